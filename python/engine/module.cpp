@@ -15,6 +15,8 @@
 #include "python/engine/rows.h"
 #include "python/engine/sampling.h"
 #include "python/engine/source.h"
+#include "python/engine/source_columns.h"
+#include "python/engine/source_texts.h"
 #include "python/engine/table.h"
 #include "python/engine/tokenizer.h"
 #include "python/engine/train.h"
@@ -41,6 +43,8 @@ NB_MODULE(_engine, module) {
   bind_ranks(module);
   bind_sampling(module);
   bind_source(module);
+  bind_source_columns(module);
+  bind_source_texts(module);
   bind_table(module);
   bind_tokenizer(module);
   bind_train(module);

@@ -21,13 +21,6 @@
 namespace penstock::python {
 namespace {
 
-/// Name, declared type, kind, dtype (of a list and a tensor that of its
-/// numbers), whether there may be nulls, a tensor's shape, and how many classes
-/// are declared.
-using TableColumn =
-    std::tuple<std::string, std::string, std::string, std::string, bool,
-               std::vector<std::int64_t>, std::size_t>;
-
 std::string kind_of(const ArrowColumn& column) {
   if (!column.unsupported.empty()) return "unsupported";
   if (column.info.timestamp) return "time";
@@ -110,9 +103,11 @@ class Table {
     }
     return static_cast<std::int64_t>(seen.size());
   }
-  OwnRows source_rows() const {
+  /// Of the rows for which the condition `where` is true; "": of all.
+  OwnRows source_rows(const std::string& where) const {
     auto table = table_;
-    const TableName name{.shown = shown_, .digest = sample_of(*table)};
+    const TableName name{
+        .shown = shown_, .digest = sample_of(*table), .where = where};
     return {.maker =
                 [table, name](const Job& job, Device& device, StopFlag stop) {
                   TableDatasetOptions options = dataset_options(job);
@@ -153,7 +148,7 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("rows", &Table::rows)
       .def_prop_ro("columns", &Table::columns)
       .def("distinct", &Table::distinct, nb::arg("column"), nb::arg("most"))
-      .def("source_rows", &Table::source_rows);
+      .def("source_rows", &Table::source_rows, nb::arg("where"));
 }
 
 }  // namespace penstock::python

@@ -3,12 +3,22 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "penstock/sources/sources.h"
 
 namespace penstock::python {
 
 namespace nb = nanobind;
+
+/// Name, declared type, kind, dtype (of a list and a tensor that of its
+/// numbers), whether there may be nulls, a tensor's shape, and how many classes
+/// are declared.
+using TableColumn =
+    std::tuple<std::string, std::string, std::string, std::string, bool,
+               std::vector<std::int64_t>, std::size_t>;
 
 /// The record batches of a capsule that `__arrow_c_stream__()` gave, kept until
 /// nobody uses them; `classes` as ArrowTable::read() has them. With Python's

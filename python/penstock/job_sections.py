@@ -56,11 +56,18 @@ def loader_section(*, batch_size: int, world: int, shuffle: bool,
                 else "weights")}
 
 
+def section_of_source(source: object, about: Settings) -> dict[str, Any]:
+    """A job's `source` of a URI or a section. `about` is what the loader's
+    arguments say of it."""
+    if isinstance(source, (str, os.PathLike)):
+        source = json.loads(_engine.source_section(os.fspath(source)))
+    return {**cast("Settings", source), **about}
+
+
 def sections_of_rows(source: object, mixed: list[dict[str, Any]] | None,
-                      rows: _engine.Rows | None, fields: Fields | None,
-                      about: Mapping[str, object]) -> dict[str, Any]:
-    """The sections of a job that say which rows there are. `about` is what the
-    loader's arguments say of its source."""
+                     rows: _engine.Rows | None, fields: Fields | None,
+                     about: Settings) -> dict[str, Any]:
+    """The sections of a job that say which rows there are; `about` as above."""
     job: dict[str, Any] = {}
     if mixed is not None:
         if about:
@@ -70,18 +77,27 @@ def sections_of_rows(source: object, mixed: list[dict[str, Any]] | None,
         if fields is None and all("fields" in one for one in mixed):
             return job
     elif rows is None:
-        if isinstance(source, (str, os.PathLike)):
-            source = json.loads(_engine.source_section(os.fspath(source)))
-        job["source"] = {**cast("Settings", source), **about}
+        job["source"] = section_of_source(source, about)
     elif about:
-        if set(about) != {"on_bad"} or not rows.has_fields:
-            raise TypeError(
-                ", ".join(about) + ": for files and databases; select the "
-                "rows of arrays, tables and objects beforehand")
         job["source"] = dict(about)
     if rows is None or rows.has_fields:
         job["fields"] = rules_of_fields(fields)
     return job
+
+
+def refuse_about(about: Iterable[str], source: object, taken: Iterable[str],
+                 where: str) -> None:
+    """Raises TypeError for what is said of rows in memory and cannot be, but
+    for those `taken`; `where` says how to select rows of such a source."""
+    instead = {
+        "key": "they go by their position; put them into the wanted order",
+        "query": "it is a database's; select rows and columns beforehand",
+        "on_bad": "they are taken as they are; leave it out", "where": where}
+    for name in about:
+        if name not in taken:
+            raise TypeError(f"{name} is for files and databases, and the rows "
+                            f"of a {type(source).__name__} are in memory: "
+                            f"{instead[name]}")
 
 
 def mixed_sources(source: object) -> list[dict[str, Any]] | None:
@@ -102,7 +118,8 @@ def mixed_sources(source: object) -> list[dict[str, Any]] | None:
             raise TypeError(
                 f"sources[{at}] is a {type(one).__name__}: expected a file, a "
                 "URI, a job's source section, or {\"source\": one of these, "
-                "\"weight\": 1}; rows in memory are not mixed")
+                "\"weight\": 1}; rows in memory are mixed once they are "
+                "in a file, df.to_parquet(\"a.parquet\")")
         entry = dict(one)
         if isinstance(one["source"], os.PathLike):
             entry["source"] = os.fspath(one["source"])
@@ -121,8 +138,8 @@ def rules_of_fields(fields: Fields | None) -> Any:
     {'columns': ['a', 'b']}
     """
     if fields is None:
-        raise TypeError("Loader() needs 'fields': names of columns, or "
-                        "{\"x\": [\"column\", ...], ...}")
+        raise TypeError("Loader() needs 'fields' of several sources: names of "
+                        "columns, or {\"x\": [\"column\", ...], ...}")
     if not isinstance(fields, Mapping):
         if isinstance(fields, str):
             fields = [fields]

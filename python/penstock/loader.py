@@ -17,11 +17,12 @@ from .array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
 from .job_sections import (Fields, Settings, dumped, given, loader_section,
-                           mixed_sources, sections_of_rows, sets_of,
-                           without_comments)
+                           mixed_sources, refuse_about, section_of_source,
+                           sections_of_rows, sets_of, without_comments)
 from .notebook import loader_html
-from .progress import Screen, shown
+from .progress import Screen, Shown, shown
 from .ranks import Agree, Ranks
+from .table_fields import fields_of_source
 from .timing import Step, Watch
 
 if TYPE_CHECKING:
@@ -179,7 +180,8 @@ class BaseLoader:
         where there is a last one, is for the time that is left."""
         batches = iter(self) if steps is None else self.batches(steps)
         self._engine.begin_line(epochs, operator.length_hint(batches, -1))
-        return shown(batches, self._engine.line, Screen(file))
+        return Shown(shown(batches, self._engine.line, Screen(file)),
+                     self._watch.explain)
 
     def shares(self) -> str:
         """Where the time of the steps went up to now, shortly: "AU 71 % <-
@@ -196,12 +198,11 @@ class BaseLoader:
         """All numbers up to now, as in a run's report.json: `au`, `parts`,
         `samples_per_s`, `stages`, `verdict`, `plan`, `dataset`, `epochs`
         (the last 1,000)..."""
-        self._watch.settle()
-        return dict(json.loads(self._engine.report(True)))
+        return self._watch.stats()
 
     def explain(self) -> Explanation:
         """What limits the loop, by its measured numbers, and what to change."""
-        return Explanation(self.stats())
+        return self._watch.explain()
 
     @property
     def statistics(self) -> dict[str, Any]:
@@ -282,10 +283,11 @@ class Loader(BaseLoader):
     which gives the tensors themselves (see penstock.callables.Source). `fields`
     maps names to how they are made: a list of columns, one column, or a job's
     rule; a list of columns makes a field of each. Of arrays and of tensors of
-    your own it names those that a batch holds (default: all). Of a table it may
-    be left out: numbers then are fields in their own type, times seconds since
+    your own it names those that a batch holds (default: all). Of all others it
+    may be left out: numbers then are fields in their own type, times seconds since
     1970, texts of at most 1,000 different values categories, lists arrays
-    (padded to the longest of a batch, with NAME_lengths); `repr()` shows
+    (padded to the longest of a batch, with NAME_lengths); of files and databases
+    a million rows at most are read to find what columns hold. `repr()` shows
     these rules, and which columns they leave out. `batch_size`
     counts the rows of one rank. `split` is a job's section of that name, and
     `side` which part of it is read.
@@ -308,7 +310,7 @@ class Loader(BaseLoader):
     `key`, `where`, `query` and `on_bad` are those of a job's `source` section:
     the column (or columns) that identifies a row, a condition in SQL, a query
     in place of a table, and what becomes of rows that cannot be used, "stop"
-    or "skip" (which goes with tables in memory, too).
+    or "skip". Of tables in memory there are `where` and `on_bad`.
 
     `weights` names a column of numbers, in proportion to which training draws
     rows, with replacement, as many an epoch as there are rows (of arrays it
@@ -366,35 +368,52 @@ class Loader(BaseLoader):
                 exhausted=exhausted)
             job: dict[str, Any] = {"loader": loading, "device": device,
                                    **given(split=split)}
-            if (opened := _opened_by_path(source)) is not None:
-                source = opened[0]
-            mixed = mixed_sources(source)
-            rows, rules, self._left_out = (
-                _own_rows(source, fields,
-                          balance if weights is None else weights)
-                if mixed is None else (None, None, []))
-            if opened is not None and fields is None:
-                rules, self._left_out = opened[1:]
+            sections, rows = self._sections(
+                source, fields, balance if weights is None else weights,
+                given(key=key, where=where, query=query, on_bad=on_bad))
             if not isinstance(weights, (str, type(None))) and (
                     rows is None or rows.has_fields):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
                                 "expected the name of a column; an array goes "
                                 "with a dict of arrays")
-            job.update(sections_of_rows(
-                source, mixed, rows, rules or fields,
-                given(key=key, where=where, query=query, on_bad=on_bad)))
-            super().__init__(job, (), side, ranks, rows)
-            self._rules = rules
+            super().__init__({**job, **sections}, (), side, ranks, rows)
+
+    def _sections(self, source: object, fields: Fields | None,
+                  drawn_by: object, about: Settings
+                  ) -> tuple[dict[str, Any], _engine.Rows | None]:
+        """The job's sections about its rows, and rows that are in memory; the
+        fields that columns make by themselves are kept for repr()."""
+        if (opened := _opened_by_path(source)) is not None:
+            source = opened[0]
+        mixed = mixed_sources(source)
+        rows, rules, self._left_out = (
+            _own_rows(source, fields, drawn_by, about) if mixed is None else
+            (None, None, []))
+        self._seen = ""
+        if opened is not None and fields is None:
+            rules, self._left_out = opened[1:]
+        if rows is not None:  # those of `where` are selected
+            about = {name: said for name, said in about.items()
+                     if name != "where"}
+        elif mixed is None and rules is None and fields is None:
+            source = section_of_source(source, about)
+            rules, self._left_out, self._seen = fields_of_source(
+                source, dumped(source))
+        self._rules = rules
+        return sections_of_rows(source, mixed, rows, rules or fields,
+                                about), rows
 
     def __repr__(self) -> str:
-        """With the fields that were made of a table's columns by themselves, and
-        the columns that were left out."""
+        """With the fields that were made of columns by themselves, the columns
+        that were left out, and which rows were read to find that."""
         text = super().__repr__()
         rules = getattr(self, "_rules", None) or {}  # unset while it is opened
         if not rules:
             return text
         lines = [f"  {name}: {dumped(rule)}" for name, rule in rules.items()]
         lines += [f"  left out: {why}" for why in self._left_out]
+        if self._seen:
+            lines.append(f"  as {self._seen} have it; 'fields' says it instead")
         return "\n".join([text, *lines])
 
 
@@ -425,7 +444,7 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
             rows, rules, _ = _own_rows(
                 job["source"], job.get("fields"),
                 next((chosen[name] for name in ("weights", "balance")
-                      if name in chosen), None))
+                      if name in chosen), None), {})
             own = {"source"} if rows and rows.has_fields else {
                 "source", "fields"}
             job = {name: section for name, section in job.items()
@@ -440,8 +459,8 @@ def _opened_by_path(source: object) -> Opened | None:
     return hdf5.section_of(source) or zarr.section_of(source)
 
 
-def _own_rows(source: object, fields: Fields | None,
-              drawn_by: object = None) -> tuple[
+def _own_rows(source: object, fields: Fields | None, drawn_by: object,
+              about: Settings) -> tuple[
         _engine.Rows | None, dict[str, Any] | None, list[str]]:
     """Rows of arrays, a table or an object with `read`, None for a job's
     source; the rules of the fields where a table makes them by itself; and the
@@ -450,16 +469,24 @@ def _own_rows(source: object, fields: Fields | None,
         return None, None, []
     from . import callables, sources, tables
 
+    tables.refuse_near(source)
     if isinstance(source, sources.PositionSource):
-        return sources.rows_of(source), None, []
+        refuse_about(about, source, ["on_bad"], "leave them out of its length")
+        rules, left_out = (sources.fields_of(source) if fields is None
+                           else (None, []))
+        return sources.rows_of(source), rules, left_out
     if isinstance(source, Mapping):
         if isinstance(source.get("kind"), str):
             return None, None, []
+        refuse_about(about, source, (), "select them beforehand, "
+                     "{name: array[mask] for name, array in arrays.items()}")
         return callables.rows_of_arrays(source, fields, drawn_by), None, []
     if isinstance(source, callables.Source):
+        refuse_about(about, source, (), "leave them out of its size")
         return callables.rows_of_source(source, fields), None, []
-    if (found := tables.rows_of_table(source, fields,
-                                      drawn_by)) is not None:
+    if (found := tables.rows_of_table(source, fields, drawn_by,
+                                      about)) is not None:
+        refuse_about(about, source, ["where", "on_bad"], "")
         return found
     raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "
                     "a URI, a job's source section, a data frame or table, a "

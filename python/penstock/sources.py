@@ -17,6 +17,7 @@ from typing import (TYPE_CHECKING, Any, Iterable, Mapping, Protocol, Sequence,
 from . import _engine
 from .errors import SourceError, refused, said, worded
 from .callables import source_text
+from .table_fields import Declared, fields_of_columns
 
 if TYPE_CHECKING:
     import numpy
@@ -84,6 +85,23 @@ def rows_of(source: PositionSource) -> _engine.Rows:
         about.add_column(column.name, column.kind, column.dtype, column.item,
                          _lengths(source, column, rows))
     return _engine.source_rows(about, _Reading(source, columns, rows))
+
+
+def fields_of(source: PositionSource) -> tuple[dict[str, Any], list[str]]:
+    """The fields that its columns make by themselves, and why others do not."""
+    def kind_of(column: Column) -> str:
+        if column.kind == "number":
+            return "boolean" if column.dtype == "bool" else column.dtype
+        return {"fixed": "tensor", "list": "list"}.get(column.kind, "")
+
+    rules, left_out = fields_of_columns(Declared([
+        (column.name, column.kind, kind_of(column), column.dtype, False,
+         column.item, 0) for column in _declared(source).values()]))
+    if not rules:
+        raise refused("fields.none", "no column can be a field by itself",
+                      f"{type(source).__name__}.columns", "; ".join(left_out),
+                      "give 'fields'")
+    return rules, left_out
 
 
 def _declared(source: PositionSource) -> dict[str, Column]:

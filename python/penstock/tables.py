@@ -8,15 +8,15 @@ Their bytes are read where they lie, by Arrow's C stream interface.
 from __future__ import annotations
 
 import importlib
+import json
+import numbers
 from typing import Any, Mapping, Protocol, cast, runtime_checkable
 
 from . import _engine
 from .callables import DTYPES, rows_of_arrays
 from .errors import refused
+from .table_fields import fields_of_columns
 
-_INTEGERS = ("int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")
-_ARRAYS = ("float32", "float64", *_INTEGERS)
-_MOST_CLASSES = 1000  # of a text column that is a category by itself
 # Where types of columns hold their classes.
 _DECLARED_BY = {"CategoricalDtype": "categories", "Enum": "categories",
                 "ClassLabel": "names"}
@@ -29,33 +29,41 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-def rows_of_table(table: object, fields: object, drawn_by: object) -> tuple[
+def rows_of_table(table: object, fields: object, drawn_by: object,
+                  about: Mapping[str, Any]) -> tuple[
         _engine.Rows, dict[str, Any] | None, list[str]] | None:
     """Rows of a table, the rules of its fields where none are given, and the
     columns that these leave out, with the reason; `drawn_by` as for
-    rows_of_arrays(). None for what is no table."""
+    rows_of_arrays(), `about` as for sections_of_rows(). None for what is no
+    table."""
     name = type(table).__name__
     classes = _classes_of(table)
     table = _plain(table)
-    if fields is None and (arrays := _arrays(table)) is not None:
+    if fields is None and not about and \
+            (arrays := _arrays(table)) is not None:
         return rows_of_arrays(arrays, None, drawn_by), None, []
     index = _names_of_index(table)
-    table = _without_index(table, name)
+    unread: dict[str, str] = {}
+    if _is_pandas(table):
+        table, unread = _arrow_of_pandas(table, name)
     if not isinstance(table, ArrowStream):
         return None
+    _refuse_unread(unread, (fields, drawn_by, about.get("where")), name)
     found = _engine.Table(cast(Any, table).__arrow_c_stream__(), name, classes)
     if found.rows < 1:
         raise refused("source.empty", "there are no rows to train on", name,
                       "the table has no rows", "give it rows")
+    rows = found.source_rows(about.get("where", ""))
     if fields is not None:
-        return found.source_rows(), None, []
-    rules, left_out = _rules_of(found)
+        return rows, None, []
+    rules, left_out = fields_of_columns(found)
+    left_out += [f"'{column}' {why}" for column, why in unread.items()]
     left_out += [f"'{column}' is the index: reset_index() makes it a column"
                  for column in index]
     if not rules:
         raise refused("fields.none", "no column can be a field by itself", name,
                       "; ".join(left_out), "give 'fields'")
-    return found.source_rows(), rules, left_out
+    return rows, rules, left_out
 
 
 def _plain(table: object) -> object:
@@ -73,10 +81,37 @@ def _plain(table: object) -> object:
         if indices is not None:
             table = cast(Any, table).flatten_indices()
         return cast(Any, table).data.table
-    if not isinstance(table, ArrowStream) and hasattr(
-            table, "fetch_arrow_table"):
+    if isinstance(table, ArrowStream):
+        return table
+    if hasattr(table, "fetch_arrow_table"):
         return cast(Any, table).fetch_arrow_table()  # DuckDB
+    if hasattr(table, "__dataframe__"):
+        _pyarrow("cannot read the table", type(table).__name__, "its columns")
+        interchange: Any = importlib.import_module("pyarrow.interchange")
+        return interchange.from_dataframe(table)
     return table
+
+
+def refuse_near(source: object) -> None:
+    """Raises TypeError for what is near to a table and is none, with the way
+    to one."""
+    why = ""
+    if isinstance(source, Mapping) and source and all(
+            hasattr(value, "with_format") or hasattr(value, "columns")
+            for value in source.values()):
+        why = (f"it holds several tables, {', '.join(map(repr, source))}: pick "
+               f"one, data[{next(iter(source))!r}]")
+    elif hasattr(source, "with_format") and not hasattr(source, "_data"):
+        why = ("a stream has no rows by their position: load the data set "
+               "without streaming=True, or name the files that it reads, "
+               "Loader(\"data/*.parquet\")")
+    elif hasattr(source, "to_frame") and hasattr(source, "to_numpy"):
+        why = ("it is one column: give a table, x.to_frame(\"x\"), or an "
+               "array, {\"x\": x.to_numpy()}")
+    elif hasattr(source, "collect") and hasattr(source, "with_columns"):
+        why = "it is a query that has not run: collect() it"
+    if why:
+        raise TypeError(f"Loader() cannot read a {type(source).__name__}: {why}")
 
 
 def _classes_of(table: object) -> dict[str, list[str]]:
@@ -103,28 +138,87 @@ def _names_of_index(table: object) -> list[str]:
     return [str(name) for name in names or () if name is not None]
 
 
-def _without_index(table: object, name: str) -> object:
-    """A frame of pandas as a table of its columns alone: the numbers of its
-    rows are no field."""
-    if (type(table).__module__.split(".")[0] != "pandas"
-            or not hasattr(table, "columns")
-            or not isinstance(table, ArrowStream)):
-        return table
-    # By name, since some releases of pyarrow come with types and others not.
-    try:
-        pyarrow: Any = importlib.import_module("pyarrow")
-    except ModuleNotFoundError as error:
-        raise refused("source.part_missing", "cannot read the data frame", name,
-                      "pyarrow is not installed, and reads its columns that "
-                      "are not numbers", "pip install pyarrow") from error
-    try:
-        return pyarrow.Table.from_pandas(cast(Any, table),
-                                         preserve_index=False)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+def _is_pandas(table: object) -> bool:
+    return (type(table).__module__.split(".")[0] == "pandas"
+            and hasattr(table, "columns") and isinstance(table, ArrowStream))
+
+
+def _arrow_of_pandas(frame: Any, name: str) -> tuple[object, dict[str, str]]:
+    """A frame of pandas as a table of its columns alone (the numbers of its
+    rows are no field), and which columns no table can hold, with the reason."""
+    pyarrow = _pyarrow("cannot read the data frame", name,
+                       "its columns that are not numbers")
+    twice = frame.columns[frame.columns.duplicated()].unique()
+    if len(twice):
         raise refused("source.mixed", "cannot read the data frame", name,
-                      str(error), "give the column one type, for example "
-                      "with .astype(str), or leave it out: df.drop("
-                      "columns=[...])") from error
+                      "it has several columns " + ", ".join(
+                          f"'{column}'" for column in twice),
+                      "rename them, or keep the first ones: "
+                      "df.loc[:, ~df.columns.duplicated()]")
+
+    def converted(part: Any) -> object:
+        return pyarrow.Table.from_pandas(part, preserve_index=False)
+
+    try:
+        return converted(frame), {}
+    except pyarrow.ArrowException:
+        unread = {}
+        for column in frame.columns:
+            try:
+                converted(frame[[column]])
+            except pyarrow.ArrowException as error:
+                unread[column] = _why_unread(frame[column], str(error))
+        rest = frame.drop(columns=list(unread))
+        return converted(rest), {str(column): why
+                                 for column, why in unread.items()}
+
+
+def _why_unread(column: Any, says: str) -> str:
+    """Of a column of objects, the first row whose value is of another type
+    than those before it."""
+    if column.dtype.kind == "c":
+        return "holds complex numbers"
+    first: Any = None
+    for row, (value, missing) in enumerate(zip(column, column.isna())):
+        if missing:
+            continue
+        if first is None:
+            first = value
+        elif _sort_of(value) != _sort_of(first):
+            return (f"holds values of several types: row {row} has the "
+                    f"{type(value).__name__} {repr(value)[:60]}, and the rows "
+                    f"before it {type(first).__name__}")
+    return f"cannot be a column of Arrow: {says}"
+
+
+def _sort_of(value: object) -> type:
+    """Integers and numbers with fractions are of one sort."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return numbers.Real if number else type(value)
+
+
+def _refuse_unread(unread: Mapping[str, str], asked: object, name: str) -> None:
+    """Where a column that cannot be read is wanted: its name stands anywhere
+    in what a loader was `asked` for."""
+    text = json.dumps(asked, default=str)
+    for column, why in unread.items():
+        if json.dumps(column)[1:-1] in text:
+            raise refused("source.mixed", "cannot read the data frame",
+                          f"column '{column}' of a {name}", f"it {why}",
+                          "give the column one type, by "
+                          f"df[{column!r}].astype(str) or, of complex numbers, "
+                          "numpy.real; or name others as 'fields'")
+
+
+def _pyarrow(doing: str, name: str, reads: str) -> Any:
+    """By name, since some releases of pyarrow come with types and others
+    not."""
+    try:
+        return importlib.import_module("pyarrow")
+    except ModuleNotFoundError as error:
+        raise refused("source.part_missing", doing, name,
+                      f"pyarrow is not installed, and reads {reads}",
+                      "pip install pyarrow") from error
 
 
 def _arrays(table: object) -> dict[str, Any] | None:
@@ -148,52 +242,3 @@ def _arrays(table: object) -> dict[str, Any] | None:
             return None
         arrays[name] = column.to_numpy()
     return arrays or None
-
-
-def _rules_of(table: _engine.Table) -> tuple[dict[str, Any], list[str]]:
-    """A field of each column that can be one by itself: numbers in their own
-    width, times as seconds since 1970, declared classes and texts of few values
-    as categories, lists and tensors of numbers as arrays. Numbers that say which
-    of declared classes a row has stay what they are."""
-    rules: dict[str, Any] = {}
-    left_out: list[str] = []
-    for at, (name, declared, kind, dtype, nulls, shape, classes) in enumerate(
-            table.columns):
-        rule: Mapping[str, Any] | None = None
-        if classes > _MOST_CLASSES and kind == "text":
-            left_out.append(f"'{name}' declares more than {_MOST_CLASSES} "
-                            "classes")
-            continue
-        if 0 < classes <= _MOST_CLASSES:
-            rule = {"category": {"column": name, **(
-                {} if kind == "text" else {"unknown": "error"})}}
-        elif kind == "time":
-            rule = {"column": name, "dtype": "float64",
-                    **({"missing": "nan"} if nulls else {})}
-        elif kind == "boolean":
-            rule = {"column": name, "dtype": "float32", "missing": "nan"} \
-                if nulls else {"column": name, "dtype": "bool"}
-        elif kind in ("float32", "float64"):
-            rule = {"column": name, "dtype": kind, "missing": "nan"}
-        elif kind in _INTEGERS:
-            rule = {"column": name, "dtype": "float64", "missing": "nan"} \
-                if nulls else {"column": name, "dtype": kind}
-        elif kind == "text":
-            if table.distinct(at, _MOST_CLASSES) is not None:
-                rule = {"category": {"column": name}}
-            else:
-                left_out.append(f"'{name}' holds more than {_MOST_CLASSES} "
-                                "different texts")
-                continue
-        elif kind in ("list", "tensor") and dtype in _ARRAYS:
-            if nulls:
-                left_out.append(f"'{name}' holds lists, and NULL")
-                continue
-            rule = {"array": {"column": name, "dtype": dtype, **(
-                {"shape": shape} if kind == "tensor" else
-                {"lengths": "padded"})}}
-        if rule is None:
-            left_out.append(f"'{name}' holds {declared}")
-        else:
-            rules[name] = dict(rule)
-    return rules, left_out

@@ -199,7 +199,7 @@ class Arguments(Case):
         with self.assertRaisesRegex(TypeError, "batch_size"):
             self.loader(batch_size=2.5)
         with self.assertRaisesRegex(TypeError, "fields"):
-            self.loader(fields=None)
+            self.loader(fields={"x": {"a"}})
         with self.assertRaisesRegex(TypeError, "cannot stand in settings"):
             self.open(loader__seed=object())
         for wrong, code in (({"num_workers": -1}, "settings.range"),

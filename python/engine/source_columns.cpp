@@ -1,0 +1,221 @@
+#include "python/engine/source_columns.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "penstock/base/hash.h"
+#include "penstock/run/run.h"
+#include "python/engine/interruptible.h"
+#include "python/engine/table.h"
+
+namespace penstock::python {
+namespace {
+
+// What is read at most: numbers alone, so that it is the same everywhere.
+constexpr std::int64_t kMostRows = 1'000'000;
+constexpr std::size_t kMostBytes = std::size_t{128} << 20;
+
+/// A column, as far as rows were read.
+struct SeenColumn {
+  ColumnInfo info;
+  ColumnType type;
+  std::string kind;  ///< as TableColumn has it
+  std::string dtype;
+  bool has_nulls = false;
+  std::vector<std::int64_t> item;
+  std::unordered_set<std::uint64_t> texts;  ///< hashes of those that differ
+  bool any = false;  ///< a value that is not NULL was seen
+};
+
+/// The numbers of a list written as JSON.
+enum class Written : std::uint8_t { integers, reals, other };
+
+Written written_in(std::string_view json) {
+  if (json.size() < 2 || json.front() != '[' || json.back() != ']')
+    return Written::other;
+  json = json.substr(1, json.size() - 2);
+  if (json.find_first_not_of("0123456789+-.eE, \t\r\n") != json.npos)
+    return Written::other;
+  return json.find_first_of(".eE") == json.npos ? Written::integers
+                                                : Written::reals;
+}
+
+bool is_text(const SeenColumn& column) {
+  return (column.type.is_text() && column.type != ColumnType::json) ||
+         column.type.kind == ColumnKind::dictionary;
+}
+
+/// What is known without reading a row.
+SeenColumn declared(const ColumnInfo& info, ColumnType type) {
+  SeenColumn column{.info = info, .type = type};
+  column.kind = info.declared.empty()      ? "unsupported"
+                : info.timestamp           ? "time"
+                : info.boolean             ? "boolean"
+                : type == ColumnType::json ? "list"
+                : is_text(column)          ? "text"
+                                           : std::string(name_of(type));
+  column.dtype =
+      type == ColumnType::json ? "int64" : std::string(name_of(type.dtype));
+  return column;
+}
+
+/// What becomes of it depends on its rows, as far as they were seen.
+bool is_open(const SeenColumn& column, std::size_t most_texts) {
+  if (column.kind == "text")
+    return column.info.values.empty() && column.texts.size() <= most_texts;
+  if (column.kind == "binary" || column.kind == "uuid" ||
+      column.kind == "null" || column.kind == "unsupported")
+    return false;
+  const bool real = column.type.kind == ColumnKind::number &&
+                    column.kind != "time" && column.kind.starts_with("float");
+  return !real && !column.has_nulls;
+}
+
+void look_at_shape(const Column& values, SeenColumn& column) {
+  column.item.assign(values.item.begin(), values.item.end());
+  if (values.type.kind == ColumnKind::list) {
+    const ColumnType element = values.children[0].type;
+    column.dtype = name_of(element.dtype);
+    if (element.kind != ColumnKind::number) column.kind = "unsupported";
+  }
+  if (values.type.kind == ColumnKind::dictionary &&
+      !values.children[0].type.is_text())
+    column.kind = "unsupported";
+}
+
+void look_at(const Column& values, const std::vector<bool>& bad,
+             SeenColumn& column) {
+  look_at_shape(values, column);
+  if (column.kind == "unsupported") return;
+  const bool codes = values.type.kind == ColumnKind::dictionary;
+  for (std::int64_t row = 0; row < values.length; ++row) {
+    if (bad[static_cast<std::size_t>(row)]) continue;
+    if (!values.valid(row)) {
+      column.has_nulls = true;
+      continue;
+    }
+    column.any = true;
+    if (column.kind == "text") {
+      const Column& words = codes ? values.children[0] : values;
+      const std::int64_t at = codes ? values.as_int64(row) : row;
+      if (words.valid(at)) column.texts.insert(hash64(words.text(at)));
+    } else if (column.type == ColumnType::json) {
+      const Written written = written_in(values.text(row));
+      if (written == Written::other) column.kind = "unsupported";
+      if (written != Written::integers) column.dtype = "float64";
+    }
+  }
+}
+
+class SourceColumns {
+ public:
+  /// `section` is a job's, as JSON.
+  static SourceColumns seen(const std::string& section,
+                            std::size_t most_texts) {
+    return interruptible<SourceColumns>(
+        [section, most_texts](const Stop& stop) {
+          SourceColumns columns;
+          columns.look(
+              parse_source_spec(Json::parse(section, "the source"), "source"),
+              most_texts, StopFlag(stop.get()));
+          return columns;
+        });
+  }
+
+  std::vector<TableColumn> columns() const {
+    std::vector<TableColumn> all;
+    for (const SeenColumn& column : columns_)
+      all.emplace_back(column.info.name, column.info.declared,
+                       column.type == ColumnType::json && !column.any
+                           ? "unsupported"
+                           : column.kind,
+                       column.dtype, column.has_nulls, column.item,
+                       column.info.values.size());
+    return all;
+  }
+  std::optional<std::int64_t> distinct(std::size_t column,
+                                       std::size_t most) const {
+    const std::size_t found = columns_.at(column).texts.size();
+    if (found > most) return std::nullopt;
+    return static_cast<std::int64_t>(found);
+  }
+  std::int64_t rows() const { return rows_; }
+  bool all_rows() const { return all_rows_; }
+
+ private:
+  void look(SourceSpec spec, std::size_t most_texts, StopFlag stop) {
+    spec.stage.clear();  // the files where they are
+    const Schema schema = read_schema(spec);
+    const std::vector<ColumnRequest> all = surveyed_columns(schema);
+    const std::vector<ColumnType> types =
+        open_source(spec, all, {.stop = stop, .keys = false})->types();
+    std::vector<ColumnRequest> wanted;
+    std::vector<std::size_t> places;
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      columns_.push_back(declared(schema.columns[at], types[at]));
+      if (!is_open(columns_[at], most_texts)) continue;
+      wanted.push_back(all[at]);
+      places.push_back(at);
+    }
+    if (!wanted.empty()) read(spec, wanted, places, most_texts, stop);
+  }
+
+  void read(const SourceSpec& spec, const std::vector<ColumnRequest>& wanted,
+            const std::vector<std::size_t>& places, std::size_t most_texts,
+            StopFlag stop) {
+    const auto source =
+        open_source(spec, wanted, {.stop = stop, .keys = false});
+    std::size_t bytes = 0;
+    for (const Partition& part : source->partitions(1)) {
+      source->open_reader()->scan(part, {}, [&](KeyList&, Block& block) {
+        end_if_stopped(stop);
+        bool open = false;
+        for (std::size_t at = 0; at < places.size(); ++at) {
+          SeenColumn& column = columns_[places[at]];
+          std::vector<bool> bad(static_cast<std::size_t>(block.rows));
+          for (const RowProblem& problem : block.problems)
+            if (problem.column == at)
+              bad[static_cast<std::size_t>(problem.row)] = true;
+          if (is_open(column, most_texts))
+            look_at(block.columns[at], bad, column);
+          open = open || is_open(column, most_texts);
+        }
+        rows_ += block.rows;
+        bytes += block.bytes();
+        all_rows_ = open && rows_ < kMostRows && bytes < kMostBytes;
+        return all_rows_;
+      });
+      if (!all_rows_) return;
+    }
+  }
+
+  std::vector<SeenColumn> columns_;
+  std::int64_t rows_ = 0;
+  bool all_rows_ = true;
+};
+
+}  // namespace
+
+void bind_source_columns(nb::module_& module) {
+  nb::class_<SourceColumns>(module, "SourceColumns",
+                            "What the columns of a job's source hold.")
+      .def_static("seen", &SourceColumns::seen, nb::arg("section"),
+                  nb::arg("most_texts"))
+      .def_prop_ro("rows", &SourceColumns::rows)
+      .def_prop_ro("all_rows", &SourceColumns::all_rows)
+      .def_prop_ro("columns", &SourceColumns::columns)
+      .def("distinct", &SourceColumns::distinct, nb::arg("column"),
+           nb::arg("most"));
+}
+
+}  // namespace penstock::python

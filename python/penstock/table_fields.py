@@ -1,0 +1,150 @@
+"""The fields that the columns of a table make by themselves, by one rule for
+tables in memory, files and databases."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Protocol
+
+from . import _engine
+from .errors import refused
+
+_INTEGERS = ("int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")
+_ARRAYS = ("float32", "float64", "float16", *_INTEGERS)
+_MOST_CLASSES = 1000  # of a text column that is a category by itself
+_OF_PANDAS = "__index_level_"  # so it names an index in a file
+# Name, declared type, kind, dtype, may there be nulls, shape, declared classes.
+Column = tuple[str, str, str, str, bool, list[int], int]
+
+
+class Declared:
+    """Columns of which the texts that they hold are not known."""
+
+    def __init__(self, columns: list[Column]) -> None:
+        self.columns = columns
+
+    def distinct(self, column: int, most: int) -> int | None:
+        return None
+
+
+class Columns(Protocol):
+    """Columns, and how many different texts each holds."""
+
+    @property
+    def columns(self) -> list[Column]: ...
+
+    def distinct(self, column: int, most: int) -> int | None:
+        """None: more than `most`."""
+
+
+def fields_of_columns(table: Columns) -> tuple[dict[str, Any], list[str]]:
+    """A field of each column that can be one by itself, and why the others
+    cannot: numbers in their own width, times as seconds since 1970, declared
+    classes and texts of few values as categories, lists and tensors of numbers
+    as arrays. Numbers that say which of declared classes a row has stay what
+    they are."""
+    rules: dict[str, Any] = {}
+    left_out: list[str] = []
+    names = {column[0] for column in table.columns}
+    for at, column in enumerate(table.columns):
+        name, kind = column[0], column[2]
+        if name.startswith(_OF_PANDAS):
+            left_out.append(f"'{name}' is the index that pandas wrote")
+        elif not name:
+            left_out.append("a column has no name")
+        elif (rule := _category(table, at, column)
+              if kind == "text" or column[6] else _numbers(column)):
+            rules[_field_name(name, rule, names)] = rule
+        else:
+            left_out.append(f"'{name}' {_why_not(column)}")
+    return rules, left_out
+
+
+def fields_of_source(section: Mapping[str, Any], text: str
+                     ) -> tuple[dict[str, Any], list[str], str]:
+    """The same of a job's `source` section, whose JSON is `text`, and which
+    rows say so."""
+    kind = section.get("kind")
+    columns = _engine.SourceColumns.seen(text, _MOST_CLASSES)
+    if kind in ("images", "audio"):
+        return *_fields_of_media(str(kind), columns), ""
+    rules, left_out = fields_of_columns(columns)
+    if not rules:
+        raise refused("fields.none", "no column can be a field by itself",
+                      str(section.get("path") or section.get("table") or kind),
+                      "; ".join(left_out), "give 'fields'")
+    seen = "" if not columns.rows else \
+        f"all {columns.rows:,} rows" if columns.all_rows else \
+        f"the first {columns.rows:,} rows"
+    return rules, left_out, seen
+
+
+def _fields_of_media(kind: str, columns: Columns
+                     ) -> tuple[dict[str, Any], list[str]]:
+    """Files in folders: what they hold, and their class, as torchvision's
+    ImageFolder has it."""
+    if kind == "audio":
+        raise refused("fields.none", "no column can be a field by itself",
+                      "'audio'", "how long a row of sound is, is yours to say",
+                      "give fields={\"audio\": {\"audio\": {\"seconds\": 2}}, "
+                      "\"class\": {\"category\": {\"column\": \"class\", "
+                      "\"unknown\": \"error\"}}}")
+    rules: dict[str, Any] = {"image": {"image": {}}}
+    if any(column[0] == "class" and column[6] for column in columns.columns):
+        rules["class"] = {"category": {"column": "class", "unknown": "error"}}
+    return rules, ["'path' names the files"]
+
+
+def _field_name(name: str, rule: Mapping[str, Any], names: set[str]) -> str:
+    """The column's, of a path in a file with "_" for "/"; or the next one, where
+    a batch has a use for that."""
+    def taken(wanted: str) -> bool:
+        return (wanted in ("weight", "__metadata__")
+                or wanted != name and wanted in names
+                or rule.get("array", {}).get("lengths") == "padded"
+                and f"{wanted}_lengths" in names)
+
+    found = name[1:].replace("/", "_") if name[0] == "/" else name
+    while taken(found):
+        found += "_"
+    return found
+
+
+def _category(table: Columns, at: int, column: Column
+              ) -> dict[str, Any] | None:
+    name, _, kind, _, _, _, classes = column
+    if classes > _MOST_CLASSES or not classes and \
+            table.distinct(at, _MOST_CLASSES) is None:
+        return _numbers(column)
+    return {"category": {"column": name, **(
+        {} if kind == "text" else {"unknown": "error"})}}
+
+
+def _numbers(column: Column) -> dict[str, Any] | None:
+    name, _, kind, dtype, nulls, shape, _ = column
+    if kind == "time":
+        return {"column": name, "dtype": "float64",
+                **({"missing": "nan"} if nulls else {})}
+    if kind == "boolean":
+        return {"column": name, "dtype": "float32", "missing": "nan"} \
+            if nulls else {"column": name, "dtype": "bool"}
+    if kind in ("float32", "float64", "float16"):
+        return {"column": name, "dtype": "float32" if kind == "float16" else
+                kind, "missing": "nan"}
+    if kind in _INTEGERS:
+        return {"column": name, "dtype": "float64", "missing": "nan"} \
+            if nulls else {"column": name, "dtype": kind}
+    if kind in ("list", "tensor") and dtype in _ARRAYS and not nulls:
+        return {"array": {"column": name, "dtype": dtype, **(
+            {"shape": shape} if kind == "tensor" else
+            {"lengths": "padded"})}}
+    return None
+
+
+def _why_not(column: Column) -> str:
+    _, declared, kind, dtype, nulls, _, classes = column
+    if kind == "text":
+        return (f"declares more than {_MOST_CLASSES} classes" if classes else
+                f"holds more than {_MOST_CLASSES} different texts")
+    if kind in ("list", "tensor") and dtype in _ARRAYS and nulls:
+        return "holds lists, and NULL"
+    return f"holds {declared}" if declared else "declares no type"

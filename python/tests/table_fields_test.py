@@ -1,0 +1,306 @@
+"""A loader without `fields`: files and databases make them of their columns by
+the rule that tables in memory have."""
+
+import contextlib
+import importlib.util
+import io
+import pathlib
+import sqlite3
+import tempfile
+import time
+import unittest
+import zlib
+
+import numpy
+
+import alarm
+import penstock
+
+HAVE = {name: importlib.util.find_spec(name) is not None
+        for name in ("pandas", "pyarrow", "h5py")}
+ROWS = 300
+
+
+def columns():
+    return {
+        "size": numpy.arange(ROWS, dtype="float32"),
+        "count": numpy.arange(ROWS, dtype="int32"),
+        "gaps": [None if i % 7 == 1 else i for i in range(ROWS)],
+        "kind": [None if i % 50 == 3 else ("b", "a", "cc")[i % 3]
+                 for i in range(ROWS)],
+        "good": [i % 3 == 0 for i in range(ROWS)],
+        "maybe": [None if i % 9 == 1 else i % 2 == 0 for i in range(ROWS)],
+        "when": numpy.datetime64("2026-01-01T00:00:00", "us")
+        + (numpy.arange(ROWS) * 3_600_000_000).astype("timedelta64[us]"),
+        "lists": [[0.5] * (i % 4) for i in range(ROWS)],
+        "blob": [b"x"] * ROWS,
+    }
+
+
+def one_batch(*arguments, **more):
+    with penstock.Loader(*arguments, batch_size=ROWS, **more) as loader:
+        return next(iter(loader)).numpy(), repr(loader)
+
+
+def rules(text):
+    return [line for line in text.splitlines()[1:] if "; 'fields'" not in line]
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def sqlite(self, made, rows, table="t"):
+        path = self.folder / "d.sqlite"
+        with contextlib.closing(sqlite3.connect(path)) as base, base:
+            base.execute(f"CREATE TABLE {table} ({made})")
+            marks = ",".join("?" * len(rows[0]))
+            base.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        return f"sqlite:{path}#{table}"
+
+
+class ByThemselves(Folder):
+    @unittest.skipUnless(HAVE["pyarrow"], "without pyarrow")
+    def test_a_file_makes_the_fields_of_its_table(self):
+        import pyarrow
+        import pyarrow.parquet
+        table = pyarrow.table(columns())
+        pyarrow.parquet.write_table(table, self.folder / "t.parquet")
+        with pyarrow.ipc.new_file(self.folder / "t.arrow",
+                                  table.schema) as file:
+            file.write_table(table)
+        expected, shown = one_batch(table)
+        self.assertIn("left out: 'blob' holds binary", shown)
+        for name in ("t.parquet", "t.arrow"):
+            try:
+                found, text = one_batch(self.folder / name)
+            except penstock.SourceError as error:
+                if error.code != "source.part_missing":
+                    raise
+                self.skipTest("built without Arrow")
+            self.assertEqual(rules(text), rules(shown))
+            self.assertIn("as all 300 rows have it", text)
+            self.assertEqual(list(found), list(expected))
+            for field, array in expected.items():
+                self.assertEqual(found[field].dtype, array.dtype)
+                numpy.testing.assert_array_equal(found[field], array)
+
+    @unittest.skipUnless(HAVE["pandas"] and HAVE["pyarrow"], "without pandas")
+    def test_the_index_that_pandas_writes_is_no_field(self):
+        import pandas
+        frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0, 4.0],
+                                  "g": list("abab")})
+        frame[frame.x != 3].to_parquet(self.folder / "t.parquet")
+        try:
+            found, text = one_batch(self.folder / "t.parquet")
+        except penstock.SourceError as error:
+            if error.code != "source.part_missing":
+                raise
+            self.skipTest("built without Arrow")
+        self.assertEqual(list(found), ["x", "g"])
+        self.assertIn("__index_level_0__' is the index", text)
+
+    def test_a_csv_file(self):
+        file = self.write("t.csv", "n,gaps,x,kind,when,id\n" + "".join(
+            f"{i},{'' if i == 2 else i},{i / 2},{'ab'[i % 2]},"
+            f"2026-01-01T00:00:{i % 60:02d},name {i}\n" for i in range(1500)))
+        with penstock.Loader(file, batch_size=4) as loader:
+            batch = next(iter(loader)).numpy()
+            text = repr(loader)
+        self.assertEqual({name: (array.dtype.name,
+                                 numpy.nan_to_num(array, nan=-1).tolist())
+                          for name, array in batch.items()}, {
+            "n": ("int64", [0, 1, 2, 3]),
+            "gaps": ("float64", [0, 1, -1, 3]),
+            "x": ("float64", [0, .5, 1, 1.5]), "kind": ("int64", [1, 2, 1, 2]),
+            "when": ("float64", [1767225600 + i for i in range(4)])})
+        self.assertIn("left out: 'id' holds more than 1000", text)
+        self.assertIn("as all 1,500 rows have it", text)
+
+    def test_json_lines_hold_lists(self):
+        file = self.write("t.jsonl", "".join(
+            f'{{"v": [{i}, 2], "w": [0.5{", 1" * i}], "o": [{{"a": 1}}]}}\n'
+            for i in range(3)))
+        found, text = one_batch(file)
+        self.assertEqual(found["v"].dtype, "int64")
+        self.assertEqual(found["v"].tolist(), [[0, 2], [1, 2], [2, 2]])
+        self.assertEqual(found["w"].tolist(),
+                         [[.5, 0, 0], [.5, 1, 0], [.5, 1, 1]])
+        self.assertNotIn("  o: ", text)
+        self.assertIn("left out: 'o'", text)
+
+    def test_a_table_and_a_query_of_a_database(self):
+        source = self.sqlite(
+            "id INTEGER PRIMARY KEY, x REAL, kind TEXT, good BOOLEAN, "
+            "heard TIMESTAMP, untyped, n INTEGER",
+            [(i, i / 2, "ab"[i % 2], i % 2, f"2026-01-01T00:00:0{i}", i,
+              None if i == 3 else i) for i in range(6)])
+        found, text = one_batch(source)
+        self.assertEqual({name: array.dtype.name
+                          for name, array in found.items()}, {
+            "id": "int64", "x": "float64", "kind": "int64", "good": "bool",
+            "heard": "float64", "n": "float64"})
+        self.assertIn("left out: 'untyped' declares no type", text)
+        found, text = one_batch(source, where="n IS NOT NULL AND id > 1")
+        self.assertEqual(found["n"].dtype, "int64")  # no NULL among these
+        self.assertEqual(found["n"].tolist(), [2, 4, 5])
+        self.assertIn("as all 3 rows have it", text)
+        found, _ = one_batch(source.split("#")[0], query="SELECT id, kind FROM "
+                             "t WHERE id < 3 ORDER BY id")
+        self.assertEqual(found["id"].tolist(), [0, 1, 2])
+
+    def test_a_text_in_place_of_a_number_is_a_bad_row_as_ever(self):
+        source = self.sqlite("id INTEGER PRIMARY KEY, n INTEGER",
+                             [(0, 1), (1, "x"), (2, 3)])
+        with self.assertRaisesRegex(penstock.TransformError, "'x'"):
+            one_batch(source, cache="ram")
+        found, _ = one_batch(source, on_bad="skip")
+        self.assertEqual((found["n"].dtype, found["n"].tolist()),
+                         ("int64", [1, 3]))
+
+    def test_what_is_read_for_it_has_an_end(self):
+        source = self.sqlite(
+            "n INTEGER, note TEXT",
+            [(i, "a" * 3000) for i in range(50_000)])
+        with penstock.Loader(source, batch_size=2) as loader:
+            self.assertRegex(repr(loader), "as the first 4[0-9],[0-9]{3} rows")
+            self.assertEqual(next(iter(loader)).numpy()["n"].dtype, "int64")
+
+    def test_reading_for_it_ends_by_ctrl_c(self):
+        source = self.sqlite("n INTEGER", [(i,) for i in range(3000)])
+        alarm.listen(self)
+        begun = time.monotonic()
+        self.assertTrue(alarm.rings(0.3, lambda: penstock.Loader(
+            source.split("#")[0], query="SELECT a.n AS n FROM t a, t b, t c "
+            "WHERE a.n + b.n + c.n < 0")))
+        self.assertLess(time.monotonic() - begun, 20)
+
+    def test_an_array_on_disk(self):
+        x = numpy.arange(24, dtype="float32").reshape(4, 3, 2)
+        numpy.save(self.folder / "x.npy", x)
+        found, _ = one_batch(self.folder / "x.npy")
+        numpy.testing.assert_array_equal(found["array"], x)
+
+    @unittest.skipUnless(HAVE["h5py"], "without h5py")
+    def test_a_path_in_a_file_is_a_name_as_of_h5py(self):
+        import h5py
+        with h5py.File(self.folder / "x.h5", "w") as file:
+            file["in/x"] = numpy.zeros((4, 2), "float32")
+            file["y"] = numpy.arange(4, dtype="int16")
+        found, _ = one_batch(self.folder / "x.h5")
+        with h5py.File(self.folder / "x.h5") as file:
+            expected, _ = one_batch(file)
+        self.assertEqual(sorted(found), ["in_x", "y"])
+        for name, array in expected.items():
+            self.assertEqual(found[name].dtype, array.dtype)
+            numpy.testing.assert_array_equal(found[name], array)
+
+    def test_a_source_of_ones_own(self):
+        class Own:
+            columns = {"x": "float32[2]", "n": "int64", "good": "bool",
+                       "lists": "list[int64]", "note": "text"}
+
+            def __len__(self):
+                return 5
+
+            def read(self, positions):
+                count = len(positions)
+                return {"x": numpy.ones((count, 2), "float32"),
+                        "n": positions, "good": numpy.ones(count, "bool"),
+                        "lists": [[1] * int(at) for at in positions],
+                        "note": ["a"] * count}
+
+        found, text = one_batch(Own())
+        self.assertEqual({name: (array.dtype.name, array.shape)
+                          for name, array in found.items()}, {
+            "x": ("float32", (5, 2)), "n": ("int64", (5,)),
+            "good": ("bool", (5,)), "lists": ("int64", (5, 4)),
+            "lists_lengths": ("int32", (5,))})
+        self.assertIn("left out: 'note' holds text", text)
+        with penstock.open({"source": Own(),
+                            "loader": {"batch_size": 5}}) as loader:
+            self.assertEqual(sorted(loader.peek().keys()), sorted(found))
+
+    def test_names_that_a_batch_uses_itself_are_changed(self):
+        file = self.write("t.jsonl", "".join(
+            f'{{"weight": {i}, "v": [1], "v_lengths": {i}}}\n'
+            for i in range(3)))
+        found, _ = one_batch(file)
+        self.assertEqual(found["weight_"].tolist(), [0, 1, 2])
+        self.assertEqual(found["v_lengths"].tolist(), [0, 1, 2])
+        self.assertEqual(found["v_"].tolist(), [[1], [1], [1]])
+
+    def test_a_source_without_such_a_column_says_what_each_holds(self):
+        source = self.sqlite("b BLOB", [(b"x",)])
+        with self.assertRaisesRegex(penstock.RequestError,
+                                    "'b' holds BLOB; give 'fields'"):
+            penstock.Loader(source)
+
+    def test_a_missing_file_is_named(self):
+        with self.assertRaisesRegex(penstock.SourceError, "none.csv"):
+            penstock.Loader(self.folder / "none.csv")
+
+    def test_several_sources_need_fields(self):
+        file = self.write("t.csv", "x\n1\n")
+        with self.assertRaisesRegex(TypeError, "'fields' of several sources"):
+            penstock.Loader([file, file])
+
+
+class Readme(Folder):
+    @unittest.skipUnless(HAVE["pyarrow"], "without pyarrow")
+    def test_its_first_lines_run(self):
+        import pyarrow
+        import pyarrow.parquet
+        readme = pathlib.Path(__file__).parents[2] / "README.md"
+        lines = readme.read_text().split("```python\n")[1].split("```")[0]
+        pyarrow.parquet.write_table(
+            pyarrow.table({"x": [1.0, 2.0, 3.0], "label": ["a", "b", "a"]}),
+            self.folder / "train.parquet")
+        steps = []
+        lines = lines.replace("train.parquet", str(self.folder / "train.parquet"))
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            try:
+                exec(lines.replace(".torch()", ".numpy()"), {
+                    "my_step": lambda x, y: steps.append((sorted(x), y.sum()))})
+            except penstock.SourceError as error:
+                if error.code != "source.part_missing":
+                    raise
+                self.skipTest("built without Arrow")
+        self.assertEqual(steps, [([1, 2, 3], 4)] * 3)
+        self.assertIn('label: {"category"', printed.getvalue())
+
+
+class OfFolders(Folder):
+    def folders(self, ending, content):
+        for name in ("cat", "dog"):
+            (self.folder / name).mkdir()
+            (self.folder / name / f"1.{ending}").write_bytes(content)
+
+    def test_pictures_and_their_classes(self):
+        def chunk(kind, data):
+            body = kind + data
+            return (len(data).to_bytes(4, "big") + body
+                    + zlib.crc32(body).to_bytes(4, "big"))
+        size = (8).to_bytes(4, "big")
+        self.folders("png", b"\x89PNG\r\n\x1a\n" + chunk(
+            b"IHDR", size + size + b"\x08\0\0\0\0") + chunk(
+            b"IDAT", zlib.compress(b"\0" * 72)) + chunk(b"IEND", b""))
+        found, text = one_batch(f"images:{self.folder}")
+        self.assertEqual(found["image"].shape, (2, 3, 224, 224))
+        self.assertEqual(found["class"].tolist(), [0, 1])
+        self.assertIn("left out: 'path'", text)
+
+    def test_of_sounds_the_length_of_a_row_is_asked_for(self):
+        self.folders("wav", b"RIFF")
+        with self.assertRaisesRegex(penstock.RequestError, '"seconds": 2'):
+            penstock.Loader(f"audio:{self.folder}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,125 @@
+"""What is near to a table, and columns that no table can hold: read where that
+is possible, else refused with the way to one. Each library is skipped where it
+is not installed."""
+
+import importlib.util
+import unittest
+import warnings
+
+import numpy
+
+import penstock
+
+HAVE = {name: importlib.util.find_spec(name) is not None
+        for name in ("pandas", "polars", "pyarrow", "datasets")}
+
+
+def needs(*names):
+    missing = [name for name in names if not HAVE[name]]
+    return unittest.skipIf(missing, f"without {', '.join(missing)}")
+
+
+def batch_of(*arguments, **more):
+    with penstock.Loader(*arguments, batch_size=8, **more) as loader:
+        return next(iter(loader)).numpy(), repr(loader)
+
+
+class Refused(unittest.TestCase):
+    def refused(self, source, *texts, kind=TypeError, fields=None, **more):
+        with self.assertRaises(kind) as caught:
+            penstock.Loader(source, fields, **more)
+        for text in texts:
+            self.assertIn(text, str(caught.exception))
+
+
+@unittest.skipUnless(HAVE["pandas"] and HAVE["pyarrow"], "without pandas")
+class ColumnsOfPandas(Refused):
+    def setUp(self):
+        import pandas
+        self.frame = pandas.DataFrame({
+            "x": [1.0, 2.0, 3.0, 4.0], "o": [None, 1, 2.5, "a"],
+            "z": numpy.array([1j, 2, 3, 4])})
+
+    def test_a_column_that_is_not_used_may_hold_anything(self):
+        found, text = batch_of(self.frame)
+        self.assertEqual(found["x"].tolist(), [1, 2, 3, 4])
+        self.assertIn("left out: 'o' holds values of several types: row 3 has "
+                      "the str 'a', and the rows before it int", text)
+        self.assertIn("left out: 'z' holds complex numbers", text)
+        found, _ = batch_of(self.frame, {"y": "x"}, where="x < 3")
+        self.assertEqual(found["y"].tolist(), [[1], [2]])
+
+    def test_one_that_is_used_names_the_row(self):
+        row = "row 3 has the str 'a'"
+        refused = {"kind": penstock.RequestError}
+        self.refused(self.frame, "column 'o'", row, ".astype(str)",
+                     fields=["x", "o"], **refused)
+        self.refused(self.frame, row, fields={"y": {
+            "category": {"column": "o"}}}, **refused)
+        self.refused(self.frame, row, fields=["x"], weights="o", **refused)
+        self.refused(self.frame, row, fields=["x"], where="o > 1", **refused)
+        self.refused(self.frame, "complex", "numpy.real", fields=["z"],
+                     **refused)
+
+    def test_two_columns_of_one_name(self):
+        import pandas
+        frame = pandas.DataFrame([[1, 2, 3]], columns=["a", "b", "a"])
+        self.refused(frame, "several columns 'a'", "rename them",
+                     kind=penstock.RequestError)
+
+    def test_one_column_alone(self):
+        self.refused(self.frame["x"], "one column", "x.to_frame")
+
+
+class NearToTables(Refused):
+    @needs("pandas", "pyarrow")
+    def test_the_interchange_protocol(self):
+        import pandas
+
+        class Frame:
+            def __init__(self, frame):
+                self.frame = frame
+
+            def __dataframe__(self, **arguments):
+                return self.frame.__dataframe__(**arguments)
+
+        frame = pandas.DataFrame({"x": [1.0, 2.0], "n": [3, 4]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas wants it to go
+            found, _ = batch_of(Frame(frame))
+        self.assertEqual(found["x"].tolist(), [1, 2])
+        self.assertEqual(found["n"].tolist(), [3, 4])
+
+    @needs("polars")
+    def test_of_polars(self):
+        import polars
+        frame = polars.DataFrame({"x": [1.0]})
+        self.refused(frame["x"], "one column", "x.to_frame")
+        self.refused(frame.lazy(), "collect() it")
+
+    @needs("datasets")
+    def test_of_datasets(self):
+        import datasets
+        data = datasets.Dataset.from_dict({"x": [1.0]})
+        self.refused(datasets.DatasetDict({"train": data, "test": data}),
+                     "'train', 'test'", "data['train']")
+        self.refused(data.to_iterable_dataset(), "streaming=True")
+
+    @needs("pandas")
+    def test_several_tables(self):
+        import pandas
+        frame = pandas.DataFrame({"x": [1.0]})
+        self.refused({"a": frame, "b": frame}, "pick one, data['a']")
+        self.refused([frame, frame], "sources[0] is a DataFrame",
+                     "df.to_parquet")
+
+    def test_conditions_of_arrays(self):
+        arrays = {"a": numpy.zeros(3)}
+        self.refused(arrays, "where is for files", "array[mask]",
+                     where="a > 1")
+        self.refused(arrays, "key is for files", key="a")
+        self.refused(arrays, "query is for files", query="SELECT 1")
+
+
+if __name__ == "__main__":
+    unittest.main()
