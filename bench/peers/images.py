@@ -12,13 +12,15 @@ must be torchvision's to the last bit. Then training from pixels that were decod
 and shrunk to 341 x 256 before: uint8, and float32 normalised, beside FFCV's "raw".
 All in one process on one thread, in turns, of which processor time counts; the files
 are in the page cache. Pillow-SIMD takes Pillow's place: --pillow-simd names a Python
-that has it, which runs the same beside us.
+that has it, which runs the same beside us. The floor is what bench_images (--floor)
+finds for such files: their crops decoded, exactly, and nothing else.
 
 Run it in the environment of setup.sh with torchvision and Pillow; bench/run does.
 FFCV is built by pip with libopencv-dev and libturbojpeg0-dev.
 """
 import argparse
 import contextlib
+import json
 import pathlib
 import statistics
 import subprocess
@@ -40,7 +42,7 @@ from photos import write_pictures
 SHRUNK = 341  # the longer side, of 500: then the shorter one is 256
 MUST = {"training": {"torchvision": 3.0, "torchvision_tensors": 2.0,
                      "pillow_simd": 2.0, "dali_cpu": 1.3, "turboloader": 2.0,
-                     "ffcv": 1.7},
+                     "ffcv": 1.7, "fast_of_the_floor": 0.85},
         "validation": {"torchvision": 2.5},
         "kept, uint8": {"ffcv_raw": 2.0, "pictures_per_cpu_second": 8000},
         "kept, float32": {"pictures_per_cpu_second": 4000}}
@@ -185,7 +187,15 @@ PEERS = {"torchvision": torchvision_pil,
          "turboloader": turboloader, "ffcv": ffcv}
 
 
-def ways_of(name, folder, count, simd):
+def floor(program, count):
+    """Pictures per second of a core whose crops are decoded and nothing else."""
+    out = subprocess.run([program, str(count), "1"], check=True,
+                         stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(out)["pictures_per_cpu_second"]["parts_decoded_alone"][
+        "median"]
+
+
+def ways_of(name, folder, count, simd, program):
     """What is measured, each by its pictures per second, and why others are not."""
     if name.startswith("kept"):
         dtype = numpy.uint8 if name.endswith("uint8") else numpy.float32
@@ -212,6 +222,8 @@ def ways_of(name, folder, count, simd):
         for way, run in runs.items()}
     if simd is not None and not name.startswith("kept"):
         ways["pillow_simd"] = lambda: simd.rate(name)
+    if program is not None and name == "training":
+        ways["floor"] = lambda: floor(program, count)
     return ways, left_out
 
 
@@ -243,10 +255,10 @@ def error_of_fast(folder, name):
             "psnr_db": float(10 * numpy.log10(255**2 / (off**2).mean()))}
 
 
-def compare(name, folder, count, repeats, simd):
+def compare(name, folder, count, repeats, simd, program):
     if name == "validation":
         check_equal(folder)
-    ways, left_out = ways_of(name, folder, count, simd)
+    ways, left_out = ways_of(name, folder, count, simd, program)
     found = {way: [] for way in ways}
     for turn in range(repeats + 1):
         for way, measure in list(ways.items()):
@@ -265,12 +277,14 @@ def compare(name, folder, count, repeats, simd):
               "left_out": left_out,
               "times_as_many": {way: medians["penstock"] / median
                                 for way, median in medians.items()
-                                if not way.startswith("penstock")},
+                                if not way.startswith(("penstock", "floor"))},
               "must_reach": MUST[name]}
     if "penstock_fast" in medians:
         result |= {"error_of_fast": error_of_fast(folder, name),
                    "fast_times_exact":
                        medians["penstock_fast"] / medians["penstock"]}
+    if "floor" in medians:
+        result["fast_of_the_floor"] = medians["penstock_fast"] / medians["floor"]
     return result
 
 
@@ -279,6 +293,7 @@ def main():
     parser.add_argument("--pictures", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--pillow-simd", metavar="PYTHON")
+    parser.add_argument("--floor", metavar="PROGRAM", help="bench_images")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with contextlib.ExitStack() as stack:
@@ -291,7 +306,8 @@ def main():
             simd = PillowSimd(options.pillow_simd, str(folder))
             stack.callback(simd.close)
         results = [compare(recipe, str(folder), options.pictures,
-                           options.repeats, simd) for recipe in MUST]
+                           options.repeats, simd, options.floor)
+                   for recipe in MUST]
     print_result(
         "peers_images", __doc__,
         f"bench/run peers_images --pictures {options.pictures} "

@@ -9,9 +9,6 @@
 
 #include "penstock/base/file.h"
 #include "penstock/base/half.h"
-#include "penstock/job/job.h"
-#include "penstock/run/host_copy.h"
-#include "penstock/run/session.h"
 
 // A PNG file (ISO/IEC 15948) needs no compression: deflate (RFC 1951) also has
 // blocks of up to 65,535 bytes as they are.
@@ -150,7 +147,7 @@ std::string shown(double value, bool whole) {
 
 /// Row `row` of a tensor in words; empty: it is none that is shown.
 std::string caption_of(const NamedTensor& tensor, std::size_t row,
-                       const std::vector<std::string>& classes) {
+                       const ContactSheet::Classes& all_classes) {
   const TensorView& view = tensor.view;
   const bool whole = is_whole(view.dtype);
   const bool draws =
@@ -159,12 +156,14 @@ std::string caption_of(const NamedTensor& tensor, std::size_t row,
   std::size_t numbers = 1;
   for (std::size_t at = 1; at < view.shape.size(); ++at)
     numbers *= static_cast<std::size_t>(view.shape[at]);
+  const auto of = all_classes.find(tensor.name);
+  const std::size_t classes = of == all_classes.end() ? 0 : of->second.size();
   std::string text = tensor.name;
   for (std::size_t at = 0; at < numbers; ++at) {
     const double value = number_at(view, row * numbers + at);
-    const bool named = tensor.name == "label" && whole && value >= 0 &&
-                       value < static_cast<double>(classes.size());
-    text += " " + (named ? classes[static_cast<std::size_t>(value)]
+    const bool named =
+        whole && value >= 0 && value < static_cast<double>(classes);
+    text += " " + (named ? of->second[static_cast<std::size_t>(value)]
                          : shown(value, whole));
   }
   return text;
@@ -218,7 +217,7 @@ std::vector<std::uint8_t> rgb_of(const TensorView& view, std::size_t row) {
 }  // namespace
 
 ContactSheet::ContactSheet(const std::vector<NamedTensor>& tensors,
-                           const std::vector<std::string>& classes) {
+                           const Classes& classes) {
   const auto found =
       std::ranges::find_if(tensors, [](const NamedTensor& tensor) {
         return channels_at(tensor.view.shape) != 0;
@@ -286,31 +285,6 @@ void ContactSheet::write(const std::filesystem::path& path) const {
     return real_files().write_atomic(path, html());
   refuse("images.sheet", path.string(), "its name ends in neither",
          "name a file .png or .html");
-}
-
-void write_contact_sheet(const std::string& uri,
-                         const std::filesystem::path& path) {
-  constexpr std::int64_t kRows = 32;
-  Json document;
-  const SourceSpec source = parse_source_spec(Json(uri), "source");
-  document["source"] = source_section(source);
-  document["fields"]["image"]["image"]["size"] = std::int64_t{160};
-  document["fields"]["image"]["image"]["record_draws"] = true;
-  const Schema schema = read_schema(source);
-  std::vector<std::string> classes;
-  if (const ColumnInfo* column = schema.find("class")) {
-    classes = column->values;
-    document["fields"]["label"]["category"]["column"] = "class";
-    document["fields"]["label"]["category"]["unknown"] = "error";
-  }
-  document["loader"]["batch_size"] = kRows;
-  document["loader"]["tail"] = "exact";
-  document["loader"]["cache"] = "none";
-  document["device"] = "cpu";
-  auto session = open_loader(parse_job(document), {.batches = 1});
-  const Batch batch = promised(session->next());
-  const HostCopy copy(batch, session->stream());
-  ContactSheet(copy.tensors(), classes).write(path);
 }
 
 }  // namespace penstock

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "penstock/base/json.h"
 #include "penstock/loader/loader.h"
 
 namespace penstock {
@@ -15,12 +17,14 @@ namespace penstock {
 /// height, width] or [rows, height, width, channels] with 1 or 3 channels;
 /// floats are stretched from the least to the greatest number of their picture.
 /// The captions are the tensors of one number a row, of which integers are
-/// named by `classes` where the tensor is called "label", and those of draws.
+/// named by `classes` of that tensor, and those of draws.
 /// Throws Error(request), code images.show, where there are no pictures.
 class ContactSheet {
  public:
+  using Classes = std::map<std::string, std::vector<std::string>>;
+
   ContactSheet(const std::vector<NamedTensor>& tensors,
-               const std::vector<std::string>& classes = {});
+               const Classes& classes = {});
 
   /// All in one picture, without captions.
   std::string png() const;
@@ -39,11 +43,19 @@ class ContactSheet {
   std::vector<Picture> pictures_;
 };
 
-/// The first batch of the pictures of a source, named by its URI, as the train
-/// side gets them with the settings of an `image` field that are not said: 32
-/// pictures of 160 pixels, their classes as labels. Writes `path`. Throws what
-/// opening the source throws, and images.sheet.
-void write_contact_sheet(const std::string& uri,
+/// What of which a sheet is drawn.
+struct SheetQuery {
+  Json source;  ///< its section, or a URI; of a job its whole document
+  bool is_job = false;
+  std::string column;  ///< of the pictures of a source; empty: the likely one
+};
+
+/// The first batch as the train side gets it, of 32 pictures: of a job by its
+/// own fields, of a source 160 pixels wide by the settings of an `image` field
+/// that are not said, with the classes that it knows as labels. Writes `path`.
+/// Throws what opening the source throws, images.show where it has no such
+/// column, and images.sheet.
+void write_contact_sheet(const SheetQuery& query,
                          const std::filesystem::path& path);
 
 }  // namespace penstock

@@ -34,7 +34,8 @@ TEST_F(ContactSheetTest, PicturesStandBesideOneAnother) {
 }
 
 TEST_F(ContactSheetTest, ThePageHasLabelsAndDraws) {
-  const std::string page = ContactSheet(tensors(), {"ant", "<bee>"}).html();
+  const std::string page =
+      ContactSheet(tensors(), {{"label", {"ant", "<bee>"}}}).html();
   EXPECT_THAT(page, HasSubstr("label &lt;bee>, x_draw 4 5"));
   EXPECT_THAT(page, HasSubstr("label ant, x_draw 6 7"));
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));

@@ -173,13 +173,25 @@ Json column_json(const ColumnSurvey& column, std::int64_t rows) {
     for (std::int64_t count : column.histogram(kHistogramRanges))
       json["histogram"].push_back(count);
   }
-  if (!column.values.empty()) json["top"] = top_json(column);
+  if (!column.values.empty() && !column.real()) json["top"] = top_json(column);
   return json;
 }
 
-Json peek(const std::string& uri) {
-  SourceSpec spec = parse_source_spec(Json(uri), "source");
-  const Schema schema = read_schema(spec);
+Json left_out_json(const Schema& schema) {
+  Json all(Json::Array{});
+  for (const LeftOutColumn& column : schema.left_out) {
+    Json one;
+    one["name"] = column.name;
+    one["why"] = column.why;
+    one["next"] = column.next;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Json peek(const Json& given) {
+  SourceSpec spec = parse_source_spec(given, "source");
+  const Schema schema = surveyed_schema(spec);
   std::unique_ptr<Source> source =
       open_source(spec, peeked_columns(schema), {.keys = false});
   Json first = Json::Array{};
@@ -204,6 +216,7 @@ Json peek(const std::string& uri) {
   json["columns"] = Json::Array{};
   for (const ColumnSurvey& column : seen.columns)
     json["columns"].push_back(column_json(column, seen.rows));
+  if (!schema.left_out.empty()) json["left_out"] = left_out_json(schema);
   std::optional<std::int64_t> estimate = source->count().rows;
   json["rows"] = whole ? Json(seen.rows) : estimate ? Json(*estimate) : Json();
   json["rows_exact"] = whole;

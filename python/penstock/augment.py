@@ -3,7 +3,7 @@ what was drawn for them, in words."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Sequence
 
 from .errors import refused
 
@@ -45,9 +45,22 @@ def _ints(key: str) -> Callable[[Any], Any]:
     return read
 
 
+def interpolation_of(part: Any, known: Sequence[str]) -> str:
+    """Its name. Raises RequestError where it is none of those that are done."""
+    found = getattr(part, "interpolation", "bilinear")
+    name = str(getattr(found, "value", found)).lower()
+    # With pictures of Pillow torchvision has one for both.
+    name = "nearest" if name == "nearest-exact" else name
+    if name not in known:
+        raise refused("images.transform", "cannot make the pictures",
+                      f"transform, {type(part).__name__}",
+                      f"interpolation {name} is not done here",
+                      "take one of " + ", ".join(known))
+    return name
+
+
 def _interpolation(part: Any) -> str:
-    found = part.interpolation
-    return str(getattr(found, "value", found)).lower()
+    return interpolation_of(part, ("nearest", "bilinear", "bicubic"))
 
 
 def _fill(part: Any) -> Any:

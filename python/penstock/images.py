@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import os
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
-from .augment import AUGMENTS, augment_entry, changes_text
+from . import _engine
+from .augment import changes_text
 from .errors import refused
+from .image_transforms import image_settings
+from .job_sections import dumped
 from .loader import BaseLoader
 from .ranks import Agree, Ranks
 
 if TYPE_CHECKING:
     import numpy
 
-    from . import _engine
     from .job_sections import Settings
 
 
@@ -33,14 +36,16 @@ class ImageFolder(BaseLoader):
     alone, RandomRotation, RandomAffine, ColorJitter, RandAugment,
     TrivialAugmentWide, GaussianBlur, RandomErasing, RandomVerticalFlip,
     RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
-    RandomAdjustSharpness, RandomAutocontrast, RandomEqualize. Others are refused
-    by name. `image` is a job's section `image`, instead, or with what a transform
+    RandomAdjustSharpness, RandomAutocontrast, RandomEqualize. RGB, ToPureTensor
+    and a Compose within it mean what they say. Others are refused by name; MixUp
+    and CutMix are `operations`, a job's `loader.operations`:
+    `[{"mixup": ["image"], "labels": ["label"]}]`. `image` is a job's section `image`, instead, or with what a transform
     never decides: `{"decode": "device"}`, `{"store": {"form": "decoded"}, "finish":
     "device"}`. Without both pictures are cropped at random to 224 pixels and
     mirrored, uint8 `[n, 3, 224, 224]`.
 
     `root` may also be a `.tar` file or a pattern of such; `labels` names a file of
-    CSV or JSON lines that says the class of each picture. `on_bad` is "stop",
+    CSV, TSV or JSON lines that says the class of each picture. `on_bad` is "stop",
     "substitute" or "mask": what becomes of a picture that cannot be decoded. The
     other arguments are those of `Loader`.
 
@@ -57,7 +62,9 @@ class ImageFolder(BaseLoader):
                  prefetch_factor: int | None = None,
                  drop_last: bool = False, seed: int = 0,
                  split: Settings | None = None, side: str = "train",
-                 on_bad: str = "stop", device: str | Settings = "auto",
+                 on_bad: str = "stop",
+                 operations: Sequence[Settings] = (),
+                 device: str | Settings = "auto",
                  cache: str | Settings = "auto",
                  rank: int | None = None, world: int | None = None,
                  agree: Agree | None = None) -> None:
@@ -69,15 +76,19 @@ class ImageFolder(BaseLoader):
                               "the transform decides that", "leave one out")
             made[key] = value
         ranks = Ranks(rank, world, agree)
-        source: dict[str, Any] = {"kind": "images", "path": os.fspath(root)}
+        self.root = os.fspath(root)
+        source: dict[str, Any] = {"kind": "images", "path": self.root}
         if labels is not None:
             source["labels"] = os.fspath(labels)
+        self._source = source
         ahead = 2 if prefetch_factor is None else prefetch_factor
         loading: dict[str, Any] = {
             "batch_size": batch_size * ranks.world, "seed": seed,
             "shuffle": shuffle, "cache": cache, "on_bad": on_bad,
             "prefetch": ahead * max(1, num_workers or 1),
             "tail": "drop" if drop_last else "exact"}
+        if operations:
+            loading["operations"] = list(operations)
         if num_workers is not None:
             loading["workers"] = num_workers
         job: dict[str, Any] = {
@@ -99,151 +110,25 @@ class ImageFolder(BaseLoader):
     def class_to_idx(self) -> dict[str, int]:
         return {name: at for at, name in enumerate(self.classes)}
 
+    @functools.cached_property
+    def samples(self) -> list[tuple[str, int]]:
+        """The path and the class of each picture, by the numbers in `batch.ids`;
+        of those in tar files the name of the member."""
+        numbers = self.class_to_idx
+        paths, classes = _engine.source_texts(dumped(self._source),
+                                              ["path", "class"])
+        inside = os.path.isdir(self.root)
+        return [(os.path.join(self.root, path or "") if inside else path or "",
+                 numbers.get(name or "", -1))
+                for path, name in zip(paths, classes)]
 
-def image_settings(transform: object) -> dict[str, Any]:
-    """The section `image` of a job that does what this `Compose` of torchvision
-    does, whose parts are told by their names. Raises RequestError for a part that
-    is not done here."""
-    made: dict[str, Any] = {"train": "none", "flip": 0.0, "dtype": "uint8"}
-    parts = getattr(transform, "transforms", None)
-    before: list[str] = []
-    for part in [transform] if parts is None else parts:
-        name = type(part).__name__
-        _check_order(name, before, made)
-        before.append(name)
-        if name in AUGMENTS:
-            made.setdefault("augment", []).append(augment_entry(part))
-            continue
-        if name not in _PARTS:
-            raise refused(
-                "images.transform", "cannot make the pictures",
-                f"transform, {name}", "this transform is not done here",
-                "leave it out, do it on the batch, or use torchvision with "
-                "penstock.DataLoader; done are " + ", ".join(sorted([*_PARTS, *AUGMENTS])))
-        _PARTS[name](part, made)
-    if "size" not in made:
-        raise refused("images.transform", "cannot make the pictures",
-                      "transform", "it does not say the size of pictures",
-                      "add RandomResizedCrop, CenterCrop, or Resize to "
-                      "[height, width]")
-    made["val"] = made["train"]
-    return made
+    @property
+    def imgs(self) -> list[tuple[str, int]]:
+        return self.samples
 
-
-_SIZES = ("RandomResizedCrop", "Resize", "CenterCrop")
-_FLIPS = ("RandomHorizontalFlip",)
-_TENSORS = ("ToTensor", "PILToTensor", "ToImage")
-
-
-def _check_order(name: str, before: list[str], made: dict[str, Any]) -> None:
-    """Refuses a part that means something else behind those before it."""
-    sizes = [one for one in before if one in _SIZES]
-    shrunk = name == "CenterCrop" and sizes == ["Resize"] and "size" not in made
-    why = ""
-    if name in _SIZES and sizes and not shrunk:
-        why = (f"{sizes[-1]} stands before it: of those that crop or resize there "
-               "is one, or Resize(256) and then CenterCrop")
-    elif name in _SIZES and any(one in _TENSORS for one in before):
-        why = "it resizes a tensor, which torchvision does otherwise than a picture"
-    elif name == "Grayscale" and sizes:
-        why = f"it makes a picture grey that {sizes[-1]} has resized in colour"
-    elif name in AUGMENTS and name != "RandomErasing":
-        if not sizes:
-            why = "it stands before the part that crops or resizes"
-        elif any(one in _TENSORS for one in before):
-            why = "it changes a tensor, which torchvision does otherwise than a picture"
-    elif name == "RandomErasing" and not any(one in _TENSORS for one in before):
-        why = "it erases a part of a tensor, and no ToTensor stands before it"
-    elif name in (*_FLIPS, *_TENSORS, "Normalize", "ToDtype"):
-        erased = [one for one in before if one in AUGMENTS
-                  and (one == "RandomErasing" or name in _FLIPS)]
-        if erased:
-            why = f"{erased[-1]} stands before it"
-    if why:
-        raise refused("images.transform", "cannot make the pictures",
-                      f"transform, {name}", why,
-                      "put Grayscale first, then one crop or resize, "
-                      "RandomHorizontalFlip, what augments, ToTensor, Normalize "
-                      "and RandomErasing")
-
-
-def _size(size: Any) -> list[int]:
-    return [int(size)] * 2 if isinstance(size, int) else [
-        int(side) for side in (list(size) * 2)[:2]]
-
-
-def _interpolation(part: Any, made: dict[str, Any]) -> None:
-    found = getattr(part, "interpolation", "bilinear")
-    made["interpolation"] = str(getattr(found, "value", found)).lower()
-
-
-def _random_resized_crop(part: Any, made: dict[str, Any]) -> None:
-    made.update(train="random_resized_crop", size=_size(part.size),
-                scale=list(part.scale), ratio=list(part.ratio))
-    _interpolation(part, made)
-
-
-def _resize(part: Any, made: dict[str, Any]) -> None:
-    if getattr(part, "max_size", None) is not None:
-        raise refused("images.transform", "cannot make the pictures",
-                      "transform, Resize", "max_size is not done here",
-                      "leave it out")
-    sides = [part.size] if isinstance(part.size, int) else list(part.size)
-    if len(sides) == 2:
-        made.update(train="resize", size=_size(sides))
-    else:
-        made["resize"] = int(sides[0])
-    _interpolation(part, made)
-
-
-def _center_crop(part: Any, made: dict[str, Any]) -> None:
-    if "resize" not in made:
-        raise refused("images.transform", "cannot make the pictures",
-                      "transform, CenterCrop",
-                      "no Resize of the short side stands before it",
-                      "add Resize(256) before it")
-    made.update(train="resize_center", size=_size(part.size))
-
-
-def _flip(part: Any, made: dict[str, Any]) -> None:
-    made["flip"] = float(part.p)
-
-
-def _grey(part: Any, made: dict[str, Any]) -> None:
-    if getattr(part, "num_output_channels", 1) != 1:
-        raise refused("images.transform", "cannot make the pictures",
-                      "transform, Grayscale", "it makes more than one channel",
-                      "use Grayscale(1)")
-    made["mode"] = "L"
-
-
-def _float(part: Any, made: dict[str, Any]) -> None:
-    made["dtype"] = "float32"
-
-
-def _dtype(part: Any, made: dict[str, Any]) -> None:
-    name = str(part.dtype).rsplit(".", maxsplit=1)[-1]
-    if name != "uint8" and not getattr(part, "scale", True):
-        raise refused("images.transform", "cannot make the pictures",
-                      "transform, ToDtype", "it does not scale to 0 to 1",
-                      "use scale=True")
-    made["dtype"] = name
-
-
-def _normalize(part: Any, made: dict[str, Any]) -> None:
-    made.update(mean=[float(one) for one in part.mean],
-                std=[float(one) for one in part.std])
-
-
-def _nothing(part: Any, made: dict[str, Any]) -> None:
-    pass
-
-
-_PARTS = {"RandomResizedCrop": _random_resized_crop, "Resize": _resize,
-          "CenterCrop": _center_crop, "RandomHorizontalFlip": _flip,
-          "Grayscale": _grey, "ToTensor": _float, "PILToTensor": _nothing,
-          "ToImage": _nothing, "ToDtype": _dtype,
-          "ConvertImageDtype": _dtype, "Normalize": _normalize}
+    @property
+    def targets(self) -> list[int]:
+        return [number for _, number in self.samples]
 
 
 class Sheet:

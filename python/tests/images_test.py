@@ -14,6 +14,7 @@ import numpy
 
 import penstock
 from penstock import images
+from small_pictures import draw_kinds
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests/data/images"
 PICTURES = sorted(p for p in DATA.iterdir()
@@ -110,6 +111,50 @@ class Folder(unittest.TestCase):
             self.assertEqual(loader.peek().numpy()["image"].shape,
                              (4, 3, 9, 8))
 
+    def test_a_compose_may_stand_in_another_one(self):
+        inner = compose(transform("Resize", size=[20], max_size=None,
+                                  interpolation="nearest-exact"),
+                        transform("CenterCrop", size=16))
+        made = images.image_settings(compose(
+            transform("RGB"), inner, transform("ToPureTensor")))
+        self.assertEqual((made["train"], made["size"], made["interpolation"]),
+                         ("resize_center", [16, 16], "nearest"))
+
+    def test_batches_are_mixed_by_operations(self):
+        mixes = [{"cutmix": ["image"], "labels": ["label"]}]
+        with penstock.ImageFolder(self.root, batch_size=4, operations=mixes,
+                                  image={"size": 8}) as loader:
+            self.assertEqual(sorted(loader.peek().keys()),
+                             ["cutmix_lambda", "image", "label", "label_mixed"])
+
+    def test_samples_are_those_of_ids(self):
+        with penstock.ImageFolder(self.root, batch_size=5, shuffle=True,
+                                  image={"size": 8}) as loader:
+            self.assertEqual([path for path, _ in loader.samples],
+                             [str(self.root / name) for name in self.names])
+            self.assertEqual(loader.imgs, loader.samples)
+            for batch in loader:
+                self.assertEqual(
+                    [loader.targets[key] for key in batch.ids.tolist()],
+                    batch.numpy()["label"].tolist())
+
+    def test_labels_that_are_numbers_are_classes_in_their_order(self):
+        labels = self.root / "labels.csv"
+        labels.write_text("path,class\n" + "".join(
+            f"{name},{at}\n" for at, name in enumerate(self.names)))
+        with penstock.ImageFolder(self.root, labels=labels,
+                                  image={"size": 8}) as loader:
+            self.assertEqual(loader.classes,
+                             [str(at) for at in range(len(self.names))])
+            self.assertEqual(loader.targets, list(range(len(self.names))))
+        job = {"source": {"kind": "images", "path": str(self.root),
+                          "labels": str(labels)},
+               "fields": {"y": {"column": "class", "dtype": "int64"}},
+               "loader": {"batch_size": len(self.names), "shuffle": False}}
+        with penstock.open(job) as loader:
+            self.assertEqual(loader.peek().numpy()["y"].tolist(),
+                             list(range(len(self.names))))
+
     def test_transforms_that_augment_become_entries(self):
         nearest = types.SimpleNamespace(value="nearest")
         made = images.image_settings(compose(
@@ -184,7 +229,24 @@ class Folder(unittest.TestCase):
                  "a tensor"),
                 ((CROP, transform("RandomErasing", p=1)), "no ToTensor"),
                 ((CROP, transform("RandomRotation", degrees=[-5, 5],
-                                  expand=True)), "expand")):
+                                  expand=True)), "expand"),
+                ((transform("Resize", size=[9, 9], interpolation="box"),),
+                 "interpolation box"),
+                ((CROP, transform("RandomRotation", degrees=[-5, 5],
+                                  interpolation="lanczos")), "lanczos"),
+                ((CROP, transform("ToDtype", dtype="torch.float64",
+                                  scale=True)), "found torch.float64"),
+                ((CROP, transform("ToDtype", dtype={"Image": "torch.uint8"},
+                                  scale=True)), "give it one dtype"),
+                ((CROP, transform("ToImage"),
+                  transform("Normalize", mean=[0.5] * 3, std=[0.5] * 3)),
+                 "are uint8 there"),
+                ((transform("Grayscale"), transform("RGB"), CROP),
+                 "Grayscale stands before"),
+                ((CROP, transform("RandomApply", transforms=[FLIP])),
+                 "transform, RandomApply"),
+                ((CROP, transform("CutMix")),
+                 'operations=[{"cutmix": ["image"], "labels": ["label"]}]')):
             with self.assertRaises(penstock.RequestError) as caught:
                 images.image_settings(compose(*parts))
             self.assertEqual(caught.exception.code, "images.transform")
@@ -249,6 +311,26 @@ class Folder(unittest.TestCase):
         self.assertEqual(shown.tolist(), [[[0, 128, 255], [255, 0, 64]]])
         self.assertEqual(images.bytes_of(floats[:1] * 4 - 2, None, None)
                          [0, :, 0].tolist(), [0, 255])
+
+    @unittest.skipUnless(importlib.util.find_spec("PIL"),
+                         "Pillow is not installed: nothing to compare with")
+    def test_pictures_of_all_small_sizes_and_kinds_are_pillows(self):
+        from PIL import Image
+
+        root = self.root / "kinds"
+        (root / "all").mkdir(parents=True)
+        draw_kinds(root / "all")
+        settings = {"size": [41, 40], "train": "resize", "flip": 0}
+        with penstock.ImageFolder(root, batch_size=32,
+                                  image=settings) as loader:
+            for batch in loader:
+                for key, found in zip(batch.ids.tolist(),
+                                      batch.numpy()["image"]):
+                    path = loader.samples[key][0]
+                    expected = Image.open(path).convert("RGB").resize(
+                        (40, 41), Image.Resampling.BILINEAR)
+                    numpy.testing.assert_array_equal(
+                        found.transpose(1, 2, 0), numpy.asarray(expected), path)
 
     @unittest.skipUnless(importlib.util.find_spec("PIL"),
                          "Pillow is not installed: nothing to compare with")

@@ -170,6 +170,34 @@ class Images(Case):
         self.refused(self.run_it("peek", "images:photos", "--json", "--sheet",
                                  "sheet.bmp"), "request", "images.sheet")
 
+    def test_a_sheet_of_a_job_has_what_the_model_gets(self):
+        fields = {"x": {"image": {"size": [6, 9], "dtype": "float32"}},
+                  "kind": {"category": {"column": "class"}}}
+        self.images(fields=fields, device={"kind": "sim"})
+        self.succeed("peek", "job.json", "--sheet", "sheet.html")
+        page = (self.folder / "sheet.html").read_text()
+        self.assertEqual(page.count("<img"), 32)
+        self.assertRegex(page, r"x_draw \d+ \d+ \d+ \d+ \d, kind class[012]")
+
+    def test_a_sheet_of_a_table_has_the_column_that_is_named(self):
+        with sqlite3.connect(self.folder / "t.sqlite") as db:
+            db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, photo BLOB)")
+            db.executemany("INSERT INTO t (photo) VALUES (?)", [
+                (path.read_bytes(),) for path in PICTURES[:3]])
+        db.close()
+        self.succeed("peek", "sqlite:t.sqlite", "--sheet", "sheet.html",
+                     "--column", "photo")
+        self.assertEqual(
+            (self.folder / "sheet.html").read_text().count("<img"), 3)
+        self.refused(self.run_it("peek", "sqlite:t.sqlite", "--json", "--sheet",
+                                 "sheet.html"), "request", "images.show",
+                     "no column 'image'", "id, photo")
+
+    def test_what_fast_costs_is_told(self):
+        self.images(fields={"x": {"image": {"size": 8, "parity": "fast"}}})
+        told = self.succeed("train", "job.json", "--plan").err
+        self.assertIn("off by 1.5 on average", told)
+
     def test_classes_are_the_sorted_names_of_folders(self):
         self.images()
         _, keys, first = self.tensors()

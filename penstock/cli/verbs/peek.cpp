@@ -4,6 +4,7 @@
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
+#include "penstock/job/job.h"
 #include "penstock/run/run.h"
 #include "penstock/sources/sources.h"
 
@@ -27,11 +28,28 @@ std::string summary_of_table(const Json& json) {
           (columns == 1 ? " column, " : " columns, ") +
           std::to_string(std::llround(json.find("rows_per_s")->number())) +
           " rows/s\n\n";
-  text += columns_text(*json.find("columns"), seen);
+  text += columns_text(*json.find("columns"), seen) + left_out_text(json);
   if (!json.find("first")->array().empty()) text += "\nthe first rows:\n";
   for (const Json& row : json.find("first")->array())
     text += "  " + row.dump() + "\n";
   return text;
+}
+
+void run_peek(const std::string& named, const std::string& column,
+              const std::string& sheet, bool json) {
+  SheetQuery query{.source = Json(named),
+                   .is_job = named.ends_with(".json"),
+                   .column = column};
+  Json source = query.source;
+  if (query.is_job) {
+    query.source = read_job(named, {});
+    const Json* found = query.source.find("source");
+    source = found == nullptr ? Json(named) : *found;
+  }
+  if (!sheet.empty()) write_contact_sheet(query, sheet);
+  const Json seen = peek(source);
+  if (json) return print_document(seen);
+  print(summary_of_table(seen));
 }
 
 }  // namespace
@@ -43,16 +61,18 @@ Verb peek_verb() {
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
             auto uri = std::make_shared<std::string>();
             auto sheet = std::make_shared<std::string>();
-            options.add("source", *uri, source_examples(), {.required = true});
+            auto column = std::make_shared<std::string>();
+            options.add("source", *uri,
+                        source_examples() + "; or a job file, JOB.json",
+                        {.required = true});
             options.add("--sheet", *sheet,
                         "Write the pictures of a batch, as training gets them, "
                         "to this .png or .html file");
+            options.add("--column", *column,
+                        "With --sheet: the column of pictures; default: image");
             add_json(options, invocation, "One JSON document");
-            return [uri, sheet](Invocation& of) {
-              if (!sheet->empty()) write_contact_sheet(*uri, *sheet);
-              const Json json = peek(*uri);
-              if (of.json) return print_document(json);
-              print(summary_of_table(json));
+            return [=](Invocation& of) {
+              run_peek(*uri, *column, *sheet, of.json);
             };
           }};
 }

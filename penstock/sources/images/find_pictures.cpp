@@ -17,6 +17,11 @@ namespace {
 
 /// The .tar files that `path` names; none where it is a folder of pictures.
 std::vector<files::DataFile> tars_of(const SourceSpec& spec) {
+  for (const char* ending : {".tar.gz", ".tgz", ".tar.xz", ".tar.zst"})
+    if (ascii_lower(spec.path).ends_with(ending))
+      refuse("images.tar", spec.path,
+             "it is compressed, and members are read where they lie",
+             "unpack it to a .tar file, or to a folder for each class");
   if (!ascii_lower(spec.path).ends_with(".tar") &&
       !files::is_pattern(spec.path))
     return {};
@@ -56,7 +61,7 @@ std::vector<FoundPicture> find_in_tars(const SourceSpec& spec, StopFlag stop,
     into.tars.push_back(tar.path);
     std::vector<FoundPicture> found =
         pictures_in_tar(tar.path, tars.size() == 1 ? "" : tar.relative + "/",
-                        number, media, stop);
+                        number, media, own.classes, stop);
     std::ranges::move(found, std::back_inserter(all));
   }
   if (all.empty())
@@ -64,25 +69,6 @@ std::vector<FoundPicture> find_in_tars(const SourceSpec& spec, StopFlag stop,
            std::string("name .tar files that hold ") + media.shown_endings +
                " files");
   return all;
-}
-
-/// The sorted classes, and which of them each picture has.
-void number_classes(const std::vector<FoundPicture>& found,
-                    PictureFiles& into) {
-  for (const FoundPicture& picture : found)
-    if (picture.has_class &&
-        (into.classes.empty() || into.classes.back() != picture.of_class))
-      into.classes.push_back(picture.of_class);
-  std::ranges::sort(into.classes);
-  into.classes.erase(std::unique(into.classes.begin(), into.classes.end()),
-                     into.classes.end());
-  for (const FoundPicture& picture : found)
-    into.of_class.push_back(
-        picture.has_class
-            ? static_cast<std::int32_t>(
-                  std::ranges::lower_bound(into.classes, picture.of_class) -
-                  into.classes.begin())
-            : -1);
 }
 
 PictureFiles search(const SourceSpec& spec, StopFlag stop,
@@ -97,10 +83,11 @@ PictureFiles search(const SourceSpec& spec, StopFlag stop,
     return all;
   }
   std::vector<FoundPicture> found =
-      tars.empty() ? pictures_of_labels(all.root, own.labels, *all.media, stop)
+      tars.empty() ? pictures_of_labels(all.root, own.labels, *all.media,
+                                        own.classes, stop)
                    : find_in_tars(spec, stop, tars, all);
   std::ranges::sort(found, {}, &FoundPicture::name);
-  number_classes(found, all);
+  number_classes(found, own.classes, all);
   auto names = std::make_shared<RowParts>();
   for (const FoundPicture& picture : found) {
     const std::size_t at = names->size();
@@ -143,18 +130,7 @@ void set_version(PictureFiles& files) {
   files.version = version.hex();
 }
 
-}  // namespace
-
-void refuse(const char* code, const std::string& place, std::string why,
-            std::string next) {
-  throw Error(ErrorKind::source, {.code = code,
-                                  .what = "cannot list pictures",
-                                  .where = place,
-                                  .why = std::move(why),
-                                  .next = std::move(next)});
-}
-
-PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
+PictureFiles kept_or_found(const SourceSpec& spec, StopFlag stop) {
   const PictureSettings& own = settings_of(spec);
   const Media& media = media_of(spec);
   const bool may_keep = own.listing != Listing::none && own.labels.empty();
@@ -171,6 +147,27 @@ PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
         all, folders,
         std::chrono::duration_cast<std::chrono::nanoseconds>(began).count());
   return all;
+}
+
+}  // namespace
+
+void refuse(const char* code, const std::string& place, std::string why,
+            std::string next) {
+  throw Error(ErrorKind::source, {.code = code,
+                                  .what = "cannot list pictures",
+                                  .where = place,
+                                  .why = std::move(why),
+                                  .next = std::move(next)});
+}
+
+PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
+  PictureFiles files = kept_or_found(spec, stop);
+  const PictureSettings& own = settings_of(spec);
+  if (!own.classes.empty() && own.labels.empty() && files.members.empty()) {
+    renumber_folders(own.classes, files);
+    set_version(files);
+  }
+  return files;
 }
 
 }  // namespace penstock::images

@@ -25,11 +25,12 @@ namespace {
 enum class Part : std::uint8_t { image, path, of_class };
 
 Schema schema_of(const PictureFiles& files) {
+  const bool numbers = !files.numbers.empty();
   return {.columns = {{.name = files.media->column, .declared = "bytes"},
                       {.name = "path", .declared = "text", .text = true},
                       {.name = "class",
-                       .declared = "text",
-                       .text = true,
+                       .declared = numbers ? "int64" : "text",
+                       .text = !numbers,
                        .values = files.classes}}};
 }
 
@@ -46,6 +47,15 @@ void add_request(const ColumnRequest& request, const Schema& schema,
   const ColumnInfo& column =
       column_of(schema, request.column, request.setting, place);
   const auto part = static_cast<Part>(&column - schema.columns.data());
+  opened.parts.push_back(part);
+  // Classes that are numbers are texts to who takes `values` in their order.
+  const bool as_number = request.as == ReadAs::number ||
+                         request.as == ReadAs::integer ||
+                         (request.as == ReadAs::value && !request.coded);
+  if (part == Part::of_class && !opened.files.numbers.empty() && as_number) {
+    opened.types.push_back(ColumnType::int64);
+    return;
+  }
   if (request.as != ReadAs::value)
     throw Error(ErrorKind::request,
                 {.code = "source.column_type",
@@ -58,7 +68,6 @@ void add_request(const ColumnRequest& request, const Schema& schema,
                                    opened.files.media->kind_of_field +
                                    "\" for " + opened.files.media->one + "s"
                              : "use \"category\" for classes"});
-  opened.parts.push_back(part);
   opened.types.push_back(part == Part::image ? ColumnType::binary
                                              : ColumnType::text);
 }
@@ -152,6 +161,8 @@ class ImageReader final : public Reader {
       out.problems.push_back(
           {out.rows, c,
            "cannot be read from '" + files.file_of(at) + "': " + why});
+    } else if (of_class >= 0 && column.type == ColumnType::int64) {
+      column.append_int64(files.numbers[static_cast<std::size_t>(of_class)]);
     } else if (of_class >= 0) {
       column.append_text(files.classes[static_cast<std::size_t>(of_class)]);
     } else {
@@ -255,6 +266,9 @@ std::unique_ptr<Source> open_images(const SourceSpec& spec,
                   .abilities = {.by_position = true, .sorted = true}};
   for (const ColumnRequest& request : requests)
     add_request(request, info.schema, spec.path, *opened);
+  // Integers beside values would say places of these (ColumnInfo).
+  if (std::ranges::count(opened->types, ColumnType::int64) > 0)
+    info.schema.columns.back().values.clear();
   info.types = opened->types;
   info.identity = identity_of(*opened, spec);
   info.parts = opened->files.names;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "penstock/base/settings.h"
 #include "penstock/sources/files/test_folder.h"
 
 namespace penstock::images {
@@ -22,11 +23,13 @@ class ImagesTest : public testing::Test {
     section["kind"] = "images";
     section["path"] = path;
     if (!labels_.empty()) section["labels"] = labels_;
+    if (!classes_.empty()) section["classes"] = settings::list_of(classes_);
     std::vector<ColumnRequest> requests;
     for (std::string& column : columns)
       requests.push_back({.column = std::move(column),
                           .as = ReadAs::value,
-                          .setting = "fields.x"});
+                          .setting = "fields.x",
+                          .coded = true});
     return open_source(parse_source_spec(section, "source"), requests);
   }
   /// "path class bytes" of each row.
@@ -63,6 +66,7 @@ class ImagesTest : public testing::Test {
 
   TestFolder folder_;
   std::string labels_;
+  std::vector<std::string> classes_;
 };
 
 TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
@@ -70,6 +74,7 @@ TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
   folder_.write("dog/deep/er/a.png", "3");
   folder_.write("cat/.hidden.jpeg", "1");
   folder_.write("cat/notes.txt", "no picture");
+  folder_.write("cat/old.PPM", "5");
   folder_.write("loose.jpg", "of no class");
   folder_.write("elsewhere/linked/c.webp", "4");
   fs::create_directory_symlink(folder_.path("elsewhere/linked"),
@@ -78,8 +83,8 @@ TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
   auto source = open(folder_.path(""));
   EXPECT_THAT(rows(*source),
               ElementsAre("ant/c.webp ant 4", "cat/.hidden.jpeg cat 1",
-                          "cat/b.jpg cat 2", "dog/b.JPG dog 2",
-                          "dog/deep/er/a.png dog 3",
+                          "cat/b.jpg cat 2", "cat/old.PPM cat 5",
+                          "dog/b.JPG dog 2", "dog/deep/er/a.png dog 3",
                           "elsewhere/linked/c.webp elsewhere 4"));
   EXPECT_THAT(source->schema().find("class")->values,
               ElementsAre("ant", "cat", "dog", "elsewhere"));
@@ -204,6 +209,83 @@ TEST_F(ImagesTest, LabelsMayBeQuotedAndNamedTwoWays) {
   labels_ =
       folder_.write("l.csv", "path,class\n\"a,b.jpg\",x\n\"a,b.jpg\",y\n");
   EXPECT_THAT(refused(folder_.path(""), "images.twice"), HasSubstr("a,b.jpg"));
+}
+
+TEST_F(ImagesTest, ClassesThatAreWholeNumbersAreInTheOrderOfNumbers) {
+  std::string labels = "path,class\n";
+  for (const char* number : {"10", "2", "0", "-1", "11"}) {
+    const std::string name = std::string("p") + number + ".jpg";
+    folder_.write(name, "x");
+    labels += name + "," + number + "\n";
+  }
+  labels_ = folder_.write("l.csv", labels);
+  auto source = open(folder_.path(""));
+  EXPECT_EQ(source->schema().find("class")->declared, "int64");
+  EXPECT_THAT(source->schema().find("class")->values,
+              ElementsAre("-1", "0", "2", "10", "11"));
+  EXPECT_EQ(rows(*source)[2], "p10.jpg 10 x");
+  Json section = files::section_of("images", folder_.path(""));
+  section["labels"] = labels_;
+  for (ReadAs as : {ReadAs::integer, ReadAs::number, ReadAs::value})
+    EXPECT_THAT(files::shown_rows(section, {"class"}, as),
+                ElementsAre("-1.0", "0.0", "10.0", "11.0", "2.0"));
+  section["labels"] =
+      folder_.write("l.csv", "path,class\np2.jpg,2\np10.jpg,010\n");
+  EXPECT_THAT(files::shown_rows(section, {"class"}), ElementsAre("010", "2"));
+}
+
+TEST_F(ImagesTest, FoldersThatAreNumbersAreSortedAsTorchvisionDoes) {
+  for (const char* name : {"10/a.jpg", "2/a.jpg"}) folder_.write(name, "x");
+  auto source = open(folder_.path(""));
+  EXPECT_EQ(source->schema().find("class")->declared, "text");
+  EXPECT_THAT(source->schema().find("class")->values, ElementsAre("10", "2"));
+}
+
+TEST_F(ImagesTest, LabelsMayHaveAMarkOfUtf8OrTabs) {
+  folder_.write("a.jpg", "1");
+  labels_ = folder_.write("l.csv", "\xEF\xBB\xBFpath,class\r\na.jpg,ant\r\n");
+  EXPECT_THAT(rows(*open(folder_.path(""))), ElementsAre("a.jpg ant 1"));
+  labels_ = folder_.write("l.tsv", "path\tclass\na.jpg\tant, red\n");
+  EXPECT_THAT(rows(*open(folder_.path(""))), ElementsAre("a.jpg ant, red 1"));
+}
+
+TEST_F(ImagesTest, ATableOfAnotherKindOrWithOtherColumnsIsNoLabels) {
+  labels_ = folder_.write("l.parquet", "PAR1");
+  EXPECT_THAT(refused(folder_.path(""), "images.labels"),
+              HasSubstr(R"({"image": {"column": "path", "folder": ...}})"));
+  labels_ = folder_.write("l.csv", "filename,kind\n");
+  EXPECT_THAT(refused(folder_.path(""), "images.labels"),
+              HasSubstr("its first line is text 'filename,kind'"));
+}
+
+TEST_F(ImagesTest, AClassThatIsNotDeclaredIsNamedWithItsLine) {
+  folder_.write("a.jpg", "1");
+  folder_.write("b.jpg", "2");
+  labels_ = folder_.write("l.csv", "path,class\na.jpg,cat\nb.jpg,catt\n");
+  classes_ = {"dog", "cat"};
+  EXPECT_THAT(refused(folder_.path(""), "images.unknown_class"),
+              AllOf(HasSubstr("l.csv, line 3"),
+                    HasSubstr("found the class text 'catt'"),
+                    HasSubstr("expected 'dog', 'cat'"),
+                    HasSubstr("did you mean 'cat'?")));
+  labels_ = folder_.write("l.csv", "path,class\na.jpg,cat\nb.jpg,cat\n");
+  EXPECT_THAT(open(folder_.path(""))->schema().find("class")->values,
+              ElementsAre("dog", "cat"));
+}
+
+TEST_F(ImagesTest, FoldersMayDeclareMoreClassesThanTheyHave) {
+  folder_.write("cat/a.jpg", "1");
+  folder_.write("ant/a.jpg", "2");
+  auto sorted = open(folder_.path(""));
+  classes_ = {"dog", "cat", "ant"};
+  auto source = open(folder_.path(""));
+  EXPECT_THAT(source->schema().find("class")->values,
+              ElementsAre("dog", "cat", "ant"));
+  EXPECT_THAT(rows(*source), ElementsAre("ant/a.jpg ant 2", "cat/a.jpg cat 1"));
+  EXPECT_NE(source->identity(), sorted->identity());
+  classes_ = {"dog", "cat"};
+  EXPECT_THAT(refused(folder_.path(""), "images.unknown_class"),
+              HasSubstr("/ant"));
 }
 
 }  // namespace

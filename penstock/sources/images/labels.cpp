@@ -6,9 +6,11 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <string_view>
 
 #include "penstock/base/error.h"
 #include "penstock/base/json.h"
+#include "penstock/base/utf8.h"
 #include "penstock/sources/images/find_pictures.h"
 
 namespace penstock::images {
@@ -17,11 +19,12 @@ namespace {
 /// Reads a labels file line by line.
 class Labels {
  public:
-  explicit Labels(const std::string& path)
+  Labels(const std::string& path, const Media& media)
       : path_(path), file_(path, std::ios::binary) {
+    refuse_table(media);
     if (!file_)
       refuse("images.labels", path, std::strerror(errno),
-             "name a file of CSV or JSON lines");
+             "name a file of CSV, TSV or JSON lines");
     if (!is_json()) read_header();
   }
 
@@ -33,9 +36,11 @@ class Labels {
     }
     return std::nullopt;
   }
+  std::string place() const {
+    return path_ + ", line " + std::to_string(line_);
+  }
   [[noreturn]] void fail(std::string why, std::string next) const {
-    refuse("images.labels", path_ + ", line " + std::to_string(line_),
-           std::move(why), std::move(next));
+    refuse("images.labels", place(), std::move(why), std::move(next));
   }
 
  private:
@@ -46,13 +51,28 @@ class Labels {
       "give it columns \"path\" (or \"file_name\") and \"class\" (or "
       "\"label\")";
 
+  /// What other sources read may say the classes, too.
+  void refuse_table(const Media& media) const {
+    for (const char* ending :
+         {".parquet", ".arrow", ".feather", ".sqlite", ".db"})
+      if (path_.ends_with(ending))
+        refuse("images.labels", path_, "it is no text",
+               "let it be the source: {\"kind\": \"parquet\", \"path\": "
+               "...}, whose column of paths a field reads: {\"" +
+                   std::string(media.kind_of_field) +
+                   "\": {\"column\": \"path\", \"folder\": ...}}");
+  }
   bool is_json() const {
     return path_.ends_with(".jsonl") || path_.ends_with(".ndjson");
   }
+  char separator() const {
+    return path_.ends_with(".tsv") || path_.ends_with(".tab") ? '\t' : ',';
+  }
   std::optional<std::string> line() {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8
     std::string text;
     if (!std::getline(file_, text)) return std::nullopt;
-    ++line_;
+    if (++line_ == 1 && text.starts_with(kMark)) text.erase(0, kMark.size());
     if (text.ends_with('\r')) text.pop_back();
     return text;
   }
@@ -66,7 +86,7 @@ class Labels {
         cells.back() += text[++at];
       else if (text[at] == '"')
         quoted = !quoted;
-      else if (text[at] == ',' && !quoted)
+      else if (text[at] == separator() && !quoted)
         cells.emplace_back();
       else
         cells.back() += text[at];
@@ -83,12 +103,13 @@ class Labels {
     return cells.size();
   }
   void read_header() {
-    const std::vector<std::string> cells = cells_of(line().value_or(""));
+    const std::string header = line().value_or("");
+    const std::vector<std::string> cells = cells_of(header);
     columns_ = cells.size();
     path_column_ = find(cells, kPath);
     class_column_ = find(cells, kClass);
     if (path_column_ == columns_ || class_column_ == columns_)
-      fail("its first line names no such column", kExpected);
+      fail("its first line is " + shown_text(header), kExpected);
   }
   std::pair<std::string, std::string> of_cells(
       const std::vector<std::string>& cells) const {
@@ -123,11 +144,11 @@ class Labels {
 
 }  // namespace
 
-std::vector<FoundPicture> pictures_of_labels(const std::string& root,
-                                             const std::string& path,
-                                             const Media& media,
-                                             StopFlag stop) {
-  Labels labels(path);
+std::vector<FoundPicture> pictures_of_labels(
+    const std::string& root, const std::string& path, const Media& media,
+    const std::vector<std::string>& classes, StopFlag stop) {
+  Labels labels(path, media);
+  const DeclaredClasses allowed(classes);
   std::vector<FoundPicture> all;
   while (auto row = labels.next()) {
     end_if_stopped(stop);
@@ -141,6 +162,7 @@ std::vector<FoundPicture> pictures_of_labels(const std::string& root,
                   "where they begin");
     if (of_class.empty())
       labels.fail("'" + name + "' has no class", "write one");
+    allowed.check(of_class, labels.place());
     FoundPicture& picture = all.emplace_back();
     picture.name = std::move(name);
     picture.of_class = std::move(of_class);

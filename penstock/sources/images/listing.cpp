@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "PENSTLS2";
+constexpr std::string_view kMagic = "PENSTLS3";
 
 fs::path file_of(const std::string& root, const Media& media) {
   std::error_code none;

@@ -19,8 +19,8 @@ bool is_picture_name(std::string_view name, const Media& media) {
 const Media& media_of(const SourceSpec& spec) {
   // Those that cannot be decoded belong to the data, and are bad samples.
   static constexpr const char* kPictures[] = {
-      ".jpg", ".jpeg", ".png",  ".webp", ".bmp",  ".gif",
-      ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl"};
+      ".jpg",  ".jpeg", ".png",  ".webp", ".bmp", ".gif", ".tif", ".tiff",
+      ".heic", ".heif", ".avif", ".jxl",  ".pbm", ".pgm", ".ppm", ".pnm"};
   static constexpr const char* kSounds[] = {
       ".wav",  ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif",
       ".aiff", ".w64",  ".m4a", ".aac", ".wma",  ".webm"};

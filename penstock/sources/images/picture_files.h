@@ -37,6 +37,7 @@ struct PictureFiles {
   const Media* media = nullptr;
   std::string root;  ///< what names below it are relative to
   std::vector<std::string> tars, classes;
+  std::vector<std::int64_t> numbers;      ///< that `classes` are; empty: texts
   std::shared_ptr<const RowParts> names;  ///< each is one row
   std::vector<std::int32_t> of_class;     ///< of `classes`; -1: it has none
   std::vector<TarMember> members;         ///< empty: each is a file of its own

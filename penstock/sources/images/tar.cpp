@@ -158,11 +158,12 @@ std::string key_of(const std::string& name) {
 
 }  // namespace
 
-std::vector<FoundPicture> pictures_in_tar(const std::string& path,
-                                          const std::string& prefix,
-                                          std::int32_t container,
-                                          const Media& media, StopFlag stop) {
+std::vector<FoundPicture> pictures_in_tar(
+    const std::string& path, const std::string& prefix, std::int32_t container,
+    const Media& media, const std::vector<std::string>& declared,
+    StopFlag stop) {
   Tar tar(path, media, stop);
+  const DeclaredClasses allowed(declared);
   std::vector<FoundPicture> all;
   std::map<std::string, std::string> classes;  // by key
   tar.walk([&](std::string name, std::int64_t begin, std::int64_t size) {
@@ -181,8 +182,11 @@ std::vector<FoundPicture> pictures_in_tar(const std::string& path,
     const auto found = classes.find(key_of(picture.name));
     const std::string folder =
         std::filesystem::path(picture.name).parent_path().filename().string();
-    picture.has_class = found != classes.end() || !folder.empty();
+    picture.in_folder = found == classes.end() && !folder.empty();
+    picture.has_class = found != classes.end() || picture.in_folder;
     picture.of_class = found != classes.end() ? found->second : folder;
+    if (picture.has_class)
+      allowed.check(picture.of_class, path + ", member '" + picture.name + "'");
     picture.name = prefix + picture.name;
   }
   return all;

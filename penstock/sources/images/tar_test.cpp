@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "penstock/base/settings.h"
 #include "penstock/sources/files/test_folder.h"
 
 namespace penstock::images {
@@ -39,10 +40,15 @@ class TarTest : public testing::Test {
     Json section;
     section["kind"] = "images";
     section["path"] = folder_.path("a.tar");
+    if (!classes_.empty()) section["classes"] = settings::list_of(classes_);
     auto source = open_source(
         parse_source_spec(section, "source"),
         {{.column = "path", .as = ReadAs::value, .setting = "fields.x"},
-         {.column = "class", .as = ReadAs::value, .setting = "fields.y"}});
+         {.column = "class",
+          .as = ReadAs::value,
+          .setting = "fields.y",
+          .coded = true}});
+    values_ = source->schema().find("class")->values;
     std::vector<std::string> all;
     auto reader = open_checked_reader(*source);
     for (const Partition& part : source->partitions(1))
@@ -56,11 +62,11 @@ class TarTest : public testing::Test {
       });
     return all;
   }
-  std::string refused() {
+  std::string refused(const std::string& code = "images.tar") {
     try {
       pictures();
     } catch (const Error& error) {
-      EXPECT_EQ(error.parts().code, "images.tar");
+      EXPECT_EQ(error.parts().code, code);
       return error.what();
     }
     ADD_FAILURE() << "it was read";
@@ -69,6 +75,7 @@ class TarTest : public testing::Test {
 
   TestFolder folder_;
   std::string tar_;
+  std::vector<std::string> classes_, values_;
 };
 
 TEST_F(TarTest, TheClassIsTheFolderThatAMemberIsInOrWhatStandsBesideIt) {
@@ -83,6 +90,27 @@ TEST_F(TarTest, TheClassIsTheFolderThatAMemberIsInOrWhatStandsBesideIt) {
                           "train/bee/2.jpg bee"));
 }
 
+TEST_F(TarTest, ClassesOfWebDatasetAreInTheOrderOfTheirNumbers) {
+  for (const char* number : {"0", "1", "10", "11", "2"}) {
+    add(std::string("k") + number + ".jpg", "x");
+    add(std::string("k") + number + ".cls", number);
+  }
+  EXPECT_THAT(pictures(), ElementsAre("k0.jpg 0", "k1.jpg 1", "k10.jpg 10",
+                                      "k11.jpg 11", "k2.jpg 2"));
+  EXPECT_THAT(values_, ElementsAre("0", "1", "2", "10", "11"));
+  add("5/loose.jpg", "x");
+  pictures();
+  EXPECT_THAT(values_, ElementsAre("0", "1", "10", "11", "2", "5"));
+}
+
+TEST_F(TarTest, AClassThatIsNotDeclaredIsNamedWithItsMember) {
+  add("key.jpg", "x");
+  add("key.cls", "7");
+  classes_ = {"1"};
+  EXPECT_THAT(refused("images.unknown_class"),
+              HasSubstr("a.tar, member 'key.jpg'"));
+}
+
 TEST_F(TarTest, ANegativeSizeIsADamagedHeader) {
   add("a.jpg", "", '0', "-0000002000");
   EXPECT_THAT(refused(), HasSubstr("byte 0 has a damaged header"));
@@ -92,6 +120,19 @@ TEST_F(TarTest, APictureThatIsALinkToAnotherMemberIsNotLeftOutSilently) {
   add("a.jpg", "x");
   add("b.jpg", "", '1');
   EXPECT_THAT(refused(), HasSubstr("'b.jpg' is a link to another one"));
+}
+
+TEST_F(TarTest, ACompressedFileMustBeUnpacked) {
+  Json section;
+  section["kind"] = "images";
+  section["path"] = folder_.write("a.tar.gz", "x");
+  try {
+    open_source(parse_source_spec(section, "source"), {});
+    ADD_FAILURE() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "images.tar");
+    EXPECT_THAT(error.what(), HasSubstr("unpack it to a .tar file"));
+  }
 }
 
 TEST_F(TarTest, AMemberThatIsCutOffIsNamed) {

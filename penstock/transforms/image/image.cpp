@@ -28,6 +28,17 @@ std::string other_size(const Image& image, const PictureHeader& header) {
          ", since it is not resized (\"none\")";
 }
 
+/// What is wrong with a picture that has more pixels than are allowed.
+std::string too_large(const Image& image, const PictureHeader& header) {
+  const std::int64_t pixels = std::int64_t{header.width} * header.height;
+  if (pixels <= image.max_pixels) return {};
+  const auto bytes = pixels * static_cast<std::int64_t>(bytes_of(image.mode));
+  return "it is " + std::to_string(header.width) + " x " +
+         std::to_string(header.height) + " pixels, " + std::to_string(bytes) +
+         " bytes decoded, and \"max_pixels\" allows " +
+         std::to_string(image.max_pixels) + " pixels";
+}
+
 /// Of what is parsed or stored at once: ends are of 32 bits.
 constexpr std::size_t kMostRunBytes = UINT32_MAX;
 
@@ -51,18 +62,32 @@ class Parser final : public FieldParser {
               " bytes, which with the pictures before it are more than 4 GiB";
       if (why.empty()) out.bytes.append(bytes.data(), bytes.size());
       if (!why.empty())
-        faults.reject(
-            {.row = row, .place = image_.column, .why = std::move(why)});
+        faults.reject({.row = row,
+                       .place = image_.column,
+                       .why = std::move(why),
+                       .next = column.valid(row) ? "" : next_of_missing()});
       out.end_row();
     }
   }
 
  private:
+  /// Data sets of Hugging Face may have the path of a file in place of its
+  /// bytes.
+  std::string next_of_missing() const {
+    constexpr std::string_view kBytes = ".bytes";
+    const std::string& name = image_.column;
+    if (!image_.folder.empty() || !name.ends_with(kBytes)) return {};
+    return "where the files lie beside the table, read their paths: \"column\":"
+           " \"" +
+           name.substr(0, name.size() - kBytes.size()) +
+           ".path\" with \"folder\"";
+  }
   std::string fault_of(std::span<const std::byte> bytes) const {
     PictureHeader header;
     std::string why = read_header(bytes, header);
     if (why.empty() && image_.mode == PictureMode::index)
       why = why_no_mask(bytes, header);
+    if (why.empty()) why = too_large(image_, header);
     return why.empty() ? other_size(image_, header) : why;
   }
 

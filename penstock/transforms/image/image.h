@@ -10,6 +10,7 @@
 #include "penstock/transforms/field_kind.h"
 #include "penstock/transforms/image/augment/augment.h"
 #include "penstock/transforms/image/picture.h"
+#include "penstock/transforms/image/picture_header.h"
 #include "penstock/transforms/image/resize_taps.h"
 
 namespace penstock {
@@ -37,6 +38,8 @@ struct Image {
   int resize = 256;  ///< the short side, before the centre is cropped
   Interpolation interpolation = Interpolation::bilinear;
   bool fast = false;  ///< JPEG is decoded and resized with fewer bits
+  /// A picture with more is bad, before it is decoded.
+  std::int64_t max_pixels = kMostPixels;
   double flip = 0.5;  ///< how often a picture of the train side is mirrored
   /// What else is done to pictures of the train side once they have their size.
   std::vector<Augment> augments = {};

@@ -325,6 +325,20 @@ SettingsTable<Image> make_settings() {
   add_framing(table);
   add_pixels(table);
   table
+      .setting(
+          "max_pixels",
+          settings::integer_rule(1, kMostPixels,
+                                 "a picture with more is a bad sample, before "
+                                 "it is decoded"),
+          [](Spec& spec, const SettingSchema& setting, Image& to) {
+            if (spec.raw(setting.key) != nullptr)
+              to.max_pixels = spec.integer(setting.key, {}, 1, kMostPixels);
+          },
+          [](const Image& from) {
+            return from.max_pixels < kMostPixels ? Json(from.max_pixels)
+                                                 : Json();
+          })
+      .last_rule("default", kMostPixels)
       .boolean("record_draws", &Image::record_draws,
                "adds NAME_draw: top, left, height, width, mirrored")
       .section("store", store_settings(), "What is kept of a picture.");

@@ -48,6 +48,7 @@ TEST(PictureHeaderTest, SaysWhatAFileIsThatIsNotRead) {
                      "ftypavif"s),
               HasSubstr("AVIF"));
   EXPECT_THAT(why_of("BM\x08\0\0\0\0\0"s), HasSubstr("BMP"));
+  EXPECT_THAT(why_of("P6\n2 2\n255\n"), HasSubstr("PBM, PGM or PPM"));
 }
 
 TEST(PictureHeaderTest, SeesWhereAFileIsCutOff) {
@@ -257,6 +258,38 @@ TEST_F(ImageFieldTest, SettingsThatCannotBe) {
   EXPECT_THAT(refused(R"({"store": {"max_side": 100}})"), HasSubstr("decoded"));
   EXPECT_THAT(refused(R"({"sise": 100})"), HasSubstr("size"));
   EXPECT_EQ(refused(R"({"size": 512})"), "");
+}
+
+TEST_F(ImageFieldTest, APictureWithMorePixelsThanAreAllowedIsBad) {
+  const std::string file = golden_file("rgb.png");
+  EXPECT_TRUE(store(field("{}"), {file}).empty());
+  const std::vector<RowFault> faults =
+      store(field(R"({"max_pixels": 100})"), {file});
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_THAT(faults[0].why, AllOf(HasSubstr(" bytes decoded"),
+                                   HasSubstr("allows 100 pixels")));
+  EXPECT_EQ(field(R"({"max_pixels": 178956970})").kind->recipe(),
+            field("{}").kind->recipe());
+  EXPECT_THAT(refused(R"({"max_pixels": 0})"), HasSubstr("x.image.max_pixels"));
+}
+
+TEST_F(ImageFieldTest, ARowWithoutBytesMayHaveThePathOfAFile) {
+  Block block;
+  block.rows = 1;
+  block.columns.emplace_back().type = ColumnType::binary;
+  block.columns[0].append_null();
+  Faults faults;
+  Values values;
+  field(R"({"column": "image.bytes"})")
+      .kind
+      ->bind({.info = {{.name = "image.bytes"}},
+              .types = {ColumnType::binary},
+              .at = {0}})
+      ->parser()
+      ->parse(block, values, faults);
+  ASSERT_EQ(faults.rows.size(), 1U);
+  EXPECT_THAT(faults.rows[0].next,
+              HasSubstr(R"("column": "image.path" with "folder")"));
 }
 
 TEST_F(ImageFieldTest, OnlyWhatADeviceDoesIsFinishedThere) {

@@ -50,8 +50,10 @@ struct Pixels {
     height = new_height;
     mode = new_mode;
     const std::size_t bytes = row_bytes() * static_cast<std::size_t>(height);
-    if (bytes_.size() < bytes + PixelView::kReadBehind)
-      bytes_.resize(bytes + PixelView::kReadBehind);
+    if (bytes_.size() >= bytes + PixelView::kReadBehind) return;
+    // Growing would hold the pixels of before beside twice as much.
+    std::vector<std::uint8_t>().swap(bytes_);
+    bytes_.resize(bytes + PixelView::kReadBehind);
   }
   std::size_t row_bytes() const {
     return static_cast<std::size_t>(width) * bytes_of(mode);

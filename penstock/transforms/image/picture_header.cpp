@@ -203,6 +203,9 @@ const char* other_format(const File& file) {
   if (file.has(4, "ftypavif") || file.has(4, "ftypavis")) return "AVIF";
   for (const char* brand : {"ftyphei", "ftyphev", "ftypmif1", "ftypmsf1"})
     if (file.has(4, brand)) return "HEIC";
+  for (const char* kind : {"P1", "P2", "P3", "P4", "P5", "P6", "P7"})
+    if (file.has(0, kind) && file.size() > 2 && file.byte(2) <= ' ')
+      return "PBM, PGM or PPM";
   if (file.has(4, "JXL ") || file.has(0, "\xFF\x0A")) return "JPEG XL";
   if (file.has(4, "jP  ")) return "JPEG 2000";
   return nullptr;

@@ -1,0 +1,99 @@
+#include "penstock/job/job.h"
+#include "penstock/run/contact_sheet.h"
+#include "penstock/run/host_copy.h"
+#include "penstock/run/session.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+/// The column that --column names, or that is likely to hold pictures.
+std::string column_of(const Schema& schema, const std::string& named) {
+  for (const ColumnInfo& column : schema.columns)
+    if (named.empty() &&
+        (column.name == "image" || column.name.ends_with(".bytes")))
+      return column.name;
+  if (schema.find(named) != nullptr) return named;
+  std::vector<std::string> names;
+  for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
+  throw Error(
+      ErrorKind::request,
+      {.code = "images.show",
+       .what = "cannot show pictures",
+       .where = "--column",
+       .why = "there is no column '" + (named.empty() ? "image" : named) + "'",
+       .next = did_you_mean(named, names)});
+}
+
+Json document_of(const SheetQuery& query) {
+  Json document;
+  const SourceSpec source = parse_source_spec(query.source, "source");
+  document["source"] = source_section(source);
+  const Schema schema = read_schema(source);
+  Json& image = document["fields"]["image"]["image"];
+  image["column"] = column_of(schema, query.column);
+  image["size"] = std::int64_t{160};
+  for (const char* name : {"class", "label"})
+    if (const ColumnInfo* column = schema.find(name);
+        column != nullptr && !column->values.empty() &&
+        document["fields"].find("label") == nullptr) {
+      document["fields"]["label"]["category"]["column"] = name;
+      document["fields"]["label"]["category"]["unknown"] = "error";
+    }
+  document["loader"]["cache"] = "none";
+  return document;
+}
+
+/// Draws are told where the host draws, which makes the same pictures.
+void record_draws(Json& document) {
+  if (document.find("fields") == nullptr) return;
+  Json fields{Json::Object{}};
+  for (const auto& [name, field] : document["fields"].object()) {
+    fields[name] = field;
+    if (!field.is_object() || field.find("image") == nullptr) continue;
+    Json image{Json::Object{}};
+    for (const auto& [key, value] : field.find("image")->object())
+      if (key != "finish" && key != "decode") image[key] = value;
+    image["record_draws"] = true;
+    fields[name]["image"] = std::move(image);
+  }
+  document["fields"] = std::move(fields);
+}
+
+ContactSheet::Classes classes_of(const Json& document, const Json& statistics) {
+  ContactSheet::Classes all;
+  const Json* fields = document.find("fields");
+  if (fields == nullptr || !statistics.is_object()) return all;
+  for (const auto& [name, found] : statistics.object()) {
+    const Json* field = fields->find(name);
+    const Json* category = field == nullptr ? nullptr : field->find("category");
+    const Json* classes = found.is_object() ? found.find("classes") : nullptr;
+    if (category == nullptr || classes == nullptr) continue;
+    const Json* unknown = category->find("unknown");
+    if (unknown == nullptr || unknown->string() != "error")
+      all[name].push_back("unknown");
+    for (const Json& one : classes->array())
+      all[name].push_back(one.is_string() ? one.string() : one.dump());
+  }
+  return all;
+}
+
+}  // namespace
+
+void write_contact_sheet(const SheetQuery& query,
+                         const std::filesystem::path& path) {
+  constexpr std::int64_t kRows = 32;
+  Json document = query.is_job ? query.source : document_of(query);
+  record_draws(document);
+  document["loader"]["batch_size"] = kRows;
+  document["loader"]["tail"] = "exact";
+  document["device"] = "cpu";
+  auto session = open_loader(parse_job(document), {.batches = 1});
+  const Batch batch = promised(session->next());
+  const HostCopy copy(batch, session->stream());
+  ContactSheet(copy.tensors(),
+               classes_of(document, session->rows().statistics()))
+      .write(path);
+}
+
+}  // namespace penstock
