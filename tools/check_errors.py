@@ -19,6 +19,7 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 # Codes of fakes, of examples, and one that nobody sees; then what is written
 # like a code: settings, and the families in which files are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
+          "data.mdb",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
           "loader.cache_dir", "loader.prefetch", "loader.prepare",
           "loader.read", "loader.readers",

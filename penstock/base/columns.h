@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/block.h"
+#include "penstock/base/tensor.h"
 
 namespace penstock {
 
@@ -52,6 +53,16 @@ struct ColumnInfo {
   /// source knows them without reading a row; empty: it does not. A column of
   /// integers says by their places here which of them its rows hold.
   std::vector<std::string> values = {};
+  /// Of tensors: the shape that each row has, where the source knows it without
+  /// reading one; empty: it does not, or these are no tensors.
+  Shape item = {};
+};
+
+/// What lies in a source and is none of its columns.
+struct LeftOutColumn {
+  std::string name;
+  std::string why;   ///< "it has 99 rows, and /x has 100"
+  std::string next;  ///< what can be done about it
 };
 
 /// The columns that a source has, in its own order.
@@ -59,6 +70,9 @@ struct Schema {
   std::vector<ColumnInfo> columns;
   /// The names of the columns of the primary key, in its order; may be empty.
   std::vector<std::string> primary_key = {};
+  /// What it cannot give as columns; columns among them can be read, but not
+  /// beside most others.
+  std::vector<LeftOutColumn> left_out = {};
   /// Null when there is no such column.
   const ColumnInfo* find(std::string_view name) const;
 };

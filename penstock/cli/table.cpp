@@ -10,6 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kWidestLimit = 20;
+constexpr std::int64_t kMostLeftOut = 20;
 
 std::size_t places(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -122,6 +123,24 @@ std::string columns_text(const Json& columns, std::int64_t rows) {
          shown_limit(*column.find("min")), shown_limit(*column.find("max")),
          spread(column, rows)});
   return table_text(lines);
+}
+
+std::string left_out_text(const Json& document) {
+  const Json* left_out = document.find("left_out");
+  if (left_out == nullptr) return {};
+  std::string text = "\nleft out:\n";
+  std::int64_t shown = 0;
+  for (const Json& one : left_out->array()) {
+    if (++shown > kMostLeftOut)
+      return text + "  ... (--json lists all " +
+             std::to_string(left_out->array().size()) + ")\n";
+    text += "  " +
+            printable(one.find("name")->string() + ": " +
+                      one.find("why")->string() + "; " +
+                      one.find("next")->string()) +
+            "\n";
+  }
+  return text;
 }
 
 }  // namespace penstock

@@ -22,6 +22,24 @@ TEST(Table, NothingInACellIsATerminalsBusiness) {
   EXPECT_EQ(table_text({{"a\nb", "c"}}), "a\\nb  c\n");
 }
 
+TEST(Table, WhatIsLeftOutStandsWithTheReasonAndNotWithoutEnd) {
+  Json document(Json::Object{});
+  EXPECT_EQ(left_out_text(document), "");
+  for (int i = 0; i < 30; ++i) {
+    Json one;
+    one["name"] = "/x" + std::to_string(i);
+    one["why"] = "it holds\nreferences";
+    one["next"] = "choose another column";
+    document["left_out"].push_back(std::move(one));
+  }
+  const std::string text = left_out_text(document);
+  EXPECT_THAT(text, testing::StartsWith(
+                        "\nleft out:\n  /x0: it holds\\nreferences; choose "
+                        "another column\n"));
+  EXPECT_THAT(text, testing::EndsWith("\n  ... (--json lists all 30)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("/x20")));
+}
+
 TEST(Table, FewValuesAreNamedAndTheSpreadOfManyIsDrawn) {
   const std::string text =
       columns_text(Json::parse(R"([{"name": "class", "type": "text", "nulls": 1,

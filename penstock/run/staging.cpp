@@ -19,6 +19,8 @@
 #include "penstock/run/copied_file.h"
 #include "penstock/run/copied_list.h"
 #include "penstock/run/drive.h"
+#include "penstock/run/machine_profile.h"
+#include "penstock/run/report_facts.h"
 
 namespace penstock {
 namespace {
@@ -123,6 +125,25 @@ std::string shown_drive(const Drive& drive) {
                    (drive.device.empty() ? "" : " (" + drive.device + ")");
 }
 
+/// How fast the copies are read, by what was measured of this machine; none
+/// where that was not, or of another drive.
+std::optional<double> rate_of_copies(const Drive& to,
+                                     const std::string& mounts) {
+  const fs::path cache = cache_folder();
+  const Json profile = kept_profile(cache);
+  if (to.in_memory()) return number_in(profile, {"memory_bytes_s"});
+  if (drive_of(cache, mounts).mount != to.mount) return std::nullopt;
+  return number_in(profile, {"drive", "read_bytes_s"});
+}
+
+std::string gain_of(std::optional<double> after, double now) {
+  if (!after) return " ('penstock doctor' measures how fast)";
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f", *after / now);
+  return " at up to " + shown_rate(after) + ", predicted " + text +
+         " times as fast";
+}
+
 std::string line_of(const CopyPlan& plan) {
   const std::string mounts = read_mounts();
   const Drive from = drive_of(plan.files.at(0).from, mounts);
@@ -138,12 +159,13 @@ std::string line_of(const CopyPlan& plan) {
   if (!rate) return line + "; how fast they are read was not measured";
   const double s = static_cast<double>(plan.bytes) / *rate;
   line += "; read at " + shown_rate(rate) + ", which takes " + shown_time(s);
-  if (to.in_memory()) return line + "; an epoch then reads them out of memory";
+  if (to.in_memory())
+    return line + "; an epoch then reads them out of memory" +
+           gain_of(rate_of_copies(to, mounts), *rate);
   if (from.mount == to.mount)
     return line + "; both are one drive: there is nothing to gain";
-  return line +
-         "; an epoch then reads them from that drive ('penstock "
-         "doctor' says how fast it is)";
+  return line + "; an epoch then reads them from that drive" +
+         gain_of(rate_of_copies(to, mounts), *rate);
 }
 
 /// One process makes a copy, and the others wait for it.
@@ -250,6 +272,32 @@ std::string staging_text(const SourceSpec& spec) {
   const std::optional<std::size_t> room = plan.room();
   const bool fits = !room || static_cast<std::size_t>(plan.bytes) <= *room;
   return line_of(plan) + (fits ? "\n" : "; they do not fit\n");
+}
+
+std::string not_copied_text(const SourceSpec& spec,
+                            const std::vector<Field>& fields) {
+  const bool any = !spec.stage.empty() ||
+                   std::ranges::any_of(spec.sources, [](const auto& one) {
+                     return !one.stage.empty();
+                   });
+  if (!any) return {};
+  std::string text;
+  for (const Field& field : fields) {
+    const Json recipe = field.kind->recipe();
+    for (const auto& [kind, settings] : recipe.object()) {
+      const Json* folder =
+          settings.is_object() ? settings.find("folder") : nullptr;
+      if (folder == nullptr || !folder->is_string() || folder->string().empty())
+        continue;
+      text += "source.stage: the files in '" + folder->string() +
+              "', which 'fields." + field.name + "." + kind +
+              ".folder' names, are not copied, and are read where they are: "
+              "copy that folder yourself and name the copy, or make it the "
+              "source, whose files are copied (\"kind\": \"" +
+              (kind == "audio" ? "audio" : "images") + "\", with \"labels\")\n";
+    }
+  }
+  return text;
 }
 
 SourceSpec staged(SourceSpec spec,

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "penstock/sources/sources.h"
+#include "penstock/transforms/transforms.h"
 
 namespace penstock {
 
@@ -21,6 +23,11 @@ std::filesystem::path folder_of_copies(const std::string& stage);
 /// from where to where, whether it fits, and what that takes and gives by the
 /// drive's measured rate. Empty where there is none. Nothing is copied.
 std::string staging_text(const SourceSpec& spec);
+
+/// For people: which files a source with `stage` names in its rows, and are not
+/// copied, since the fields say where they are; a line of each such field.
+std::string not_copied_text(const SourceSpec& spec,
+                            const std::vector<Field>& fields);
 
 /// What becomes of files that are in memory anyway.
 enum class WhatIsInMemory { stays, is_copied };

@@ -1,8 +1,10 @@
 #include "penstock/run/staging.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -11,8 +13,10 @@
 
 #include "penstock/base/fake/test_folder.h"
 #include "penstock/base/hash.h"
+#include "penstock/monitor/monitor.h"
 #include "penstock/run/copied_file.h"
 #include "penstock/run/copied_list.h"
+#include "penstock/run/machine_profile.h"
 
 namespace penstock {
 namespace {
@@ -202,6 +206,63 @@ TEST_F(StagingTest, ThePlanSaysWhatItTakes) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("source.stage: "), testing::EndsWith("\n")));
   EXPECT_FALSE(fs::exists(folder_.path("copies")));
+}
+
+/// With a machine's profile in the cache, or none.
+class StagingPredictionTest : public StagingTest {
+ protected:
+  StagingPredictionTest() {
+    if (const char* is = std::getenv("XDG_CACHE_HOME")) before_ = is;
+    ::setenv("XDG_CACHE_HOME", cache_.path("").c_str(), 1);
+  }
+  ~StagingPredictionTest() override {
+    before_ ? ::setenv("XDG_CACHE_HOME", before_->c_str(), 1)
+            : ::unsetenv("XDG_CACHE_HOME");
+  }
+  /// The plan, while the files are not in the page cache.
+  std::string into_memory() const {
+    const int file = ::open(folder_.path("d/a.bin").c_str(), O_RDONLY);
+    ::fsync(file);
+    (void)::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(file);
+    SourceSpec memory = spec();
+    memory.stage = "ram";
+    return staging_text(memory);
+  }
+
+  std::optional<std::string> before_;
+  TestFolder cache_;
+};
+
+TEST_F(StagingPredictionTest, IsByTheMachinesProfileWhereThereIsOne) {
+  const std::string without = into_memory();
+  if (without.find("an epoch then") == std::string::npos)
+    GTEST_SKIP() << "not to be measured here: " << without;
+  EXPECT_THAT(without, HasSubstr("'penstock doctor' measures how fast"));
+  Json profile;
+  const Json machine = machine_json();
+  for (const char* key : {"processor", "cpus", "kernel"})
+    if (const Json* value = machine.find(key)) profile["of"][key] = *value;
+  profile["memory_bytes_s"] = 1e15;
+  cache_.write("penstock/machine.json", profile.dump());
+  EXPECT_THAT(into_memory(), HasSubstr(" times as fast"));
+}
+
+TEST(KeptProfile, IsThatOfThisMachine) {
+  TestFolder folder;
+  EXPECT_TRUE(kept_profile(folder.path("")).is_null());
+  const Json machine = machine_json();
+  Json profile;
+  for (const char* key : {"processor", "cpus", "kernel"})
+    if (const Json* value = machine.find(key)) profile["of"][key] = *value;
+  profile["of"]["device"] = "a GPU";
+  folder.write("machine.json", profile.dump());
+  EXPECT_EQ(kept_profile(folder.path("")), profile);
+  profile["of"]["cpus"] = -1;
+  folder.write("machine.json", profile.dump());
+  EXPECT_TRUE(kept_profile(folder.path("")).is_null());
+  folder.write("machine.json", "{");
+  EXPECT_TRUE(kept_profile(folder.path("")).is_null());
 }
 
 TEST(FolderOfCopies, IsMemoryACacheOrOnesOwn) {

@@ -13,7 +13,8 @@
 #include "penstock/sources/this_copy.h"
 
 // A copy holds, for entry N of `path`, the folder N: what is below the folder
-// that the entry names, or below the one before its first pattern, or the file.
+// that the entry names, or below the one before its first pattern, or the file;
+// and a file of rows beside these in the folder "labels".
 
 namespace penstock {
 namespace {
@@ -32,6 +33,12 @@ namespace fs = std::filesystem;
 std::vector<std::string> paths_in(const SourceSpec& spec) {
   if (std::any_cast<FileSettings>(&spec.own) != nullptr) return paths_of(spec);
   return {spec.path};
+}
+
+/// A file whose rows stand beside those of all files; empty: there is none.
+std::string labels_in(const SourceSpec& spec) {
+  const auto* files = std::any_cast<FileSettings>(&spec.own);
+  return files == nullptr ? std::string() : files->row_labels;
 }
 
 bool is_folder(const std::string& path) {
@@ -194,6 +201,8 @@ std::vector<StagedFile> staged_files(const SourceSpec& spec) {
                    .why = "it names no file",
                    .next = "check the path; * does not match '/'"});
   }
+  if (const std::string labels = labels_in(spec); !labels.empty())
+    add_file(spec, labels, "labels", found);
   std::ranges::sort(found, {}, &StagedFile::to);
   // A pattern may find the index of a store by itself.
   found.erase(std::unique(found.begin(), found.end(),
@@ -216,6 +225,8 @@ std::string staged_name(const SourceSpec& spec) {
   hash.add(spec.kind + "\n");
   for (const std::string& path : paths_in(spec))
     hash.add(fs::absolute(path).lexically_normal().string() + "\n");
+  if (const std::string labels = labels_in(spec); !labels.empty())
+    hash.add("labels " + fs::absolute(labels).lexically_normal().string());
   return hash.hex().substr(0, 32);
 }
 
@@ -232,6 +243,10 @@ SourceSpec spec_of_copy(const SourceSpec& spec) {
     paths.push_back(place.string());
   }
   auto* files = std::any_cast<FileSettings>(&copy.own);
+  if (files != nullptr && !files->row_labels.empty())
+    files->row_labels = (fs::path(spec.staged_in) / "labels" /
+                         fs::path(files->row_labels).filename())
+                            .string();
   if (files != nullptr && !files->paths.empty())
     files->paths = std::move(paths);
   else

@@ -26,7 +26,7 @@ StagedFile staged_file(const std::string& from, std::string to);
 
 /// All that `path` names, by `to` in UTF-8 order: of a folder whatever is below
 /// it, hidden files too and through links; of a token store its index. Empty
-/// folders are not among them.
+/// folders are not among them. And a file of HDF5 that `labels` names.
 ///
 /// Throws Error(source): files.missing, files.unreadable; Error(request),
 /// source.stage: of an object store, and of an SQLite file that is being

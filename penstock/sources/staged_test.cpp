@@ -75,6 +75,26 @@ TEST_F(StagedTest, OfAPatternAndAListWhatTheyName) {
               ElementsAre("0/one.zarr/.zarray", "0/one.zarr/0.0"));
 }
 
+TEST_F(StagedTest, AFileOfRowsBesideTheseComesWithThem) {
+  folder_.write("x.h5", "");
+  folder_.write("l/y.h5", "");
+  auto with = [&](const std::string& labels) {
+    Json section;
+    section["kind"] = "hdf5";
+    section["path"] = folder_.path("x.h5");
+    section["labels"] = folder_.path(labels);
+    section["stage"] = folder_.path("copies");
+    return parse_source_spec(section, "source");
+  };
+  SourceSpec hdf5 = with("l/y.h5");
+  EXPECT_THAT(places(hdf5), ElementsAre("0/x.h5", "labels/y.h5"));
+  EXPECT_NE(staged_name(hdf5), staged_name(with("l/z.h5")));
+  hdf5.staged_in = "/copy";
+  const SourceSpec copy = spec_of_copy(hdf5);
+  EXPECT_EQ(std::any_cast<FileSettings>(&copy.own)->row_labels,
+            "/copy/labels/y.h5");
+}
+
 TEST_F(StagedTest, TheIndexOfATokenStoreComesWithIt) {
   folder_.write("a.bin", "");
   folder_.write("a.idx", "");

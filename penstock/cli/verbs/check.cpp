@@ -37,7 +37,7 @@ std::string summary_of_check(const Json& json) {
               counted(source.find("rows")->integer()) + ", " +
               source.find("bad_rows")->dump() + " not usable\n";
   if (const Json* columns = json.find("columns"))
-    text += "\n" + columns_text(*columns, rows) + "\n";
+    text += "\n" + columns_text(*columns, rows) + left_out_text(json) + "\n";
   if (const Json* train = json.find("train"))
     text += "train " + train->dump() + ", val " + json.find("val")->dump() +
             ", too short " + json.find("too_short")->dump() + "\n";

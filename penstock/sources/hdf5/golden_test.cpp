@@ -124,6 +124,31 @@ TEST_P(Golden, IsReadAsH5pyReadsIt) {
 INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(cases()),
                          [](const auto& of) { return of.param.name; });
 
+TEST(Golden, SaysWhatIsLeftOutAndWhy) {
+  auto left_out = [](const std::string& name) {
+    std::map<std::string, LeftOutColumn> all;
+    const Json section = files::section_of("hdf5", data_path(name));
+    for (const LeftOutColumn& one :
+         read_schema(parse_source_spec(section, "source")).left_out)
+      all[one.name] = one;
+    return all;
+  };
+  auto refused = left_out("refused.h5");
+  EXPECT_EQ(refused.size(), 6U);
+  for (const auto& [name, why] :
+       {std::pair("/short", "it has 19 rows"), std::pair("/refs", "references"),
+        std::pair("/several", "several values"),
+        std::pair("/away", "link to another file"),
+        std::pair("/nowhere", "not there"), std::pair("/long", "128 bits")}) {
+    EXPECT_THAT(refused[name].why, testing::HasSubstr(why));
+    EXPECT_FALSE(refused[name].next.empty());
+  }
+  EXPECT_THAT(left_out("filters.h5")["/bzip2"].why,
+              testing::HasSubstr("filter 307"));
+  EXPECT_THAT(left_out("newer.h5")["/grows"].why,
+              testing::HasSubstr("newer HDF5"));
+}
+
 TEST(Golden, KeepsTheWidthOfNumbers) {
   const std::pair<const char*, ColumnType> columns[] = {
       {"/y", ColumnType::number(Dtype::int16)},

@@ -82,7 +82,7 @@ class Hdf5File final : public files::RowFile,
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
-  const RowColumns& rows_here() const { return rows_; }
+  std::vector<LeftOutColumn> left_out() const override { return rows_.refused; }
   std::size_t decoded_bytes() const override {
     std::int64_t bytes = 0;
     std::vector<const DataSet*> seen;
@@ -224,6 +224,7 @@ class Hdf5Reader final : public files::ChunkReader {
     }
     Column column;
     column.type = of.plan.column;
+    column.item = of.plan.item;
     for (std::int64_t row = 0; row < rows; ++row)
       append(of.from == RowColumn::From::constants
                  ? of.values[0]
@@ -233,6 +234,8 @@ class Hdf5Reader final : public files::ChunkReader {
   }
 
   static void append(const Json& value, Column& column) {
+    if (column.type.kind == ColumnKind::fixed)
+      return append_numbers(value.array(), column);
     const bool text = column.type.is_text();
     if (text ? !value.is_string() : !value.is_number()) {
       column.append_null();
@@ -243,6 +246,16 @@ class Hdf5Reader final : public files::ChunkReader {
     } else {
       column.append_float64(value.number());
     }
+  }
+
+  /// All rows of such a column have lists of one length.
+  static void append_numbers(const Json::Array& numbers, Column& column) {
+    for (const Json& number : numbers)
+      if (column.type.dtype == Dtype::int64)
+        column.values.append_value(number.integer());
+      else
+        column.values.append_value(number.number());
+    ++column.length;
   }
 
   Column of_set(const RowColumn& of, std::size_t c, std::int64_t first,
@@ -524,16 +537,6 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
     opened.push_back(std::make_shared<Hdf5File>(
         indexed[f], std::move(columns[f]), chunks, stop));
   return opened;
-}
-
-std::vector<RefusedColumn> refused_in(
-    const std::vector<std::shared_ptr<const files::RowFile>>& opened) {
-  std::vector<RefusedColumn> all;
-  for (const auto& file : opened)
-    for (const RefusedColumn& one :
-         static_cast<const Hdf5File&>(*file).rows_here().refused)
-      all.push_back(one);
-  return all;
 }
 
 }  // namespace penstock::hdf5

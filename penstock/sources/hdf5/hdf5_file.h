@@ -15,8 +15,4 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
     const SourceSpec& spec, const std::vector<files::DataFile>& files,
     const std::vector<WindowsOf>& windows, StopFlag stop);
 
-/// Data sets of these files that are no columns, and why.
-std::vector<RefusedColumn> refused_in(
-    const std::vector<std::shared_ptr<const files::RowFile>>& opened);
-
 }  // namespace penstock::hdf5

@@ -91,6 +91,9 @@ ValueType type_from(const Json& described) {
   if (type.is == Is::integer) {
     type.is_signed = flag(described, "signed");
     type.big = flag(described, "big");
+    if (const Json* names = described.find("names"))
+      for (const Json& name : names->array())
+        type.names.push_back(name.string());
   } else if (type.is == Is::floating) {
     type.big = flag(described, "big");
     type.brain = flag(described, "brain");

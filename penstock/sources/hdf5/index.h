@@ -34,6 +34,8 @@ struct ValueType {
   std::vector<ValueType> inner = {};
   std::vector<std::pair<std::string, std::int64_t>> members = {};  ///< name, at
   std::string what = {};  ///< of `other`: "references to objects"
+  std::vector<std::string> names =
+      {};  ///< of an enum of 0, 1, 2: in this order
 
   /// "float32", "uint16", "text", "compound", ...
   std::string shown() const;

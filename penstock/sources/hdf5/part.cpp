@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "penstock/base/error.h"
+#include "penstock/sources/files/file_set.h"
 #include "penstock/sources/files/file_source.h"
 #include "penstock/sources/hdf5/hdf5_file.h"
 
@@ -32,10 +33,9 @@ files::FileKind kind_of(const std::vector<ColumnRequest>& requests) {
                           const std::vector<ColumnRequest>& requests,
                           StopFlag stop, const Error& unknown) {
   const files::FileKind kind = kind_of(requests);
-  const std::vector<RefusedColumn> refused =
-      refused_in(kind.open(spec, kind.find(spec, kind.about), stop));
+  const Schema schema = files::open_set(spec, kind, stop).schema();
   for (const ColumnRequest& request : requests)
-    for (const RefusedColumn& one : refused)
+    for (const LeftOutColumn& one : schema.left_out)
       if (one.name == request.column ||
           request.column.starts_with(one.name + "."))
         throw Error(ErrorKind::source,

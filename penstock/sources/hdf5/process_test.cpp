@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
+#include <chrono>
 #include <csignal>
+#include <functional>
 #include <mutex>
 
 #include "penstock/base/error.h"
@@ -99,6 +102,44 @@ TEST_F(IndexProcessTest, ThatCrashesIsAnErrorOfItsFile) {
                                     HasSubstr("SIGXFSZ"))));
   EXPECT_EQ(error_of(process, of), "") << "the next file has a new process";
 }
+
+/// The processor time that a machine under load takes away is not counted, so
+/// it is waited for a little longer than the 2 seconds that users are promised.
+constexpr double kMostSeconds = 6;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+TEST_F(IndexProcessTest, ThatIsKilledOrHungIsNamedSoon) {
+  IndexProcess process(nullptr);
+  const files::DataFile of = file();
+  process.index(of);
+  for (int signal : {SIGKILL, SIGSTOP}) {
+    warnings_.clear();
+    ASSERT_EQ(::kill(process.number(), signal), 0);
+    EXPECT_LT(seconds_of([&] { process.index(of); }), kMostSeconds) << signal;
+    EXPECT_NE(warnings_, "") << signal;
+  }
+}
+
+#ifndef PENSTOCK_SANITIZED  // they take more addresses by themselves
+TEST_F(IndexProcessTest, ThatIsOutOfMemoryIsAnErrorOfItsFile) {
+  IndexProcess process(nullptr);
+  const files::DataFile of = file();
+  process.index(of);
+  const rlimit little{.rlim_cur = 64 << 20, .rlim_max = 64 << 20};
+  ASSERT_EQ(::prlimit(process.number(), RLIMIT_AS, &little, nullptr), 0);
+  files::DataFile large = file(400'000);
+  EXPECT_THAT(error_of(process, large),
+              testing::AllOf(HasSubstr("hdf5.memory"), HasSubstr(of.path)));
+  IndexProcess other(nullptr);
+  EXPECT_EQ(error_of(other, large), "");
+}
+#endif
 
 TEST_F(IndexProcessTest, RefusesWhatIsNoHdf5) {
   IndexProcess process(nullptr);

@@ -26,9 +26,10 @@ bool is_below(const std::string& path, const std::string& group) {
 }
 
 /// Why the values of a data set cannot be reached; empty: they can.
-RefusedColumn unreadable(const IndexedFile& file, const DataSet& set) {
+LeftOutColumn unreadable(const IndexedFile& file, const DataSet& set) {
   if (set.layout == DataSet::Layout::other)
-    return {set.path, set.why, "write it again (h5repack)"};
+    return {set.path, set.why,
+            "write it again (h5repack; -l CHUNK=... makes smaller chunks)"};
   if (set.layout == DataSet::Layout::chunked) {
     const FilterFault fault = fault_of(set.filters);
     if (!fault.why.empty()) return {set.path, fault.why, fault.next};
@@ -53,17 +54,41 @@ RefusedColumn unreadable(const IndexedFile& file, const DataSet& set) {
               "it is a virtual data set, and " + mapping.path + " in '" +
                   mapping.file + "' has other rows than it maps",
               "write it again"};
-    RefusedColumn fault = unreadable(*there, *source);
+    LeftOutColumn fault = unreadable(*there, *source);
     if (!fault.why.empty()) return {set.path, fault.why, fault.next};
   }
   return {};
 }
 
 files::FileColumn file_column(const ValuePlan& plan) {
-  return {.name = plan.name, .declared = plan.declared, .type = plan.column};
+  files::FileColumn column{.name = plan.name,
+                           .declared = plan.declared,
+                           .type = plan.column,
+                           .item_varies = true};
+  if (plan.column.kind == ColumnKind::number) column.values = plan.type.names;
+  if (plan.column.kind == ColumnKind::fixed)
+    column.item = Shape(plan.item.begin(), plan.item.end());
+  return column;
+}
+
+/// Of an attribute that is a list of numbers: a tensor in each row.
+RowColumn constants(const std::string& name, const Json& value) {
+  RowColumn column{.from = RowColumn::From::constants, .values = {value}};
+  const bool whole = std::ranges::all_of(value.array(), [](const Json& one) {
+    return std::holds_alternative<std::int64_t>(one.value());
+  });
+  const Dtype dtype = whole ? Dtype::int64 : Dtype::float64;
+  column.plan.name = name;
+  column.plan.column = ColumnType::tensor(dtype);
+  column.plan.item = {std::ssize(value.array())};
+  column.plan.declared = std::string(name_of(dtype)) +
+                         text_of(Shape(column.plan.item)) + " (an attribute)";
+  column.column = file_column(column.plan);
+  return column;
 }
 
 RowColumn constant(const std::string& name, const Json& value) {
+  if (value.is_array()) return constants(name, value);
   RowColumn column{.from = RowColumn::From::constants, .values = {value}};
   const bool text = value.is_string();
   const bool whole = std::holds_alternative<std::int64_t>(value.value());
@@ -83,14 +108,25 @@ RowColumn constant(const std::string& name, const Json& value) {
 bool is_technical(const std::string& name) {
   return name.starts_with("_") || name.starts_with("MATLAB_") ||
          name.starts_with("H5PATH") || name == "CLASS" || name == "NAME" ||
-         name == "DIMENSION_LABELS" || name == "REFERENCE_LIST";
+         name == "DIMENSION_LABELS" || name == "DIMENSION_LIST" ||
+         name == "REFERENCE_LIST";
+}
+
+LeftOutColumn not_read(const std::string& name, std::string why) {
+  return {name, std::move(why), "write it as a data set of as many rows"};
 }
 
 void add_constants(const Json* attributes, const std::string& prefix,
-                   std::vector<RowColumn>& to) {
+                   RowColumns& to) {
   if (attributes == nullptr) return;
-  for (const auto& [name, value] : attributes->object())
-    if (!is_technical(name)) to.push_back(constant(prefix + "@" + name, value));
+  for (const auto& [name, value] : attributes->object()) {
+    if (is_technical(name)) continue;
+    if (value.is_object())
+      to.refused.push_back(
+          not_read(prefix + "@" + name, value.find("why")->string()));
+    else
+      to.columns.push_back(constant(prefix + "@" + name, value));
+  }
 }
 
 class Finder {
@@ -149,8 +185,11 @@ class Finder {
   void find_rows() {
     std::vector<Candidate> candidates;
     for (const DataSet& set : file_->index.sets) {
-      if (!is_below(set.path, settings_.group) || set.dims.empty()) continue;
-      RefusedColumn fault = unreadable(*file_, set);
+      if (!is_below(set.path, settings_.group)) continue;
+      LeftOutColumn fault = unreadable(*file_, set);
+      if (fault.why.empty() && set.dims.empty())
+        fault = {set.path, "it is a single value, without rows",
+                 "an attribute that is one number or text is a column"};
       if (!fault.why.empty()) {
         found_.refused.push_back(std::move(fault));
         continue;
@@ -169,8 +208,7 @@ class Finder {
     }
     choose_rows(candidates);
     for (Candidate& one : candidates) add_set(one);
-    add_constants(file_->index.attributes_of(settings_.group), "",
-                  found_.columns);
+    add_constants(file_->index.attributes_of(settings_.group), "", found_);
   }
 
   void choose_rows(const std::vector<Candidate>& candidates) {
@@ -220,7 +258,7 @@ class Finder {
                        .windows = one.windows};
       found_.columns.push_back(std::move(column));
     }
-    add_constants(&set.attributes, set.path, found_.columns);
+    add_constants(&set.attributes, set.path, found_);
   }
 
   void add_cut(const Candidate& one) {
@@ -323,7 +361,7 @@ class Finder {
         continue;
       }
       if (first == nullptr) first = set;
-      RefusedColumn fault = unreadable(*file_, *set);
+      LeftOutColumn fault = unreadable(*file_, *set);
       if (fault.why.empty() && set->type.shown() != first->type.shown())
         fault.why = set->path + " holds " + set->type.shown() + ", and " +
                     first->path + " " + first->type.shown();
@@ -370,6 +408,20 @@ class Finder {
     found_.columns.push_back(std::move(column));
   }
 
+  /// Why an attribute of each row is no column; empty: it is.
+  static std::string attribute_fault(const std::vector<Json>& of_rows) {
+    const auto list = std::ranges::find_if(
+        of_rows, [](const Json& value) { return value.is_array(); });
+    for (const Json& value : of_rows) {
+      if (value.is_object()) return value.find("why")->string();
+      if (list == of_rows.end()) continue;
+      if (!value.is_array() || value.array().size() != list->array().size())
+        return "it is an attribute that is a list of numbers, which rows have "
+               "of other lengths or not at all";
+    }
+    return {};
+  }
+
   void add_sample_attributes(const std::vector<std::string>& names,
                              const std::string& prefix, bool groups) {
     std::map<std::string, std::vector<Json>> values;
@@ -389,6 +441,11 @@ class Finder {
     }
     for (auto& [name, of_rows] : values) {
       const Json* some = nullptr;
+      const std::string why = attribute_fault(of_rows);
+      if (!why.empty()) {
+        found_.refused.push_back(not_read("@" + name, why));
+        continue;
+      }
       for (const Json& value : of_rows)
         if (!value.is_null() && (some == nullptr || !value.is_number() ||
                                  std::holds_alternative<double>(value.value())))

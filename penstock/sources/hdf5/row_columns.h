@@ -35,7 +35,7 @@ struct RowColumn {
 /// The rows of one file.
 struct RowColumns {
   std::vector<RowColumn> columns;
-  std::vector<RefusedColumn> refused;  ///< data sets that are none, and why
+  std::vector<LeftOutColumn> refused;  ///< data sets that are none, and why
   std::int64_t rows = 0;
   /// The data set of most bytes, which decides about chunks of rows; none in
   /// samples. Where windows are read, it is one of those.

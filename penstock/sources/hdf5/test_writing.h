@@ -72,6 +72,45 @@ class TestFile {
     H5Sclose(space);
   }
 
+  /// An attribute of a data set or a group, of these dimensions.
+  template <class Value>
+  void attribute(const std::string& of, const std::string& name,
+                 const std::vector<Value>& values,
+                 const std::vector<hsize_t>& dims) {
+    hid_t type = memory_type<Value>();
+    hid_t space =
+        H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
+    hid_t made = H5Acreate_by_name(file_, of.c_str(), name.c_str(), type, space,
+                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(made, type, values.data());
+    H5Aclose(made);
+    H5Sclose(space);
+  }
+
+  void group(const std::string& name) {
+    H5Gclose(
+        H5Gcreate2(file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  }
+
+  /// Bytes that are an enum of these names and values.
+  void write_enum(const std::string& name,
+                  const std::vector<std::pair<std::string, int>>& members,
+                  const std::vector<signed char>& values) {
+    hid_t type = H5Tenum_create(H5T_STD_I8LE);
+    for (const auto& [member, number] : members) {
+      const auto small = static_cast<signed char>(number);
+      H5Tenum_insert(type, member.c_str(), &small);
+    }
+    const hsize_t dims[] = {values.size()};
+    hid_t space = H5Screate_simple(1, dims, nullptr);
+    hid_t set = H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT,
+                           H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Tclose(type);
+  }
+
  private:
   template <class Value>
   static hid_t memory_type() {

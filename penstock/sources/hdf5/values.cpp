@@ -149,7 +149,7 @@ Dtype dtype_of(const ValueType& type) {
 void plan_values(const std::string& name, const ValueType& type,
                  const std::vector<std::int64_t>& item,
                  std::vector<ValuePlan>& plans,
-                 std::vector<RefusedColumn>& refused) {
+                 std::vector<LeftOutColumn>& refused) {
   ValuePlan plan{.name = name, .at = 0, .type = type, .item = item};
   if (type.is == Is::compound) {
     const std::size_t first = plans.size();
@@ -177,6 +177,7 @@ void plan_values(const std::string& name, const ValueType& type,
   }
   const bool scalar = item.empty();
   plan.declared = type.shown();
+  if (scalar && !type.names.empty()) plan.declared += " (an enum)";
   if (!scalar) plan.declared += text_of(Shape(item));
   std::string why;
   if (is_number(type)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/base/block.h"
+#include "penstock/base/columns.h"
 #include "penstock/sources/hdf5/global_heap.h"
 
 namespace penstock::hdf5 {
@@ -21,17 +22,12 @@ struct ValuePlan {
   std::string declared;                 ///< "float32[128, 64]"
 };
 
-/// What cannot be a column, and why.
-struct RefusedColumn {
-  std::string name, why, next;
-};
-
 /// The columns that elements of a type make; `item` is the shape of a row, and
 /// `scalar` says that a row is one element.
 void plan_values(const std::string& name, const ValueType& type,
                  const std::vector<std::int64_t>& item,
                  std::vector<ValuePlan>& plans,
-                 std::vector<RefusedColumn>& refused);
+                 std::vector<LeftOutColumn>& refused);
 
 /// A column of `rows` rows from elements of `stride` bytes, as they lie in the
 /// file. Numbers are lent where they can be; those of 16 bits stay so in

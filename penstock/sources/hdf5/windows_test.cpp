@@ -104,6 +104,20 @@ TEST_F(WindowsOfHdf5, StandBesideWhatHasARowForEach) {
   EXPECT_THAT(rows_of(of, {wanted("/x", 4, 4)}), SizeIs(4));
 }
 
+TEST_F(WindowsOfHdf5, LabelsOfAnotherFileArePartOfWhatTheRowsAre) {
+  TestFile(path()).write("x", counted(6));
+  auto identity = [&] {
+    Json of = section(path());
+    of["labels"] = folder_.path("y.other");
+    return files::open_files(of, {wanted("/x"), wanted("/y")})->identity();
+  };
+  TestFile(folder_.path("y.other")).write("y", counted(6));
+  const Json before = identity();
+  EXPECT_EQ(identity(), before);
+  TestFile(folder_.path("y.other")).write("y", counted(6, 10));
+  EXPECT_NE(identity(), before) << "or a store would go on with the old ones";
+}
+
 TEST_F(WindowsOfHdf5, ThatCannotBeAreRefusedWithTheReason) {
   {
     TestFile file(path());

@@ -5,7 +5,8 @@ namespace penstock {
 SourceKind tfrecord_source() {
   SettingsTable<FileSettings> own;
   return file_kind("tfrecord", "TFRecord", "tfrecord",
-                   {".tfrecord", ".tfrecords"}, add_union(own));
+                   {".tfrecord", ".tfrecords", ".tfrecord.gz", ".tfrecords.gz"},
+                   add_union(own));
 }
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "penstock/sources/files/crc32c.h"
 #include "penstock/sources/files/mapped_file.h"
 #include "penstock/sources/tfrecord/example.h"
+#include "penstock/sources/tfrecord/unpacked.h"
 
 namespace penstock::tfrecord {
 namespace {
@@ -26,8 +27,7 @@ constexpr std::size_t kSampled = 100;
                .what = "cannot read '" + path + "'",
                .where = path + ", record " + std::to_string(record),
                .why = std::move(why),
-               .next = "get an intact copy of the file; gzip is unpacked "
-                       "beforehand"});
+               .next = "get an intact copy of the file"});
 }
 
 /// TFRecord turns a CRC around, so that one over bytes that hold CRCs is none.
@@ -41,6 +41,10 @@ bool has_crc(std::span<const std::byte> bytes, const std::byte* crc) {
   return masked(files::crc32c(bytes)) == expected;
 }
 
+std::string_view message_of(std::span<const std::byte> data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
+}
+
 bool is_text(std::string_view bytes) {
   return is_utf8(bytes) && std::ranges::none_of(bytes, [](char c) {
            return c >= 0 && c < ' ' && c != '\n' && c != '\t' && c != '\r';
@@ -49,22 +53,23 @@ bool is_text(std::string_view bytes) {
 
 struct RecordFile final : files::RowFile,
                           std::enable_shared_from_this<RecordFile> {
-  RecordFile(const files::DataFile& file, StopFlag stop)
-      : path(file.path), mapped(file) {
-    index(stop);
+  RecordFile(const files::DataFile& file, StopFlag stopped)
+      : path(file.path), mapped(file), stop(stopped) {
+    packed = !begins_with_record(mapped.bytes()) && is_packed(mapped.bytes());
+    if (packed)
+      index(unpacked(mapped.bytes(), path, stop));
+    else
+      index(mapped.bytes());
   }
 
   std::size_t end_of(std::size_t record) const {
     return record + 1 < begins.size() ? begins[record + 1] : end;
   }
-  std::span<const std::byte> data_of(std::size_t record) const {
-    return mapped.bytes().subspan(
-        begins[record] + kHeader,
-        end_of(record) - begins[record] - kHeader - kFooter);
-  }
-  std::string_view message_of(std::size_t record) const {
-    const auto data = data_of(record);
-    return {reinterpret_cast<const char*>(data.data()), data.size()};
+  /// `all`: the file's bytes, unpacked.
+  std::span<const std::byte> data_of(std::span<const std::byte> all,
+                                     std::size_t record) const {
+    return all.subspan(begins[record] + kHeader,
+                       end_of(record) - begins[record] - kHeader - kFooter);
   }
 
   const std::vector<files::FileColumn>& columns() const override {
@@ -73,17 +78,29 @@ struct RecordFile final : files::RowFile,
   const std::vector<std::int64_t>& chunk_ends() const override { return ends; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
+  std::size_t decoded_bytes() const override { return packed ? end : 0; }
+  ReaderMemory reader_memory(const std::vector<std::size_t>&) const override {
+    return packed ? ReaderMemory{.scanning = end, .by_position = end}
+                  : ReaderMemory{};
+  }
 
   const std::string path;
   const files::MappedFile mapped;
+  const StopFlag stop;
+  bool packed = false;              // as a whole: it is one chunk
   std::vector<std::size_t> begins;  // of records
   std::size_t end = 0;
   std::vector<std::int64_t> ends;
   std::vector<files::FileColumn> columns_;
 
  private:
-  void index(StopFlag stop) {
-    const std::span<const std::byte> all = mapped.bytes();
+  static bool begins_with_record(std::span<const std::byte> all) {
+    constexpr std::size_t kLength = sizeof(std::uint64_t);
+    return all.size() >= kHeader &&
+           has_crc(all.first(kLength), all.data() + kLength);
+  }
+
+  void index(std::span<const std::byte> all) {
     std::size_t chunk = 0;
     while (end < all.size()) {
       if (begins.size() % 1024 == 0) end_if_stopped(stop);
@@ -104,13 +121,14 @@ struct RecordFile final : files::RowFile,
       end += kHeader + static_cast<std::size_t>(length) + kFooter;
       const auto rows = static_cast<std::int64_t>(begins.size());
       const std::int64_t first = ends.empty() ? 0 : ends.back();
-      if (rows - first < kChunkRows && end - chunk < kChunkBytes) continue;
+      if (packed || (rows - first < kChunkRows && end - chunk < kChunkBytes))
+        continue;
       ends.push_back(rows);
       chunk = end;
     }
     const auto rows = static_cast<std::int64_t>(begins.size());
     if (rows > (ends.empty() ? 0 : ends.back())) ends.push_back(rows);
-    find_columns();
+    find_columns(all);
   }
 
   struct Seen {
@@ -118,15 +136,15 @@ struct RecordFile final : files::RowFile,
     bool single = true, text = true;
   };
 
-  void find_columns() {
+  void find_columns(std::span<const std::byte> all) {
     std::map<std::string, Seen> seen;
     Features features;
     Feature feature;
     for (std::size_t r = 0; r < std::min(begins.size(), kSampled); ++r) {
       // One that is damaged is a bad row when it is read.
-      const auto data = data_of(r);
+      const auto data = data_of(all, r);
       if (!has_crc(data, data.data() + data.size())) continue;
-      std::string why = read_example(message_of(r), features);
+      std::string why = read_example(message_of(data), features);
       if (!why.empty()) damaged(path, r, why);
       for (const auto& [name, message] : features) {
         why = read_feature(message, feature);
@@ -179,6 +197,29 @@ class RecordReader final : public files::ChunkReader {
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
     const auto first = static_cast<std::size_t>(file_->chunk_begin(chunk));
     const auto end = static_cast<std::size_t>(file_->chunk_end(chunk));
+    const std::span<const std::byte> all = bytes();
+    for (std::size_t record = first; record < end;) {
+      Block block = begun();
+      const std::size_t from = file_->begins[record];
+      do add(all, record++, block);
+      while (record < end && block.rows < kChunkRows &&
+             file_->begins[record] - from < kChunkBytes);
+      if (!sink(std::move(block))) return;
+    }
+  }
+
+ private:
+  /// The file's records; of one that is compressed, unpacked once.
+  std::span<const std::byte> bytes() {
+    if (!file_->packed) return file_->mapped.bytes();
+    if (unpacked_.empty())
+      unpacked_ = unpacked(file_->mapped.bytes(), file_->path, file_->stop);
+    if (unpacked_.size() != file_->end)
+      damaged(file_->path, 0, "it has changed since it was opened");
+    return unpacked_;
+  }
+
+  Block begun() const {
     Block block;
     for (std::size_t at : columns_) {
       const files::FileColumn& about = file_->columns_[at];
@@ -189,15 +230,13 @@ class RecordReader final : public files::ChunkReader {
             about.declared == "float[]" ? ColumnType::number(Dtype::float32)
                                         : ColumnType::int64;
     }
-    for (std::size_t record = first; record < end; ++record) add(record, block);
-    sink(std::move(block));
+    return block;
   }
 
- private:
-  void add(std::size_t record, Block& block) {
-    const auto data = file_->data_of(record);
+  void add(std::span<const std::byte> all, std::size_t record, Block& block) {
+    const auto data = file_->data_of(all, record);
     std::string why = has_crc(data, data.data() + data.size())
-                          ? read_example(file_->message_of(record), features_)
+                          ? read_example(message_of(data), features_)
                           : "its bytes are not those that were written (CRC)";
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       Column& column = block.columns[c];
@@ -252,6 +291,7 @@ class RecordReader final : public files::ChunkReader {
 
   const std::shared_ptr<const RecordFile> file_;
   const std::vector<std::size_t> columns_;
+  std::vector<std::byte> unpacked_;
   Features features_;
   Feature feature_;
 };

@@ -3,6 +3,9 @@
 // says; here records are made by test_records.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#ifdef PENSTOCK_ZLIB
+#include <zlib.h>
+#endif
 
 #include "penstock/sources/files/test_damage.h"
 #include "penstock/sources/tfrecord/test_records.h"
@@ -75,11 +78,68 @@ TEST_F(TfRecordTest, ADamagedRecordIsABadRowAndADamagedLengthAnError) {
   EXPECT_THAT(rows(length), ElementsAre(HasSubstr("its length has another")));
   EXPECT_THAT(rows(bytes.substr(0, bytes.size() - 2)),
               ElementsAre(HasSubstr("record 1")));
-  EXPECT_THAT(rows("\x1f\x8b some gzip, not unpacked"),
-              ElementsAre(HasSubstr("gzip")));
   EXPECT_THAT(rows(record(field(2, "x"))),
               ElementsAre(HasSubstr("SequenceExample")));
 }
+
+#ifdef PENSTOCK_ZLIB
+/// A stream of gzip (`window` 15 + 16) or zlib (15).
+std::string packed(const std::string& bytes, int window) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY);
+  std::string out(bytes.size() + 1000, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(out.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST_F(TfRecordTest, FilesThatAreCompressedAsAWholeGiveTheSameRows) {
+  constexpr int kGzip = 15 + 16, kZlib = 15;
+  std::string one, two;
+  for (int i = 0; i < 300; ++i) one += row(i);
+  for (int i = 300; i < 700; ++i) two += row(i);
+  const auto expected = rows(one + two, {"label", "name"});
+  ASSERT_EQ(expected.size(), 700u);
+  EXPECT_EQ(rows(packed(one + two, kGzip), {"label", "name"}), expected);
+  EXPECT_EQ(rows(packed(one + two, kZlib), {"label", "name"}), expected);
+  EXPECT_EQ(rows(packed(one, kGzip) + packed(two, kGzip), {"label", "name"}),
+            expected)
+      << "several streams";
+  EXPECT_THAT(rows(packed("", kGzip)), ElementsAre());
+
+  // By position, and over a folder of files of either sort.
+  folder_.write("b/1.tfrecord.gz", packed(one, kGzip));
+  folder_.write("b/2.tfrecord", two);
+  const Json of = files::section_of("tfrecord", folder_.path("b"));
+  EXPECT_EQ(files::shown_rows(of, {"label", "name"}), expected);
+  auto source =
+      files::open_files(of, {{.column = "label", .as = ReadAs::value}});
+  Block block;
+  source->open_reader()->read(std::vector<std::int64_t>{299, 650, 3}, block);
+  EXPECT_THAT((std::vector{block.columns[0].int64(0), block.columns[0].int64(1),
+                           block.columns[0].int64(2)}),
+              ElementsAre(299, 650, 3));
+  EXPECT_EQ(source->chunks()->decoded_bytes, one.size());
+}
+
+TEST_F(TfRecordTest, ADamagedCompressedFileIsNamed) {
+  std::string bytes;
+  for (int i = 0; i < 50; ++i) bytes += row(i);
+  const std::string good = packed(bytes, 15 + 16);
+  EXPECT_THAT(rows(good.substr(0, good.size() - 9)),
+              ElementsAre(HasSubstr("ends within a gzip stream")));
+  EXPECT_THAT(rows("\x1f\x8b some gzip"),
+              ElementsAre(HasSubstr("it is no gzip stream")));
+  const std::string path = folder_.write("a.tfrecord", good);
+  files::read_damaged(files::section_of("tfrecord", path), path,
+                      files::damages(300), 1);
+}
+#endif
 
 TEST_F(TfRecordTest, GivesRowsOrAnErrorThatNamesTheFileWhenDamaged) {
   std::string bytes;

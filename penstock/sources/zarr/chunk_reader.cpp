@@ -15,6 +15,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/half.h"
+#include "penstock/base/utf8.h"
 #include "penstock/base/with_number.h"
 #include "penstock/sources/zarr/codecs.h"
 
@@ -83,6 +84,9 @@ class ChunkedReader final : public files::ArrayReader {
       shape_.push_back(array_.layout.info.shape[d]);
     chunk_bytes_ = array_.item_bytes() *
                    static_cast<std::size_t>(elements_of(array_.chunk));
+    // How large texts are is not known: one chunk alone is kept.
+    if (array_.layout.info.items == files::ArrayItems::texts)
+      chunk_bytes_ = kKept;
   }
 
   Bytes rows(std::int64_t begin, std::int64_t end) override {
@@ -100,7 +104,45 @@ class ChunkedReader final : public files::ArrayReader {
     return array_.decoded ? decoded(out) : std::move(out);
   }
 
+  /// A chunk of texts is their number, and of each its length and its bytes.
+  void texts(std::int64_t begin, std::int64_t end, Column& to) override {
+    for (std::int64_t row = begin; row < end;) {
+      const std::int64_t chunk = row / array_.chunk[0];
+      const std::int64_t first = chunk * array_.chunk[0];
+      const std::int64_t last = std::min(end, first + array_.chunk[0]);
+      std::span<const std::byte> rest = chunk_at({chunk});
+      const bool there = !rest.empty();
+      if (there && next_number(rest) < last - first) cut_off();
+      for (std::int64_t at = first; at < last; ++at) {
+        std::string_view text = array_.fill_text;
+        if (there) text = next_text(rest);
+        if (at < row) continue;
+        is_utf8(text) ? to.append_text(text) : to.append_null();
+      }
+      row = last;
+    }
+  }
+
  private:
+  [[noreturn]] void cut_off() const {
+    npy::damaged(array_.place, "a chunk of its texts is cut off");
+  }
+  std::uint32_t next_number(std::span<const std::byte>& rest) const {
+    std::uint32_t number = 0;
+    if (rest.size() < sizeof(number)) cut_off();
+    std::memcpy(&number, rest.data(), sizeof(number));
+    rest = rest.subspan(sizeof(number));
+    return number;
+  }
+  std::string_view next_text(std::span<const std::byte>& rest) const {
+    const std::uint32_t size = next_number(rest);
+    if (rest.size() < size) cut_off();
+    const std::string_view text(reinterpret_cast<const char*>(rest.data()),
+                                size);
+    rest = rest.subspan(size);
+    return text;
+  }
+
   /// The next chunk; those of one row of chunks come before the next row.
   void next(Shape& at) const {
     for (std::size_t d = at.size(); d-- > 1;) {
@@ -172,6 +214,10 @@ class ChunkedReader final : public files::ArrayReader {
   Data read_chunk(const Shape& at) {
     std::string place;
     std::optional<Data> packed = packed_at(at, place);
+    const bool texts = array_.layout.info.items == files::ArrayItems::texts;
+    if (texts)
+      return packed ? unpack_any(std::move(*packed), array_.codecs, place)
+                    : Data();
     if (!packed) {
       Data filled(chunk_bytes_);
       const std::size_t item = array_.fill.size();
@@ -180,11 +226,14 @@ class ChunkedReader final : public files::ArrayReader {
       return filled;
     }
     Data chunk = unpack(std::move(*packed), array_.codecs, chunk_bytes_, place);
+    const std::size_t width =
+        array_.layout.info.items == files::ArrayItems::letters
+            ? sizeof(char32_t)
+            : size_of(array_.raw);
     if (array_.layout.swapped)
-      for (std::size_t b = 0; b < chunk.size(); b += size_of(array_.raw))
+      for (std::size_t b = 0; b + width <= chunk.size(); b += width)
         std::reverse(chunk.begin() + static_cast<std::ptrdiff_t>(b),
-                     chunk.begin() +
-                         static_cast<std::ptrdiff_t>(b + size_of(array_.raw)));
+                     chunk.begin() + static_cast<std::ptrdiff_t>(b + width));
     return chunk;
   }
 

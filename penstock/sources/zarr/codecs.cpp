@@ -26,6 +26,14 @@ using Data = std::vector<std::byte>;
 
 /// Between codecs there may be a checksum more than the chunk has bytes.
 constexpr std::size_t kMore = 1024;
+/// Of what may have any number of bytes.
+constexpr std::size_t kMostUnknown = std::size_t{256} << 20;
+
+/// What a codec may make.
+struct Room {
+  std::size_t most = 0;
+  bool known = false;  ///< about so much is made
+};
 
 [[noreturn]] void fail(const std::string& place, const std::string& codec,
                        const std::string& why) {
@@ -42,17 +50,25 @@ constexpr std::size_t kMore = 1024;
 }
 
 #ifdef PENSTOCK_ZLIB
-Data inflated(const Data& in, std::size_t most, const std::string& place) {
+Data inflated(const Data& in, Room room, const std::string& place) {
   z_stream stream{};
   constexpr int kEither = 15 + 32;  // the headers of zlib and of gzip
   if (inflateInit2(&stream, kEither) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
-  Data out(most);
+  Data out(room.known ? room.most : std::min(room.most, 4 * in.size() + kMore));
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));
   stream.avail_in = static_cast<uInt>(in.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
-  if (inflate(&stream, Z_FINISH) != Z_STREAM_END)
+  int state = inflate(&stream, Z_NO_FLUSH);
+  while (state == Z_OK && stream.avail_out == 0 && out.size() < room.most) {
+    const std::size_t made = out.size();
+    out.resize(std::min(room.most, 2 * made));
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + made);
+    stream.avail_out = static_cast<uInt>(out.size() - made);
+    state = inflate(&stream, Z_NO_FLUSH);
+  }
+  if (state != Z_STREAM_END)
     fail(place, "deflate",
          stream.avail_out == 0   ? "it has more bytes than the chunk"
          : stream.msg != nullptr ? stream.msg
@@ -61,14 +77,18 @@ Data inflated(const Data& in, std::size_t most, const std::string& place) {
   return out;
 }
 #else
-Data inflated(const Data&, std::size_t, const std::string& place) {
+Data inflated(const Data&, Room, const std::string& place) {
   lack(place, "deflate", "zlib1g-dev");
 }
 #endif
 
 #ifdef PENSTOCK_ZSTD
-Data unzstd(const Data& in, std::size_t most, const std::string& place) {
-  Data out(most);
+Data unzstd(const Data& in, Room room, const std::string& place) {
+  const unsigned long long said =
+      ZSTD_getFrameContentSize(in.data(), in.size());
+  Data out(room.known ? room.most
+                      : static_cast<std::size_t>(
+                            std::min<unsigned long long>(room.most, said)));
   const std::size_t made =
       ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
   if (ZSTD_isError(made) != 0) fail(place, "zstd", ZSTD_getErrorName(made));
@@ -76,18 +96,18 @@ Data unzstd(const Data& in, std::size_t most, const std::string& place) {
   return out;
 }
 #else
-Data unzstd(const Data&, std::size_t, const std::string& place) {
+Data unzstd(const Data&, Room, const std::string& place) {
   lack(place, "zstd", "libzstd-dev");
 }
 #endif
 
 #ifdef PENSTOCK_LZ4
 /// numcodecs: the size, then one block.
-Data unlz4(const Data& in, std::size_t most, const std::string& place) {
+Data unlz4(const Data& in, Room room, const std::string& place) {
   std::uint32_t size = 0;
   if (in.size() < sizeof(size)) fail(place, "lz4", "it has no size");
   std::memcpy(&size, in.data(), sizeof(size));
-  if (size > most) fail(place, "lz4", "it has more bytes than the chunk");
+  if (size > room.most) fail(place, "lz4", "it has more bytes than the chunk");
   Data out(size);
   const int made = LZ4_decompress_safe(
       reinterpret_cast<const char*>(in.data()) + sizeof(size),
@@ -97,16 +117,17 @@ Data unlz4(const Data& in, std::size_t most, const std::string& place) {
   return out;
 }
 #else
-Data unlz4(const Data&, std::size_t, const std::string& place) {
+Data unlz4(const Data&, Room, const std::string& place) {
   lack(place, "lz4", "liblz4-dev");
 }
 #endif
 
 #ifdef PENSTOCK_BLOSC
-Data unblosc(const Data& in, std::size_t most, const std::string& place) {
+Data unblosc(const Data& in, Room room, const std::string& place) {
   std::size_t size = 0;
   if (in.size() < BLOSC_MIN_HEADER_LENGTH ||
-      blosc_cbuffer_validate(in.data(), in.size(), &size) < 0 || size > most)
+      blosc_cbuffer_validate(in.data(), in.size(), &size) < 0 ||
+      size > room.most)
     fail(place, "blosc", "its header is damaged");
   Data out(size);
   const int made = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
@@ -115,7 +136,7 @@ Data unblosc(const Data& in, std::size_t most, const std::string& place) {
   return out;
 }
 #else
-Data unblosc(const Data&, std::size_t, const std::string& place) {
+Data unblosc(const Data&, Room, const std::string& place) {
   lack(place, "blosc", "libblosc-dev");
 }
 #endif
@@ -143,25 +164,21 @@ Data checked_crc(Data in, const std::string& place) {
   return in;
 }
 
-}  // namespace
-
-std::vector<std::byte> unpack(std::vector<std::byte> packed,
-                              const std::vector<Codec>& codecs,
-                              std::size_t bytes, const std::string& place) {
-  const std::size_t most = bytes + kMore;
+Data undone(Data packed, const std::vector<Codec>& codecs, Room room,
+            const std::string& place) {
   for (const Codec& codec : codecs) switch (codec.kind) {
       case Codec::Kind::gzip:
       case Codec::Kind::zlib:
-        packed = inflated(packed, most, place);
+        packed = inflated(packed, room, place);
         break;
       case Codec::Kind::zstd:
-        packed = unzstd(packed, most, place);
+        packed = unzstd(packed, room, place);
         break;
       case Codec::Kind::lz4:
-        packed = unlz4(packed, most, place);
+        packed = unlz4(packed, room, place);
         break;
       case Codec::Kind::blosc:
-        packed = unblosc(packed, most, place);
+        packed = unblosc(packed, room, place);
         break;
       case Codec::Kind::crc32c:
         packed = checked_crc(std::move(packed), place);
@@ -170,10 +187,26 @@ std::vector<std::byte> unpack(std::vector<std::byte> packed,
         packed = unshuffled(packed, codec.element);
         break;
     }
+  return packed;
+}
+
+}  // namespace
+
+std::vector<std::byte> unpack(std::vector<std::byte> packed,
+                              const std::vector<Codec>& codecs,
+                              std::size_t bytes, const std::string& place) {
+  packed = undone(std::move(packed), codecs,
+                  {.most = bytes + kMore, .known = true}, place);
   if (packed.size() != bytes)
     npy::damaged(place, "a chunk of it has " + std::to_string(packed.size()) +
                             " bytes, expected " + std::to_string(bytes));
   return packed;
+}
+
+std::vector<std::byte> unpack_any(std::vector<std::byte> packed,
+                                  const std::vector<Codec>& codecs,
+                                  const std::string& place) {
+  return undone(std::move(packed), codecs, {.most = kMostUnknown}, place);
 }
 
 }  // namespace penstock::zarr

@@ -16,4 +16,9 @@ std::vector<std::byte> unpack(std::vector<std::byte> packed,
                               const std::vector<Codec>& codecs,
                               std::size_t bytes, const std::string& place);
 
+/// The same of what has any number of bytes, up to 256 MiB.
+std::vector<std::byte> unpack_any(std::vector<std::byte> packed,
+                                  const std::vector<Codec>& codecs,
+                                  const std::string& place);
+
 }  // namespace penstock::zarr

@@ -70,6 +70,14 @@ void unread(ZarrArray& array, std::string why) {
   array.layout.info.why = std::move(why);
 }
 
+/// One text of any length in each row.
+void set_texts(ZarrArray& array) {
+  files::ArrayInfo& info = array.layout.info;
+  info.dtype = Dtype::uint8;
+  info.items = files::ArrayItems::texts;
+  if (info.shape.size() > 1) unread(array, "its rows hold several texts");
+}
+
 std::size_t element_of(const Json& configuration) {
   const Json* found = maybe(configuration, "elementsize");
   const auto* size =
@@ -89,6 +97,7 @@ void add_codec(const std::string& name, const Json& configuration,
       {"shuffle", Codec::Kind::shuffle}};
   std::string plain = name;
   if (plain.starts_with("numcodecs.")) plain.erase(0, 10);
+  if (plain == "vlen-utf8") return;  // set_texts()
   const auto found = kKinds.find(plain);
   if (found == kKinds.end())
     return unread(array, "its chunks are packed by '" + name +
@@ -101,6 +110,11 @@ void add_codec(const std::string& name, const Json& configuration,
 /// A fill value of JSON, as the bytes of an element.
 void set_fill(const Json* value, ZarrArray& array) {
   const Dtype dtype = array.layout.info.dtype;
+  if (array.layout.info.items == files::ArrayItems::texts) {
+    if (value != nullptr && value->is_string())
+      array.fill_text = value->string();
+    return;
+  }
   array.fill.assign(array.item_bytes(), std::byte{0});
   if (value == nullptr || array.layout.info.items == files::ArrayItems::unread)
     return;
@@ -175,7 +189,7 @@ void check_chunks(ZarrArray& array, const std::string& place) {
     for (std::int64_t size : *part)
       if (__builtin_mul_overflow(bytes, size, &bytes)) bytes = kMostChunk + 1;
     if (bytes > kMostChunk && part == &array.chunk)
-      damaged(place, "a chunk of it has more than 2 GiB");
+      unread(array, "a chunk of it has more than 2 GiB");
   }
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (array.shard[d] % array.chunk[d] != 0)
@@ -218,9 +232,11 @@ ZarrArray read_v2(const std::string& folder, const std::string& name) {
     array.separator = text_of(*separator, place) == "/" ? '/' : '.';
   if (const Json* filters = maybe(meta, "filters"); filters != nullptr)
     for (const Json& filter :
-         filters->is_array() ? filters->array() : Json::Array())
-      add_codec(text_of(member(filter, "id", place), place), filter,
-                array.codecs, array);
+         filters->is_array() ? filters->array() : Json::Array()) {
+      const std::string id = text_of(member(filter, "id", place), place);
+      if (id == "vlen-utf8") set_texts(array);
+      add_codec(id, filter, array.codecs, array);
+    }
   if (const Json* packed = maybe(meta, "compressor"))
     add_codec(text_of(member(*packed, "id", place), place), *packed,
               array.codecs, array);
@@ -231,12 +247,34 @@ ZarrArray read_v2(const std::string& folder, const std::string& name) {
   return array;
 }
 
-void set_type_v3(const std::string& name, ZarrArray& array) {
+/// Texts of equal size, filled up with zeros.
+void set_padded(const Json& type, files::ArrayItems items, std::int64_t each,
+                ZarrArray& array, const std::string& place) {
+  const Json& bytes =
+      member(member(type, "configuration", place), "length_bytes", place);
+  const auto* size = std::get_if<std::int64_t>(&bytes.value());
+  if (size == nullptr || *size < 0 || *size > 1 << 26 || *size % each != 0)
+    damaged(place, "found texts of " + bytes.dump() + " bytes");
+  array.layout.info.items = items;
+  array.layout.info.dtype = Dtype::uint8;
+  array.layout.text_bytes = *size;
+}
+
+void set_type_v3(const Json& type, ZarrArray& array, const std::string& place) {
+  const std::string name = type.is_string()
+                               ? type.string()
+                               : text_of(member(type, "name", place), place);
   files::ArrayInfo& info = array.layout.info;
   info.declared = name;
   if (name == "bool") {
     info.items = files::ArrayItems::booleans;
     info.dtype = Dtype::uint8;
+  } else if (name == "string") {
+    set_texts(array);
+  } else if (name == "fixed_length_utf32") {
+    set_padded(type, files::ArrayItems::letters, 4, array, place);
+  } else if (name == "null_terminated_bytes") {
+    set_padded(type, files::ArrayItems::bytes, 1, array, place);
   } else if (!dtype_from(name, info.dtype)) {
     info.dtype = Dtype::uint8;
     unread(array, "it holds values of the type '" + name + "'");
@@ -306,8 +344,7 @@ std::optional<ZarrArray> read_v3(const std::string& folder,
   array.place = folder;
   array.layout.info.name = name;
   array.layout.info.shape = shape_of(member(meta, "shape", place), 0, place);
-  const Json& type = member(meta, "data_type", place);
-  set_type_v3(type.is_string() ? type.string() : type.dump(), array);
+  set_type_v3(member(meta, "data_type", place), array, place);
   const Json& grid = member(meta, "chunk_grid", place);
   if (text_of(member(grid, "name", place), place) != "regular")
     unread(array, "its chunks are not of one shape");
@@ -337,6 +374,7 @@ std::optional<ZarrArray> read_v3(const std::string& folder,
 }  // namespace
 
 std::size_t ZarrArray::item_bytes() const {
+  if (layout.info.items == files::ArrayItems::texts) return 4;  // its length
   if (layout.text_bytes > 0) return static_cast<std::size_t>(layout.text_bytes);
   return fill.empty() ? size_of(layout.info.dtype) : fill.size();
 }

@@ -41,6 +41,7 @@ struct ZarrArray {
   char separator = '.';         ///< between the numbers in them
   Dtype raw = Dtype::float32;   ///< of what is in chunks
   std::vector<std::byte> fill;  ///< a value where there is no chunk
+  std::string fill_text;        ///< the same of ArrayItems::texts
   // Of the CF conventions: value * scale + offset, NaN where it is `missing`.
   double scale = 1, offset = 0;
   std::optional<double> missing;

@@ -61,6 +61,49 @@ TEST(Zarr, ArraysOfAStoreAreColumns) {
   EXPECT_EQ(rows_of(section(data("two.zarr/zstd")), {wanted("/")}), kX);
 }
 
+TEST(Zarr, TextsOfAnyLengthAndOfOneAreTexts) {
+  for (const char* store : {"texts2.zarr", "texts3.zarr"}) {
+    SCOPED_TRACE(store);
+    for (const char* name : {"/plain", "/packed", "/gzip", "/letters"})
+      EXPECT_THAT(rows_of(section(data(store)), {wanted(name)}),
+                  ElementsAre("hum", "", "chirp", "Knall", "größe"))
+          << name;
+    EXPECT_THAT(rows_of(section(data(store)), {wanted("/hole")}),
+                ElementsAre("none", "none", "none", "none", "none"));
+    EXPECT_THAT(rows_of(section(data(store)), {wanted("/plain", 2, 1)}),
+                ElementsAre(HasSubstr("windows are made of numbers")));
+  }
+}
+
+TEST(Zarr, TextsThatAreCutOffAreNamed) {
+  Copy store("texts3.zarr");
+  const std::string good = files::TestFolder::read(store.path + "/plain/c/0");
+  for (std::size_t size : {std::size_t{3}, std::size_t{5}, good.size() - 1}) {
+    store.folder.write("texts3.zarr/plain/c/0", good.substr(0, size));
+    EXPECT_THAT(rows_of(section(store.path), {wanted("/plain")}).back(),
+                HasSubstr("a chunk of its texts is cut off"))
+        << size;
+  }
+}
+
+TEST(Zarr, WhatCannotBeReadBesideTheOthersIsLeftOutWithTheReason) {
+  auto left_out = [](const std::string& name) {
+    std::vector<std::string> all;
+    for (const LeftOutColumn& one :
+         read_schema(parse_source_spec(section(data(name)), "source")).left_out)
+      all.push_back(one.name + ": " + one.why);
+    return all;
+  };
+  EXPECT_THAT(
+      left_out("texts3.zarr"),
+      ElementsAre("/complex: it holds values of the type 'complex128'"));
+  EXPECT_THAT(left_out("two.zarr"),
+              testing::IsSupersetOf(
+                  {"/flags: it has 5 rows, and /group/long has 23",
+                   "/lzma: its chunks are packed by 'lzma', expected blosc, "
+                   "zstd, gzip, zlib, lz4, shuffle or crc32c"}));
+}
+
 TEST(Zarr, WhatIsMissingHasTheFillValue) {
   EXPECT_THAT(rows_of(section(data("two.zarr")), {wanted("/hole")}),
               ElementsAre("1", "7", "7", "7", "7"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <numeric>
 #include <set>
 
@@ -82,6 +83,37 @@ TEST(Mixup, EachRowBecomesAMixtureOfItselfAndItsPartner) {
     EXPECT_EQ(rows.label[r], static_cast<std::int64_t>(r)) << "stays";
   }
   EXPECT_EQ(partners.size(), 100u) << "each row is the partner of one";
+}
+
+// The values are those of numpy: tests/data/sound/make_augment.py.
+TEST(Mixup, IsWhatItsTwinInNumpySays) {
+  std::ifstream file(std::string(PENSTOCK_TEST_DATA) + "/sound/mixup.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Json cases = Json::parse(text, "mixup.json");
+  ASSERT_EQ(cases.array().size(), 16u);
+  for (const Json& one : cases.array()) {
+    SCOPED_TRACE(one.dump());
+    auto number = [&](const char* name) { return one.find(name)->integer(); };
+    Rows rows(number("rows"));
+    for (std::size_t i = 0; i < rows.x.size(); ++i)
+      rows.x[i] = static_cast<float>(i * i);
+    rows.mix(*bound_mixup(one.find("alpha")->number()),
+             {.seed = static_cast<std::uint64_t>(number("seed")),
+              .epoch = number("epoch"),
+              .step = number("step"),
+              .rank = static_cast<int>(number("rank"))});
+    const auto& x = one.find("x")->array();
+    ASSERT_EQ(x.size(), rows.x.size());
+    for (std::size_t i = 0; i < x.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(rows.x[i]), x[i].number(),
+                  1e-6 * (1 + x[i].number()));
+    const auto& labels = one.find("labels")->array();
+    for (std::size_t r = 0; r < labels.size(); ++r) {
+      EXPECT_EQ(rows.mixed[r], labels[r].integer());
+      EXPECT_NEAR(static_cast<double>(rows.lambda[r]),
+                  one.find("lambda")->number(), 1e-6);
+    }
+  }
 }
 
 TEST(Mixup, NumbersOf16BitsAreMixedAsFloat32AndRoundedOnce) {

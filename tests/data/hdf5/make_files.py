@@ -96,7 +96,7 @@ def plain():
             "/small": np.arange(n), "@site": ["north"] * n, "@gain": [2.5] * n,
             "/brain": np.arange(n, dtype="f4") - 3.5, "/x@rate": [16000] * n}
     expect("plain.h5", columns)
-    refuse("plain.h5", "/compact/z", "no such column")
+    refuse("plain.h5", "/compact/z", "single value")
 
 
 def filtered():

@@ -1,5 +1,5 @@
-"""The augmentations of penstock/transforms/augment in numpy, and the cases that
-its test compares with (augment.json)."""
+"""The augmentations of penstock/transforms/augment and mixup in numpy, and the
+cases that their tests compare with (augment.json, mixup.json)."""
 import json
 import math
 import pathlib
@@ -119,6 +119,54 @@ def augmented(augment, x, seed, epoch, sample):
     return x
 
 
+def of_batch(seed, epoch, step, draw):
+    """Numbers of the first operation of a loader on a batch."""
+    return Random(seed, epoch, step, mix64(mix64(draw & BITS)))
+
+
+def log_gamma(random, alpha):
+    d = alpha + 1 - 1 / 3
+    c = 1 / math.sqrt(9 * d)
+    while True:
+        x = random.normal()
+        root = 1 + c * x
+        uniform = 1 - random.uniform()
+        if root <= 0:
+            continue
+        v = root ** 3
+        if math.log(uniform) < 0.5 * x * x + d - d * v + d * math.log(v):
+            return math.log(d * v) + math.log(1 - random.uniform()) / alpha
+
+
+def mixup(x, labels, alpha, seed, epoch, step, rank):
+    """The mixed rows, the labels of the partners, and lambda."""
+    order = list(range(len(x)))
+    places = of_batch(seed, epoch, step, mix64(0x706172746e65) + 1 + rank)
+    for left in range(len(order), 1, -1):
+        other = places.below(left)
+        order[left - 1], order[other] = order[other], order[left - 1]
+    partner = np.empty(len(x), int)
+    partner[order] = np.roll(order, -1)
+    draws = of_batch(seed, epoch, step, 0x6c616d6264)
+    a, b = log_gamma(draws, alpha), log_gamma(draws, alpha)
+    share = np.float32(1 / (1 + math.exp(b - a)))
+    return share * x + (1 - share) * x[partner], labels[partner], share
+
+
+def mixed_cases():
+    for rows, alpha in ((8, 1.0), (5, 0.2), (2, 8.0), (1, 1.0)):
+        for seed, epoch, step, rank in ((3, 0, 0, 0), (3, 0, 1, 0),
+                                        (3, 2, 1, 0), (9, 1, 70, 3)):
+            x = np.arange(2 * rows, dtype="f4").reshape(rows, 2) ** 2
+            mixed, labels, share = mixup(x, np.arange(rows), alpha, seed,
+                                         epoch, step, rank)
+            yield {"rows": rows, "alpha": alpha, "seed": seed, "epoch": epoch,
+                   "step": step, "rank": rank,
+                   "x": [float(v) for v in mixed.ravel()],
+                   "labels": [int(label) for label in labels],
+                   "lambda": float(share)}
+
+
 def main():
     masks = {"time_masks": 2, "time_width": 3, "frequency_masks": 1,
              "frequency_width": 2}
@@ -141,8 +189,9 @@ def main():
             cases.append({"augment": augment, "shape": shape, "seed": seed,
                           "epoch": epoch, "sample": sample,
                           "values": [float(v) for v in made.ravel()]})
-    (HERE / "augment.json").write_text(
-        "[\n" + ",\n".join(map(json.dumps, cases)) + "\n]\n")
+    for name, made in (("augment", cases), ("mixup", mixed_cases())):
+        (HERE / f"{name}.json").write_text(
+            "[\n" + ",\n".join(map(json.dumps, made)) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -57,6 +57,23 @@ put(three, "big", X.astype("f8"), serializer=BytesCodec(endian="big"))
 put(three, "turned", X.astype("i4"), filters=[TransposeCodec(order=(1, 0))])
 put(three, "y", np.arange(5, dtype="i8"))
 
+# Texts of any length in several codecs, and of one length; chunks of three.
+NAMES = np.array(["hum", "", "chirp", "Knall", "größe"])
+for version in (2, 3):
+    texts = store(f"texts{version}", version)
+    for name, settings in (("plain", {"compressors": None}), ("packed", {}),
+                           ("gzip", {"compressors": GzipCodec(level=5)
+                                     if version == 3 else numcodecs.GZip(5)})):
+        array = texts.create_array(name, shape=(5,), chunks=(3,), dtype=str,
+                                   **settings)
+        array[...] = NAMES.astype(object)
+    put(texts, "letters", NAMES.astype("<U5"), chunks=(3,))
+    put(texts, "y", np.arange(5), chunks=(3,))
+    texts.create_array("hole", shape=(5,), chunks=(3,), dtype=str,
+                       fill_value="none")
+    # What no column can hold stands beside them.
+    put(texts, "complex", np.arange(5) * 1j, chunks=(3,))
+
 values = xarray.Dataset({
     "t": (("time", "place"), (X / 2).astype("f8"))},
     coords={"time": np.arange(5)})

@@ -14,6 +14,7 @@ namespace penstock::hdf5 {
 namespace {
 
 constexpr std::size_t kMostCompact = 65536;  // bytes; the format's own limit
+constexpr hssize_t kMostOfAttribute = 4096;  // numbers; each row has them all
 
 std::string hexadecimal(const std::vector<unsigned char>& bytes) {
   constexpr const char* kDigits = "0123456789abcdef";
@@ -110,9 +111,7 @@ void add_chunked(hid_t properties, std::size_t rank, hid_t type, Json& set) {
   if (bytes > static_cast<double>(kMostChunkBytes))
     return refuse(set, "its chunks have " +
                            std::to_string(static_cast<std::int64_t>(bytes)) +
-                           " bytes each, and 1 GiB is the most that is read; "
-                           "write it again with smaller ones (h5repack -l "
-                           "CHUNK=...)");
+                           " bytes each, and 1 GiB is the most that is read");
   add_filters(properties, set);
 }
 
@@ -142,15 +141,47 @@ Json text_of(hid_t attribute, hid_t type) {
   return Json(std::string(text.data()));
 }
 
+Json not_read(const char* what) {
+  Json value(Json::Object{});
+  value["why"] = std::string("it is an attribute that is ") + what +
+                 "; one number, one text and lists of up to 4096 numbers are "
+                 "read";
+  return value;
+}
+
+/// A list of numbers in one dimension.
+Json numbers_of(hid_t attribute, hid_t type, hid_t space) {
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  const H5T_class_t is = H5Tget_class(type);
+  if (is != H5T_FLOAT && is != H5T_INTEGER)
+    return not_read("neither one text nor numbers");
+  if (H5Sget_simple_extent_ndims(space) != 1)
+    return not_read("an array of several dimensions");
+  if (count < 1 || count > kMostOfAttribute) return not_read("empty or longer");
+  Json numbers(Json::Array{});
+  const auto size = static_cast<std::size_t>(count);
+  if (is == H5T_FLOAT) {
+    std::vector<double> values(size);
+    H5Aread(attribute, H5T_NATIVE_DOUBLE, values.data());
+    for (double value : values) numbers.push_back(Json(value));
+  } else {
+    std::vector<std::int64_t> values(size);
+    H5Aread(attribute, H5T_NATIVE_INT64, values.data());
+    for (std::int64_t value : values) numbers.push_back(Json(value));
+  }
+  return numbers;
+}
+
 herr_t add_attribute(hid_t object, const char* name, const H5A_info_t*,
                      void* to) {
   Handle attribute(H5Aopen(object, name, H5P_DEFAULT));
   if (!attribute) return 0;
   Handle type(H5Aget_type(attribute)), space(H5Aget_space(attribute));
-  if (H5Sget_simple_extent_npoints(space) != 1) return 0;
   Json value;
   const H5T_class_t is = H5Tget_class(type);
-  if (is == H5T_FLOAT || is == H5T_INTEGER)
+  if (H5Sget_simple_extent_npoints(space) != 1)
+    value = numbers_of(attribute, type, space);
+  else if (is == H5T_FLOAT || is == H5T_INTEGER)
     value = number_of(attribute, type);
   else if (is == H5T_STRING)
     value = text_of(attribute, type);

@@ -17,7 +17,8 @@ namespace penstock::hdf5 {
 ///   other       "why"
 Json described_data_set(hid_t set, const std::string& path);
 
-/// Values of attributes by name: numbers and texts; all else is left out.
+/// Values of attributes by name: a number, a text, a list of numbers, or
+/// {"why"} of what is not read.
 Json described_attributes(hid_t object);
 
 }  // namespace penstock::hdf5

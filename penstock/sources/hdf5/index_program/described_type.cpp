@@ -1,6 +1,8 @@
 #include "penstock/sources/hdf5/index_program/described_type.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@ namespace penstock::hdf5 {
 namespace {
 
 constexpr int kDeepest = 8;
+constexpr int kMostNames = 65536;  // of an enum
 
 Json of(const char* what, std::size_t bytes) {
   Json type(Json::Object{});
@@ -82,6 +85,37 @@ bool is_boolean(hid_t type) {
   return found[0] && found[1];
 }
 
+/// The names of 0, 1, 2 and so on, where an enum has these values and no
+/// others; empty: it has others.
+std::vector<std::string> names_of(hid_t type) {
+  const int count = H5Tget_nmembers(type);
+  if (count < 1 || count > kMostNames) return {};
+  std::vector<std::string> names(static_cast<std::size_t>(count));
+  Handle base(H5Tget_super(type));
+  for (int at = 0; at < count; ++at) {
+    std::int64_t value = -1;
+    if (H5Tget_member_value(type, static_cast<unsigned>(at), &value) < 0 ||
+        H5Tconvert(base, H5T_NATIVE_INT64, 1, &value, nullptr, H5P_DEFAULT) < 0)
+      return {};
+    char* name = H5Tget_member_name(type, static_cast<unsigned>(at));
+    if (name == nullptr) return {};
+    if (value >= 0 && value < count)
+      names[static_cast<std::size_t>(value)] = name;
+    H5free_memory(name);
+  }
+  const bool all = std::ranges::none_of(
+      names, [](const std::string& name) { return name.empty(); });
+  return all ? names : std::vector<std::string>();
+}
+
+Json enumeration(hid_t type, int depth) {
+  Json described = described_type(Handle(H5Tget_super(type)), depth + 1);
+  const std::vector<std::string> names = names_of(type);
+  if (described.find("is")->string() == "integer")
+    for (const std::string& name : names) described["names"].push_back(name);
+  return described;
+}
+
 /// In the file: a length, an address and a number (H5Tget_size tells the size
 /// in memory).
 constexpr std::size_t kReference = 16;
@@ -147,7 +181,7 @@ Json described_type(hid_t type, int depth) {
                                           : of("text", bytes);
     case H5T_ENUM:
       if (is_boolean(type)) return of("boolean", bytes);
-      return described_type(Handle(H5Tget_super(type)), depth + 1);
+      return enumeration(type, depth);
     case H5T_OPAQUE:
       return of("bytes", bytes);
     case H5T_COMPOUND:

@@ -1,0 +1,103 @@
+#include "penstock/sources/tfrecord/unpacked.h"
+
+#include <algorithm>
+#include <memory>
+#ifdef PENSTOCK_ZLIB
+#include <zlib.h>
+#endif
+
+#include "penstock/base/error.h"
+
+namespace penstock::tfrecord {
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, std::string why) {
+  throw Error(
+      ErrorKind::source,
+      {.code = "tfrecord.packed",
+       .what = "cannot unpack '" + path + "'",
+       .where = path,
+       .why = std::move(why),
+       .next = "write it without compression, or as several smaller files"});
+}
+
+}  // namespace
+
+bool is_packed(std::span<const std::byte> file) {
+  if (file.size() < 2) return false;
+  const auto first = std::to_integer<unsigned>(file[0]);
+  const auto second = std::to_integer<unsigned>(file[1]);
+  const bool gzip = first == 0x1F && second == 0x8B;
+  const bool zlib = first == 0x78 && (first << 8 | second) % 31 == 0;
+  return gzip || zlib;
+}
+
+#ifdef PENSTOCK_ZLIB
+namespace {
+
+constexpr std::size_t kMost = std::size_t{1} << 30;
+constexpr std::size_t kStep = std::size_t{4} << 20;  // between looks at `stop`
+
+[[noreturn]] void damaged(const std::string& path, std::size_t at,
+                          const std::string& why) {
+  throw Error(ErrorKind::source,
+              {.code = "files.damaged",
+               .what = "cannot unpack '" + path + "'",
+               .where = path + ", byte " + std::to_string(at),
+               .why = why,
+               .next = "get an intact copy of the file"});
+}
+
+}  // namespace
+
+// A file may hold several streams of gzip, one after the other.
+std::vector<std::byte> unpacked(std::span<const std::byte> file,
+                                const std::string& path, StopFlag stop) {
+  z_stream stream{};
+  constexpr int kEither = 15 + 32;  // the headers of zlib and of gzip
+  if (inflateInit2(&stream, kEither) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> ended(&stream,
+                                                            inflateEnd);
+  std::vector<std::byte> out;
+  std::size_t taken = 0, made = 0;
+  for (bool done = false; !done;) {
+    end_if_stopped(stop);
+    if (made == out.size()) {
+      if (made == kMost) refuse(path, "it has more than 1 GiB");
+      out.resize(std::min(kMost, std::max(kStep, 2 * made)));
+    }
+    const std::size_t in = std::min(file.size() - taken, kStep);
+    const std::size_t room = std::min(out.size() - made, kStep);
+    stream.next_in =
+        reinterpret_cast<Bytef*>(const_cast<std::byte*>(file.data() + taken));
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + made);
+    stream.avail_out = static_cast<uInt>(room);
+    const int state = inflate(&stream, Z_NO_FLUSH);
+    taken += in - stream.avail_in;
+    made += room - stream.avail_out;
+    if (state == Z_STREAM_END) {
+      done = taken == file.size();
+      if (!done) inflateReset(&stream);
+    } else if (state != Z_OK && state != Z_BUF_ERROR) {
+      damaged(
+          path, taken,
+          std::string("it is no gzip stream: ") +
+              (stream.msg == nullptr ? "its data are damaged" : stream.msg));
+    } else if (taken == file.size() && stream.avail_out > 0) {
+      damaged(path, taken, "it ends within a gzip stream");
+    }
+  }
+  out.resize(made);
+  return out;
+}
+#else
+std::vector<std::byte> unpacked(std::span<const std::byte>,
+                                const std::string& path, StopFlag) {
+  refuse(path,
+         "it is compressed as a whole, and this build is without zlib "
+         "(zlib1g-dev)");
+}
+#endif
+
+}  // namespace penstock::tfrecord
