@@ -243,6 +243,19 @@ void accelerator(Applying& to, ManifestKey& of) {
   of.why = "'device' says it more exactly";
 }
 
+/// Whether rows of a data set that was saved have labels beside their tokens.
+bool has_labels(const std::filesystem::path& folder) {
+  const std::filesystem::path about = folder / "dataset_info.json";
+  std::error_code unknown;
+  if (!std::filesystem::exists(about, unknown)) return false;
+  const Json info =
+      Json::parse(read_user_file(about.string(), "cannot read the data set"),
+                  about.string());
+  const Json* features = info.is_object() ? info.find("features") : nullptr;
+  return features != nullptr && features->is_object() &&
+         features->find("labels") != nullptr;
+}
+
 /// A folder of tokens is a source as it lies, any other is where stores go.
 void tokens_cache(Applying& to, ManifestKey& of) {
   if (std::holds_alternative<bool>(of.value.value())) {
@@ -258,7 +271,10 @@ void tokens_cache(Applying& to, ManifestKey& of) {
     return to.set(of, "loader.cache_dir", of.value);
   to.set(of, "source.kind", "hf");
   to.set(of, "source.path", of.value);
+  const bool labels = has_labels(folder);
+  if (labels) of.why = "its labels say which tokens are targets";
   for (const std::string& name : to.fields_of("tokens")) {
+    if (labels) to.set(of, "fields." + name + ".tokens.labels", "labels");
     to.set(of, "fields." + name + ".tokens.column", "input_ids");
     to.set(of, "fields." + name + ".tokens.tokenizer", Json());
   }

@@ -16,6 +16,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -61,6 +62,8 @@ TEST_F(ManifestTest, SaysWhatBecameOfEveryKey) {
   EXPECT_THAT(only(R"({"batchsize": 16})").text(),
               HasSubstr("IS NOT USED: no such key is known: did you mean "
                         "'batch_size'?"));
+  EXPECT_THAT(only(R"({"lr_scheduler_type": "cosine"})").text(),
+              EndsWith("no such key is known"));
   EXPECT_THAT(only(R"({"optim": "paged_adamw_8bit"})").text(),
               HasSubstr("IS NOT USED"));
   EXPECT_THAT(only(R"({"image_size": 256})").text(),
@@ -166,6 +169,13 @@ TEST_F(ManifestTest, ReadsTokensThatAreThereAlready) {
                 ->find("column")
                 ->string(),
             "input_ids");
+  EXPECT_EQ(
+      document_.find("fields")->find("text")->find("tokens")->find("labels"),
+      nullptr);
+  std::ofstream(folder / "dataset_info.json")
+      << R"({"features": {"input_ids": {}, "labels": {}}})";
+  EXPECT_THAT(only(given).settings,
+              Contains("fields.text.tokens.labels = \"labels\""));
   std::filesystem::remove_all(folder);
 }
 

@@ -6,9 +6,11 @@
 #include <system_error>
 #include <utility>
 
+#include "penstock/run/quarantine.h"
 #include "penstock/run/scanned_rows.h"
 #include "penstock/run/stores.h"
 #include "penstock/run/token_export.h"
+#include "penstock/run/unused_labels.h"
 
 namespace penstock {
 namespace {
@@ -94,6 +96,34 @@ Json packing_json(const Dataset& rows) {
   return bins == nullptr ? Json() : bins->numbers(Side::train).json();
 }
 
+/// Says which rows are not in the store, and lists them beside it.
+void tell_left_out(const TableDataset& rows, const std::string& store,
+                   const PrepareListener& listener, Json& json) {
+  constexpr std::size_t kShown = 3;
+  json["left_out"] = rows.left_out();
+  const std::string list = left_out_list(store).string();
+  std::error_code none;
+  if (rows.bad_rows() == 0) std::filesystem::remove(list, none);
+  if (rows.bad_rows() == 0) return;
+  real_files().write_atomic(list, left_out_lines(rows) + "\n");
+  json["left_out_list"] = list;
+  if (!listener.note) return;
+  std::string text = std::to_string(rows.bad_rows()) +
+                     (rows.bad_rows() == 1 ? " row is" : " rows are") +
+                     " not usable and left out (source.on_bad is \"skip\"), "
+                     "listed in " +
+                     list;
+  for (const BadRow& row : rows.quarantine()) {
+    if (&row - rows.quarantine().data() == kShown) {
+      text += "\n  ...";
+      break;
+    }
+    text += "\n  row " + row.shown_key + ", column '" + row.column +
+            "': " + row.why;
+  }
+  listener.note(text);
+}
+
 }  // namespace
 
 std::string scan_line(const ScanProgress& progress, double taken) {
@@ -133,9 +163,13 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
     options.planned = [&](const TierPlan& plan) { listener.note(plan.text()); };
   std::unique_ptr<Device> device = open_device(own.device);
   const Json before = why_store(own);
-  std::shared_ptr<const Dataset> rows = prepare_dataset(
-      options, open_source(options.source, requests_of(options), {stop}),
-      *device);
+  std::unique_ptr<Source> source =
+      open_source(options.source, requests_of(options), {stop});
+  const std::string unused =
+      unused_labels_text(source->schema(), options.fields);
+  if (!unused.empty() && listener.note) listener.note(unused);
+  std::shared_ptr<const Dataset> rows =
+      prepare_dataset(options, std::move(source), *device);
   Json json;
   const Json statistics = rows->statistics();
   if (const Json* found = documents_in(statistics)) {
@@ -152,6 +186,8 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
   json["bytes"] = unknown ? Json() : Json(static_cast<std::int64_t>(bytes));
   json["already"] = *before.find("hit");
   json["resumed"] = resumed;
+  if (const TableDataset* scanned = scanned_rows(rows.get()))
+    tell_left_out(*scanned, store, listener, json);
   if (Json packing = packing_json(*rows); !packing.is_null())
     json["packing"] = std::move(packing);
   json["statistics"] = statistics;

@@ -29,13 +29,15 @@ struct TokenExport {
 /// Fills the store of a job's rows ahead of training, wherever the job keeps
 /// them: its runs then make no scan. Gives, for people and scripts, "documents"
 /// (rows, where there are no tokens), "tokens", "invalid_utf8", "seconds",
-/// "store", "bytes" of it, "already" (the store was there), "statistics", and
-/// where samples are packed "packing": of the side train "efficiency", "cut",
-/// "rows", "max_length", "padding"; "export" as export_tokens() gives it.
-/// Throws what reading throws, and Error(request), code prepare.sources, for
-/// several sources, and prepare.disk where the store will not fit. What is
-/// interrupted leaves no store; where rows have positions the next call goes on
-/// where it was ("resumed": rows that were there), with the same bytes.
+/// "store", "bytes" of it, "already" (the store was there), "left_out", how
+/// many rows are not in it, with "left_out_list", the file that lists those
+/// that are not usable, "statistics", and where samples are packed "packing":
+/// of the side train "efficiency", "cut", "rows", "max_length", "padding";
+/// "export" as export_tokens() gives it. Throws what reading throws, and
+/// Error(request), code prepare.sources, for several sources, and prepare.disk
+/// where the store will not fit. What is interrupted leaves no store; where
+/// rows have positions the next call goes on where it was ("resumed": rows that
+/// were there), with the same bytes.
 Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
                  const TokenExport& also = {});
 

@@ -50,7 +50,7 @@ void add_left_out(std::string& lines, const Dataset& dataset,
 
 }  // namespace
 
-void Quarantine::add(const Dataset& dataset) {
+std::string left_out_lines(const Dataset& dataset) {
   std::string lines;
   if (const auto* mixed = dynamic_cast<const MixedDataset*>(&dataset)) {
     for (std::size_t s = 0; s < mixed->parts().size(); ++s)
@@ -58,7 +58,11 @@ void Quarantine::add(const Dataset& dataset) {
   } else {
     add_left_out(lines, dataset, {});
   }
-  folder_.append("quarantine.jsonl", lines);
+  return lines;
+}
+
+void Quarantine::add(const Dataset& dataset) {
+  folder_.append("quarantine.jsonl", left_out_lines(dataset));
 }
 
 void Quarantine::add(const Batch& batch, const Dataset& rows) {

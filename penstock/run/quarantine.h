@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <set>
+#include <string>
 
 #include "penstock/dataset/dataset.h"
 #include "penstock/loader/loader.h"
@@ -9,6 +10,11 @@
 #include "penstock/run/sample_key.h"
 
 namespace penstock {
+
+/// A line of JSON for each row that `source.on_bad: "skip"` left out, as far as
+/// they are known one by one: "key", "column", "why", "byte"; of several
+/// sources "source"; the last line may say how many "more" there are.
+std::string left_out_lines(const Dataset& dataset);
 
 /// The `quarantine.jsonl` of a run: rows that were left out of the data set,
 /// and samples that batches could not use. Each has one line, however often it

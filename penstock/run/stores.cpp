@@ -276,6 +276,10 @@ Json why_store(const Job& job) {
   return json;
 }
 
+Path left_out_list(const Path& store) {
+  return store.string() + ".left_out.jsonl";
+}
+
 Json prune_stores(const Path& dir, std::chrono::system_clock::duration unused,
                   bool dry) {
   check_folder(dir);
@@ -289,6 +293,9 @@ Json prune_stores(const Path& dir, std::chrono::system_clock::duration unused,
     Json entry = found.json();
     std::error_code failed;
     if (!dry) std::filesystem::remove(found.path, failed);
+    std::error_code none;
+    if (!dry && !failed)
+      std::filesystem::remove(left_out_list(found.path), none);
     if (failed)
       entry["failed"] = failed.message();
     else

@@ -32,6 +32,9 @@ std::shared_ptr<const Store> store_of_source(
 /// source, and throws what that throws.
 Json why_store(const Job& job);
 
+/// Where prepare_job() lists the rows that are not usable: beside their store.
+std::filesystem::path left_out_list(const std::filesystem::path& store);
+
 /// Removes the stores of a folder that were not used for so long, and what
 /// writers left that were killed. With `dry` nothing is removed. "removed", as
 /// the stores of list_stores(), with "failed" where the system refused; "bytes"

@@ -77,6 +77,16 @@ std::int64_t write_megatron_index(const Documents& documents,
   return file.commit();
 }
 
+/// Behind which token each document ends.
+std::int64_t write_ends(const Documents& documents,
+                        const std::filesystem::path& path) {
+  BufferedFile file(path);
+  std::uint64_t end = 0;
+  for (std::int32_t length : documents.runs.lengths())
+    file.append_number(end += static_cast<std::uint64_t>(length));
+  return file.commit();
+}
+
 std::int64_t write_tokens(const Documents& documents,
                           const std::filesystem::path& path) {
   BufferedFile file(path);
@@ -175,10 +185,10 @@ const RunTable& runs_of_tokens(const TableDataset& rows) {
 }  // namespace
 
 void check_token_export(const std::string& format) {
-  for (const char* known : {"hf", "megatron", "llmc", "raw"})
+  for (const char* known : {"hf", "megatron", "datatrove", "llmc", "raw"})
     if (format == known) return;
   refuse("export.format", "found '" + format + "'",
-         "use \"hf\", \"megatron\", \"llmc\" or \"raw\"");
+         "use \"hf\", \"megatron\", \"datatrove\", \"llmc\" or \"raw\"");
 }
 
 Json export_tokens(const TableDataset& rows, const std::string& format,
@@ -201,6 +211,9 @@ Json export_tokens(const TableDataset& rows, const std::string& format,
   std::int64_t bytes = 0;
   if (format == "hf") {
     bytes = write_hf(documents, dir, rows.fingerprint());
+  } else if (format == "datatrove") {
+    bytes = write_tokens(documents, dir / "tokens.ds") +
+            write_ends(documents, dir / "tokens.ds.index");
   } else if (format == "llmc") {
     bytes = write_llmc(documents, tokens);
   } else {

@@ -238,8 +238,16 @@ class Stores(Case):
         self.assertEqual((dry["bytes"], dry["kept"]), (bytes_there, 0))
         self.only_store()
         (self.stores / "mine.txt").write_text("not a store")
-        gone = self.cache("prune", "--unused-days", "0")
-        self.assertEqual(gone["bytes"], bytes_there)
+        listed = self.cache("prune", "--unused-days", "0")
+        self.assertEqual((listed["bytes"], listed["removes"]),
+                         (bytes_there, False))
+        plain = self.succeed("cache", "prune", "--unused-days", "0", "--dir",
+                             "stores").out
+        self.assertIn("would free", plain)
+        self.assertIn("nothing was removed: add --yes", plain)
+        self.only_store()
+        gone = self.cache("prune", "--unused-days", "0", "--yes")
+        self.assertEqual((gone["bytes"], gone["removes"]), (bytes_there, True))
         self.assertEqual([path.name for path in self.stores.iterdir()],
                          ["mine.txt"])
         self.train()
@@ -248,7 +256,7 @@ class Stores(Case):
         (self.stores / (store.name + ".tmp.0123")).write_text("of the dead")
         (self.stores / "keys.store").write_text("not ours")
         self.assertEqual(self.cache("prune")["removed"], [])
-        gone = self.cache("prune", "--unused-days", "0")
+        gone = self.cache("prune", "--unused-days", "0", "--yes")
         self.assertIn("fewer than", gone["removed"][0]["unusable"])
         self.assertEqual(sorted(path.name for path in self.stores.iterdir()),
                          ["keys.store", "mine.txt"])

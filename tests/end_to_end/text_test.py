@@ -199,6 +199,33 @@ class Texts(TokensCase):
         self.assertEqual(found[4], [256])
         self.assertEqual(found[0], [*self.ids_of("the first"), 256])
 
+    def test_end_with_a_token_that_is_named(self):
+        expected = self.documents(eos=True)
+        stored = self.succeed("prepare", "job.json", "--json").json()
+        self.assertEqual(self.documents(eos="<end>"), expected)
+        self.assertEqual(self.succeed("prepare", "job.json", "--json").json()[
+            "store"], stored["store"])
+        (self.folder / "tokenizer_config.json").unlink()
+        self.assertEqual(self.documents(eos="<end>"), expected)
+        self.write_job(self.text_job(eos="<fin>"))
+        self.refuse("request", "settings.value", "no token '<fin>'")
+        self.write_job(self.text_job(eos=5))
+        self.refuse("request", "settings.value", "found 5")
+
+    def test_another_end_is_another_store(self):
+        tokenizer = json.loads((self.folder / "tokenizer.json").read_text())
+        end = tokenizer["added_tokens"][0]
+        tokenizer["added_tokens"].append({**end, "id": 257, "content": "<fin>"})
+        (self.folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        self.assertEqual(self.documents(eos=True)[4], [256])
+        self.succeed("prepare", "job.json")
+        (self.folder / "tokenizer_config.json").write_text(
+            json.dumps({"eos_token": "<fin>"}))
+        why = self.succeed("cache", "why", "job.json", "--json").json()
+        self.assertFalse(why["hit"])
+        self.assertIn("eos", json.dumps(why["differs"]))
+        self.assertEqual(self.documents(eos=True)[4], [257])
+
     def test_rows_are_filled_up_with_the_end_where_no_padding_is_named(self):
         self.write_job(self.text_job())
         batch = self.tensors("--steps", "0:100")[-1]
@@ -274,7 +301,8 @@ class Texts(TokensCase):
         self.refuse("transform", "data.bad_rows", "text needs a 'tokenizer'")
         (self.folder / "tokenizer_config.json").unlink()
         self.write_job(self.text_job(eos=True))
-        self.refuse("request", "settings.value", "tokenizer_config.json")
+        self.refuse("request", "settings.value", "tokenizer_config.json",
+                    '"eos": "<|endoftext|>"')
 
 
 class Prepare(TokensCase):
@@ -310,17 +338,19 @@ class Prepare(TokensCase):
         self.write_job(self.tokens_job())
         steps = ("--steps", "0:1000")
         expected = [line["bytes_digest"] for line in self.batches(*steps)]
-        for form in ("megatron", "llmc", "raw"):
+        for form in ("megatron", "datatrove", "llmc", "raw"):
             done = self.succeed("prepare", "job.json", "--json", "--export",
                                 form, form).json()["export"]
             self.assertEqual((done["format"], done["documents"]), (form, 150))
-            source = {"kind": "token_store", "path": form + "/tokens.bin"}
+            name = "tokens.ds" if form == "datatrove" else "tokens.bin"
+            source = {"kind": "token_store", "path": f"{form}/{name}"}
             job = self.tokens_job(source=source)
-            if form != "megatron":  # these do not say where documents end
+            says_ends = form in ("megatron", "datatrove")
+            if not says_ends:
                 job["loader"]["tail"] = "exact"
             self.write_job(job, form + ".json")
             found = self.batches(*steps, job=form + ".json")
-            if form == "megatron":
+            if says_ends:
                 self.assertEqual([line["bytes_digest"] for line in found],
                                  expected)
         done = self.succeed("prepare", "job.json", "--json", "--export", "hf",

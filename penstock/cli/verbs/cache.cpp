@@ -1,5 +1,6 @@
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "penstock/cli/output.h"
 #include "penstock/cli/verb.h"
@@ -14,6 +15,9 @@ struct CacheArguments {
   std::int64_t unused_days = 30;
   bool dry = false, store = false, stage = false;
   bool hub = false, datasets = false, yes = false;
+
+  /// A list comes first, whatever is pruned.
+  bool only_lists() const { return dry || !yes; }
 };
 
 std::string size_of(const Json& store) {
@@ -81,9 +85,15 @@ void check_one_cache(const CacheArguments& arguments) {
          .next = "prune one after the other"});
 }
 
-/// What others have downloaded or made: a list first, and removed by --yes.
+/// The end of a list of what goes: how to let it go.
+void print_how_to_remove(const CacheArguments& arguments, bool some) {
+  if (arguments.only_lists() && !arguments.dry && some)
+    print("nothing was removed: add --yes\n");
+}
+
+/// What others have downloaded or made.
 void prune_of_hf(const CacheArguments& arguments, Invocation& invocation) {
-  const bool dry = arguments.dry || !arguments.yes;
+  const bool dry = arguments.only_lists();
   Json json =
       prune_datasets(default_hf_folders(), arguments.hub ? "hub" : "datasets",
                      std::chrono::days(arguments.unused_days), dry);
@@ -102,8 +112,7 @@ void prune_of_hf(const CacheArguments& arguments, Invocation& invocation) {
   print((dry ? "would free " : "freed ") + size_of(json) + " in " +
         json.find("dir")->string() +
         ", kept: " + std::to_string(json.find("kept")->integer()) + "\n");
-  if (dry && !arguments.dry && !json.find("removed")->array().empty())
-    print("nothing was removed: add --yes\n");
+  print_how_to_remove(arguments, !json.find("removed")->array().empty());
 }
 
 /// Copies of the files of sources (source.stage): of the folder that is named,
@@ -113,10 +122,15 @@ void prune_staged(const CacheArguments& arguments, Invocation& invocation) {
   if (arguments.dir == default_store_dir().string())
     dirs = {folder_of_copies("ram"), folder_of_copies("disk")};
   Json all(Json::Array{});
-  for (const std::filesystem::path& dir : dirs)
-    all.push_back(prune_copies(dir, std::chrono::days(arguments.unused_days),
-                               arguments.dry));
+  const bool dry = arguments.only_lists();
+  for (const std::filesystem::path& dir : dirs) {
+    Json json =
+        prune_copies(dir, std::chrono::days(arguments.unused_days), dry);
+    json["removes"] = !dry;
+    all.push_back(std::move(json));
+  }
   if (invocation.json) return print_document(all);
+  bool some = false;
   for (const Json& json : all.array()) {
     for (const Json& copy : json.find("removed")->array()) {
       const Json* failed = copy.find("failed");
@@ -125,10 +139,12 @@ void prune_staged(const CacheArguments& arguments, Invocation& invocation) {
             (failed == nullptr ? "" : ": not removed: " + failed->string()) +
             "\n");
     }
-    print((arguments.dry ? "would free " : "freed ") + size_of(json) + " in " +
+    some |= !json.find("removed")->array().empty();
+    print((dry ? "would free " : "freed ") + size_of(json) + " in " +
           json.find("dir")->string() + ", copies kept: " +
           std::to_string(json.find("kept")->integer()) + "\n");
   }
+  print_how_to_remove(arguments, some);
 }
 
 void run_prune(const CacheArguments& arguments, Invocation& invocation) {
@@ -136,17 +152,20 @@ void run_prune(const CacheArguments& arguments, Invocation& invocation) {
   if (arguments.hub || arguments.datasets)
     return prune_of_hf(arguments, invocation);
   if (arguments.stage) return prune_staged(arguments, invocation);
-  Json json = prune_stores(
-      arguments.dir, std::chrono::days(arguments.unused_days), arguments.dry);
+  const bool dry = arguments.only_lists();
+  Json json = prune_stores(arguments.dir,
+                           std::chrono::days(arguments.unused_days), dry);
+  json["removes"] = !dry;
   if (invocation.json) return print_document(json);
   for (const Json& store : json.find("removed")->array()) {
     const Json* failed = store.find("failed");
     print(store_line(
         store, failed == nullptr ? "" : ": not removed: " + failed->string()));
   }
-  print((arguments.dry ? "would free " : "freed ") + size_of(json) + " in " +
+  print((dry ? "would free " : "freed ") + size_of(json) + " in " +
         arguments.dir + ", stores kept: " +
         std::to_string(json.find("kept")->integer()) + "\n");
+  print_how_to_remove(arguments, !json.find("removed")->array().empty());
 }
 
 void run_verify(const CacheArguments& arguments, Invocation& invocation) {
@@ -183,7 +202,8 @@ RunVerb add_cache(Options& cache, Invocation& invocation) {
   why.add("job", arguments->job, "The job file", {.required = true});
   add_sets(why, arguments->sets);
   Options prune =
-      add("prune", "Remove the stores that are no longer used", run_prune);
+      add("prune", "List the stores that are no longer used, and remove them",
+          run_prune);
   prune.add("--unused-days", arguments->unused_days,
             "Those that were not used for so long; 0: all",
             {.least = 0, .most = 36'500});
@@ -198,7 +218,7 @@ RunVerb add_cache(Options& cache, Invocation& invocation) {
   prune.flag("--datasets", arguments->datasets,
              "In place of stores: what load_dataset() made of them");
   prune.flag("--yes", arguments->yes,
-             "With --hub and --datasets, which else only say what would go");
+             "Remove them; without it they are listed");
   add("verify", "Read every byte of the stores", run_verify);
   return [arguments, chosen](Invocation& invoked) {
     (*chosen)(*arguments, invoked);

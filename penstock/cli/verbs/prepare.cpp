@@ -61,6 +61,12 @@ std::string text_of_prepared(const Json& json) {
       json.find("invalid_utf8")->integer() > 0)
     text += number_of(json, "invalid_utf8") +
             " documents held bytes that are not UTF-8\n";
+  if (const Json* left_out = json.find("left_out");
+      left_out != nullptr && left_out->integer() > 0) {
+    const Json* list = json.find("left_out_list");
+    text += left_out->dump() + " rows were left out" +
+            (list == nullptr ? "" : ", listed in " + list->string()) + "\n";
+  }
   if (json.find("resumed")->integer() > 0)
     text += number_of(json, "resumed") +
             " rows had been prepared by a call that was interrupted\n";
@@ -126,7 +132,7 @@ RunVerb add_prepare(Options& options, Invocation& invocation) {
   options.add("job", arguments->jobs, "The job files");
   options.add_pair("--export", arguments->also,
                    "FORMAT DIR: write the tokens there, too, as hf, megatron, "
-                   "llmc or raw");
+                   "datatrove, llmc or raw");
   add_sets(options, arguments->sets);
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& invoked) { run_prepare(*arguments, invoked); };

@@ -61,6 +61,10 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
     return std::make_unique<CsvReader>(shared_from_this(), columns);
   }
 
+  std::string place_of(std::int64_t row) const override {
+    return text.place(line_of_row(text, rows_found, rules, row));
+  }
+
   void look(std::size_t chunk, std::vector<Looks>& looks) const;
   /// At some chunks, or all of them: true.
   bool look(std::size_t files, StopFlag stop, std::vector<Looks>& looks) const;

@@ -27,6 +27,18 @@ TEST_F(CsvTest, TakesNumbersForMissing) {
   EXPECT_THAT(csv("a\n1\n0\n-999\n", more), ElementsAre("1.0", "null", "null"));
 }
 
+TEST_F(CsvTest, TakesNullForAColumnThatAFileLacksWhereThatIsAsked) {
+  folder_.write("days/a.csv", "x,y\n1,2\n");
+  folder_.write("days/b.csv", "z,x\nabc,3\n");
+  Json days = files::section_of("csv", folder_.path("days"));
+  EXPECT_THAT(files::shown_rows(days),
+              ElementsAre(AllOf(HasSubstr("column 'z'"),
+                                HasSubstr("set \"schema\": \"union\""))));
+  days["schema"] = "union";
+  EXPECT_THAT(files::shown_rows(days),
+              ElementsAre("1.0 | 2.0 | null", "3.0 | null | abc"));
+}
+
 TEST_F(CsvTest, ReadsCellsThatAreLongerThanABlockOfMarks) {
   std::string text = "a,b,c\n",
               row = std::string(150, 'x') + ",\n" + std::string(70, 'y');

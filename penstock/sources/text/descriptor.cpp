@@ -35,8 +35,7 @@ void check_delimiter(Spec& section, FileSettings& of) {
 }  // namespace
 
 SourceKind csv_source() {
-  return text_kind(
-      "csv", "CSV", {".csv", ".tsv"},
+  SettingsTable<FileSettings> own =
       SettingsTable<FileSettings>()
           .text("delimiter", &FileSettings::delimiter,
                 "between cells: one character, or \"tab\"; default: the one of "
@@ -55,7 +54,8 @@ SourceKind csv_source() {
           .texts("na", &FileSettings::na,
                  "cells that hold no value, where they stand without quotation "
                  "marks")
-          .check(check_delimiter));
+          .check(check_delimiter);
+  return text_kind("csv", "CSV", {".csv", ".tsv"}, add_union(own));
 }
 
 SourceKind jsonl_source() {

@@ -22,9 +22,9 @@ void JsonSurvey::look(const PlainText& text, const TextChunk& chunk) {
               });
 }
 
-std::vector<FileColumn> JsonSurvey::columns(const FileSettings& settings,
+std::vector<JsonColumn> JsonSurvey::columns(const FileSettings& settings,
                                             bool whole) const {
-  std::vector<FileColumn> columns;
+  std::vector<JsonColumn> columns;
   for (const std::string& path : order_) {
     const Seen& seen = seen_.at(path);
     std::string chosen = chosen_for(settings, path);
@@ -32,18 +32,24 @@ std::vector<FileColumn> JsonSurvey::columns(const FileSettings& settings,
     if (inside_json(path) || (seen.object && !json && chosen.empty())) continue;
     Looks looks = json ? Looks::text : seen.scalar;
     if (looks == Looks::nothing && !whole) looks = Looks::text;
-    if (!chosen.empty())
-      columns.push_back(column_chosen(path, chosen));
+    JsonColumn& made = columns.emplace_back();
+    made.chosen = !chosen.empty();
+    if (made.chosen)
+      made.column = column_chosen(path, chosen);
     else if (json)
-      columns.push_back(
-          {.name = path, .declared = "json", .type = ColumnType::json});
+      made.column = {
+          .name = path, .declared = "json", .type = ColumnType::json};
     else
-      columns.push_back(column_that_looks(path, looks));
+      made.column = column_that_looks(path, looks);
+    if (!made.chosen && seen.others > 0 && seen.numbers > seen.others)
+      made.numbers = seen.number;
   }
   // What is chosen is a column, also where no line has it.
   for (const auto& [path, type] : settings.columns)
-    if (std::ranges::find(columns, path, &FileColumn::name) == columns.end())
-      columns.push_back(column_chosen(path, type));
+    if (std::ranges::none_of(columns, [&](const JsonColumn& column) {
+          return column.column.name == path;
+        }))
+      columns.push_back({.column = column_chosen(path, type), .chosen = true});
   return columns;
 }
 
@@ -86,9 +92,11 @@ void JsonSurvey::look(od::object& object, Level& level,
         break;
       case od::json_type::array:
         seen.list = true;
+        ++seen.others;
         break;
       case od::json_type::object: {
         seen.object = true;
+        ++seen.others;
         od::object inner;
         if (depth + 1 >= kDeepest) seen.list = true;
         if (seen.list) break;
@@ -98,13 +106,18 @@ void JsonSurvey::look(od::object& object, Level& level,
       }
       case od::json_type::string:
         seen.scalar = wider(seen.scalar, Looks::text);
+        ++seen.others;
         break;
       case od::json_type::boolean:
-      case od::json_type::number:
-        seen.scalar =
-            wider(seen.scalar,
-                  reader_.looks(without_space(value.raw_json_token()), plain_));
+      case od::json_type::number: {
+        const Looks looks =
+            reader_.looks(without_space(value.raw_json_token()), plain_);
+        seen.scalar = wider(seen.scalar, looks);
+        const bool number = looks == Looks::integer || looks == Looks::real;
+        if (number) seen.number = wider(seen.number, looks);
+        ++(number ? seen.numbers : seen.others);
         break;
+      }
     }
   }
 }

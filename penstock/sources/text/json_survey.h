@@ -9,6 +9,15 @@
 
 namespace penstock::text {
 
+/// A column, and what it is besides to those who want numbers or documents.
+struct JsonColumn {
+  files::FileColumn column;
+  /// What its numbers look like where it holds more of them than of anything
+  /// else; nothing: they are what it holds, or there are fewer.
+  Looks numbers = Looks::nothing;
+  bool chosen = false;  ///< the job says its type
+};
+
 /// Finds what the paths of a set of JSON lines hold, in the order in which they
 /// come. One thread's.
 class JsonSurvey {
@@ -19,13 +28,14 @@ class JsonSurvey {
   /// A line that is damaged is not looked at further: reading it says why.
   void look(const PlainText& text, const TextChunk& chunk);
   /// `whole`: there are no other lines.
-  std::vector<files::FileColumn> columns(const FileSettings& settings,
-                                         bool whole) const;
+  std::vector<JsonColumn> columns(const FileSettings& settings,
+                                  bool whole) const;
 
  private:
   /// What the values of a path look like.
   struct Seen {
-    Looks scalar = Looks::nothing;
+    Looks scalar = Looks::nothing, number = Looks::nothing;
+    std::int64_t numbers = 0, others = 0;  ///< NULLs are neither
     bool list = false;
     bool object = false;
   };

@@ -53,21 +53,54 @@ struct JsonlFile final : files::RowFile,
                          std::enable_shared_from_this<JsonlFile> {
   JsonlFile(const files::DataFile& file, const FileSettings& settings,
             StopFlag stop)
-      : text(file, settings.encoding, stop) {
-    rows_found = find_rows(text, 0, 1, {}, stop);
-  }
+      : text(std::make_shared<const PlainText>(file, settings.encoding, stop)),
+        rows_found(std::make_shared<const TextRows>(
+            find_rows(*text, 0, 1, {}, stop))) {}
   const std::vector<FileColumn>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& chunk_ends() const override {
-    return rows_found.ends;
+    return rows_found->ends;
   }
+  std::string place_of(std::int64_t row) const override {
+    return text->place(line_of_row(*text, *rows_found, {}, row));
+  }
+  void set_columns(const std::vector<JsonColumn>& columns);
+  std::shared_ptr<const RowFile> for_columns(
+      const std::vector<files::ReadColumn>& columns) const override;
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
-  PlainText text;
+  const std::shared_ptr<const PlainText> text;
+  const std::shared_ptr<const TextRows> rows_found;
   CellReader reader{{}, '.'};
+  std::vector<JsonColumn> found;  // by column
   std::vector<FileColumn> columns_;
-  TextRows rows_found;
+  std::vector<std::uint8_t> strict_;  // by column: of texts, only these are
 };
+
+void JsonlFile::set_columns(const std::vector<JsonColumn>& columns) {
+  found = columns;
+  columns_.clear();
+  for (const JsonColumn& one : found) columns_.push_back(one.column);
+  strict_.assign(columns_.size(), 0);
+}
+
+std::shared_ptr<const files::RowFile> JsonlFile::for_columns(
+    const std::vector<files::ReadColumn>& columns) const {
+  auto made = std::make_shared<JsonlFile>(*this);
+  bool differs = false;
+  for (const files::ReadColumn& read : columns) {
+    const JsonColumn& as = found[read.column];
+    FileColumn& to = made->columns_[read.column];
+    if (read.as_number && as.numbers != Looks::nothing) {
+      to = column_that_looks(to.name, as.numbers);
+      differs = true;
+    } else if (read.as_document && !as.chosen && to.type == ColumnType::text) {
+      made->strict_[read.column] = 1;
+      differs = true;
+    }
+  }
+  return differs ? made : nullptr;
+}
 
 class JsonlReader final : public files::ChunkReader {
  public:
@@ -91,8 +124,8 @@ class JsonlReader final : public files::ChunkReader {
       if (is_number(column(c))) numbers_[c].start(column(c).type, room_);
     }
     filled_.assign(columns_.size(), -1);
-    lines_.each(file_->text,
-                file_->rows_found.chunks[static_cast<std::size_t>(chunk)],
+    lines_.each(*file_->text,
+                file_->rows_found->chunks[static_cast<std::size_t>(chunk)],
                 [&](simdjson::error_code error, od::document& document,
                     std::int64_t line, std::string_view row) {
                   line_ = line;
@@ -142,14 +175,17 @@ class JsonlReader final : public files::ChunkReader {
   }
 
   std::string line_text() const {
-    return " (" + file_->text.place(line_) + ")";
+    return " (" + file_->text->place(line_) + ")";
   }
   void refuse(simdjson::error_code error, std::string_view row) {
+    const bool encoding = error == simdjson::UTF8_ERROR;
     std::string why = error == simdjson::INCORRECT_TYPE
                           ? "its line is no JSON object"
-                          : std::string("its line is no JSON: ") +
-                                simdjson::error_message(error);
+                      : encoding ? "its line is not UTF-8, as JSON must be"
+                                 : std::string("its line is no JSON: ") +
+                                       simdjson::error_message(error);
     why += line_text() + ": " + shown_text(row);
+    if (encoding) why += "; convert the file: iconv -f latin1 -t utf-8";
     for (std::size_t c = 0; c < columns_.size(); ++c)
       block_->problems.push_back({block_->rows, c, why});
   }
@@ -224,7 +260,7 @@ class JsonlReader final : public files::ChunkReader {
         if (auto error = simdjson::to_json_string(value).get(found))
           return error;
         found = without_space(found);
-        if ((good = to.type.is_text())) to.append_text(found);
+        if ((good = to.type.is_text() && !strict(at))) to.append_text(found);
         break;
       case od::json_type::string:
         if (to.type == ColumnType::json) {  // as it is written
@@ -243,16 +279,21 @@ class JsonlReader final : public files::ChunkReader {
         if (type == od::json_type::boolean && token != "true" &&
             token != "false")
           return simdjson::TAPE_ERROR;
-        good = is_number(as) ? number(token, at)
-                             : to.type.kind != ColumnKind::null &&
-                                   append_cell(file_->reader, token, as, to);
+        good = is_number(as)
+                   ? number(token, at)
+                   : to.type.kind != ColumnKind::null && !strict(at) &&
+                         append_cell(file_->reader, token, as, to);
         break;
     }
     if (good)
       filled_[at] = block_->rows;
     else
-      add_problem(at, found, expected_of(as));
+      add_problem(at, found, strict(at) ? "a text" : expected_of(as));
     return simdjson::SUCCESS;
+  }
+
+  bool strict(std::size_t at) const {
+    return file_->strict_[columns_[at]] != 0;
   }
 
   bool number(std::string_view token, std::size_t at) {
@@ -292,21 +333,21 @@ std::vector<std::shared_ptr<const files::RowFile>> open_jsonl(
   bool whole = true;
   for (const files::DataFile& file : data) {
     auto jsonl = std::make_shared<JsonlFile>(file, settings, stop);
-    const TextRows& rows = jsonl->rows_found;
+    const TextRows& rows = *jsonl->rows_found;
     const std::vector<std::size_t> chunks =
         looked_at(rows.chunks.size(), data.size());
     for (std::size_t chunk : chunks) {
       end_if_stopped(stop);
-      survey.look(jsonl->text, rows.chunks[chunk]);
+      survey.look(*jsonl->text, rows.chunks[chunk]);
     }
     whole &= chunks.size() == rows.chunks.size();
     opened.push_back(std::move(jsonl));
   }
   // A member that a line lacks is NULL there, and so it is in a whole file.
-  std::vector<FileColumn> columns = survey.columns(settings, whole);
+  const std::vector<JsonColumn> columns = survey.columns(settings, whole);
   std::vector<std::shared_ptr<const files::RowFile>> all;
   for (const auto& jsonl : opened) {
-    jsonl->columns_ = columns;
+    jsonl->set_columns(columns);
     all.push_back(jsonl);
   }
   return all;

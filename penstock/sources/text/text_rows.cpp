@@ -171,4 +171,19 @@ TextRows find_rows(const PlainText& text, std::int64_t offset,
   return RowWalk(text, offset, line, rules, stop).run();
 }
 
+std::int64_t line_of_row(const PlainText& text, const TextRows& rows,
+                         const RowRules& rules, std::int64_t row) {
+  const auto chunk = static_cast<std::size_t>(
+      std::ranges::upper_bound(rows.ends, row) - rows.ends.begin());
+  const TextChunk& of = rows.chunks.at(chunk);
+  std::string bytes(static_cast<std::size_t>(of.bytes), '\0');
+  text.read(of.offset, bytes.data(), bytes.size());
+  std::int64_t left = row - (chunk == 0 ? 0 : rows.ends[chunk - 1]);
+  std::int64_t found = of.line;
+  each_row(bytes, rules, of.line, [&](std::string_view, std::int64_t line) {
+    if (left-- == 0) found = line;
+  });
+  return found;
+}
+
 }  // namespace penstock::text

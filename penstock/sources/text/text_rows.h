@@ -27,4 +27,8 @@ struct TextRows {
 TextRows find_rows(const PlainText& text, std::int64_t offset,
                    std::int64_t line, const RowRules& rules, StopFlag stop);
 
+/// The line in which a row begins.
+std::int64_t line_of_row(const PlainText& text, const TextRows& rows,
+                         const RowRules& rules, std::int64_t row);
+
 }  // namespace penstock::text

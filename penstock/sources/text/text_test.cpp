@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "penstock/base/row_places.h"
 #include "penstock/sources/text/test_text.h"
 
 namespace penstock::text {
@@ -10,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -57,6 +59,31 @@ TEST_F(TextTest, TakesFilesOrTheirLinesForDocuments) {
   EXPECT_THAT(files::shown_rows(section, {"text"}).back(),
               AllOf(HasSubstr("null"), HasSubstr("t.txt:4")));
   EXPECT_THAT(types("text", path), ElementsAre("text text", "path text"));
+}
+
+TEST_F(TextTest, NamesTheLineOfJsonThatIsNotUtf8) {
+  EXPECT_THAT(jsonl("{\"a\": 1}\n{\"a\": \"\xff\"}\n").back(),
+              AllOf(HasSubstr("is not UTF-8"), HasSubstr("t.jsonl:2"),
+                    HasSubstr("iconv")));
+}
+
+TEST_F(TextTest, KnowsTheLineOfARow) {
+  struct Case {
+    const char *kind, *name, *text;
+  };
+  for (const Case& one :
+       {Case{"jsonl", "p.jsonl", "\n{\"a\": 1}\n\n\n{\"a\": 2}\n{}\n"},
+        Case{"csv", "p.csv", "\na\n\"1\n\"\n2\n3\n"}}) {
+    const std::string path = folder_.write(one.name, one.text);
+    const auto source = open_source(
+        parse_source_spec(files::section_of(one.kind, path), "source"),
+        {{.column = "a", .as = ReadAs::value}});
+    const auto* places = dynamic_cast<const RowPlaces*>(source.get());
+    ASSERT_NE(places, nullptr);
+    EXPECT_THAT(places->place_of(1), AllOf(HasSubstr(path), EndsWith(":5")));
+    EXPECT_THAT(places->place_of(2), EndsWith(":6"));
+    EXPECT_EQ(places->place_of(3), "");
+  }
 }
 
 TEST_F(TextTest, TakesWordsForMissing) {

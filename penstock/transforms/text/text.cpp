@@ -32,12 +32,16 @@ class TextKind final : public FieldKind {
   TextKind(std::string name, Text text)
       : name_(std::move(name)),
         text_(std::move(text)),
-        bytes_(make_array(name_, {.column = text_.column,
-                                  .shape = {},
-                                  .lengths = Lengths::packed,
-                                  .dtype = Dtype::uint8,
-                                  .of = Dtype::uint8,
-                                  .null_is_empty = text_.null_is_empty})) {}
+        bytes_(make_array(
+            name_,
+            {.column = text_.column,
+             .shape = {},
+             .lengths = Lengths::packed,
+             .dtype = Dtype::uint8,
+             .of = Dtype::uint8,
+             .missing = {.by = text_.null_is_empty ? MissingValue::By::empty
+                                                   : MissingValue::By::bad}})) {
+  }
 
   std::vector<ColumnRequest> columns() const override {
     return {{.column = text_.column,

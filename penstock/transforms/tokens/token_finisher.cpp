@@ -61,6 +61,12 @@ class Finisher final : public FieldFinisher {
 
 }  // namespace
 
+std::int64_t most_token(const Tokens& tokens) {
+  if (tokens.vocab_size > 0) return tokens.vocab_size - 1;
+  // One bit says whether it is a target.
+  return (std::int64_t{1} << (tokens.masked() ? 31 : 32)) - 1;
+}
+
 std::size_t stored_token_bytes(const Tokens& tokens) {
   const std::int64_t most = tokens.masked() ? 1 << 15 : 1 << 16;
   const bool narrow = tokens.vocab_size > 0 && tokens.vocab_size <= most;

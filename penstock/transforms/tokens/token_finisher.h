@@ -18,6 +18,9 @@ template <class Token>
 inline constexpr Token kNoTarget =
     static_cast<Token>(Token{1} << (sizeof(Token) * 8 - 1));
 
+/// The largest id that a row may have.
+std::int64_t most_token(const Tokens& tokens);
+
 /// Bytes of a stored token.
 std::size_t stored_token_bytes(const Tokens& tokens);
 

@@ -8,8 +8,15 @@
 #include "penstock/base/listed_numbers.h"
 #include "penstock/base/utf8.h"
 #include "penstock/base/with_number.h"
+#include "penstock/transforms/tokens/token_finisher.h"
 
 namespace penstock {
+namespace {
+
+/// From here on no vocabulary sets the limit.
+constexpr std::int64_t kMostWithout = std::int64_t{0x7fffffff};
+
+}  // namespace
 
 bool TokenLists::reads(const ColumnType& type) {
   return type.kind == ColumnKind::list || type.kind == ColumnKind::fixed ||
@@ -24,10 +31,12 @@ std::string TokenLists::read(const Column& column, std::int64_t row) {
 
 std::string TokenLists::refused(std::size_t at,
                                 const std::string& found) const {
-  return "token " + std::to_string(at) + " is " + found + ", expected an id " +
-         (vocab_size_ > 0
-              ? "below " + std::to_string(vocab_size_) + ", the vocabulary size"
-              : "from 0 to 4294967295");
+  const bool labels = of_ == Of::labels;
+  return (labels ? "label " : "token ") + std::to_string(at) + " is " + found +
+         ", expected " + (labels ? "-100 or an id " : "an id ") +
+         (most_ < kMostWithout
+              ? "below " + std::to_string(most_ + 1) + ", the vocabulary size"
+              : "from 0 to " + std::to_string(most_));
 }
 
 std::string TokenLists::read_list(const Column& column, std::int64_t row) {
@@ -57,6 +66,10 @@ std::string TokenLists::read_list(const Column& column, std::int64_t row) {
       else
         good =
             std::cmp_greater_equal(from, 0) && std::cmp_less_equal(from, most_);
+      if (of_ == Of::labels && static_cast<double>(from) == kIgnored) {
+        ids_.push_back(kNoLabel);
+        continue;
+      }
       if (!good) return refused(i, Json(static_cast<double>(from)).dump());
       ids_.push_back(static_cast<std::uint32_t>(from));
     }
@@ -92,13 +105,14 @@ std::string TokenLists::read_json(std::string_view text) {
     const bool ends =
         next < end && (*next == ',' || *next == ']' || *next == ' ' ||
                        *next == '\n' || *next == '\t' || *next == '\r');
-    if (error != std::errc() || !ends || id < 0 || id > most_) {
+    const bool none = of_ == Of::labels && id == kIgnored;
+    if (error != std::errc() || !ends || (!none && (id < 0 || id > most_))) {
       const char* token = at;
       while (at < end && *at != ',' && *at != ']') ++at;
       return refused(ids_.size(),
                      beginning({token, static_cast<std::size_t>(at - token)}));
     }
-    ids_.push_back(static_cast<std::uint32_t>(id));
+    ids_.push_back(none ? kNoLabel : static_cast<std::uint32_t>(id));
     at = next;
     space();
     if (at < end && *at == ']') return closes();

@@ -13,10 +13,13 @@ namespace penstock {
 /// of such. One per thread.
 class TokenLists {
  public:
-  /// Ids are below `vocab_size`, or below 2^32 where it is 0.
-  explicit TokenLists(std::int64_t vocab_size)
-      : most_((vocab_size > 0 ? vocab_size : std::int64_t{1} << 32) - 1),
-        vocab_size_(vocab_size) {}
+  enum class Of : std::uint8_t { ids, labels };
+  /// Stands in ids() for -100, which labels may be.
+  static constexpr std::uint32_t kNoLabel = 0xffffffffU;
+
+  /// Ids are from 0 to `most`.
+  explicit TokenLists(std::int64_t most, Of of = Of::ids)
+      : most_(most), of_(of) {}
 
   /// True for columns that may hold such rows.
   static bool reads(const ColumnType& type);
@@ -31,7 +34,8 @@ class TokenLists {
   std::string read_json(std::string_view text);
   std::string refused(std::size_t at, const std::string& found) const;
 
-  const std::int64_t most_, vocab_size_;
+  const std::int64_t most_;
+  const Of of_;
   std::vector<std::uint32_t> ids_;
 };
 

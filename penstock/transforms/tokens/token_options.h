@@ -24,9 +24,14 @@ struct Tokens {
   std::string tools;  ///< the column of what chats may call; may be empty
   /// The column of what follows `column`, which is no target then.
   std::string completion;
-  bool special = false;      ///< with what the tokenizer's template adds
-  bool eos = false;          ///< its end-of-sequence token ends each document
-  bool strict_utf8 = false;  ///< text that is not UTF-8 makes its row bad
+  /// Of token ids: the column that says which are targets; may be empty.
+  std::string labels;
+  bool special = false;   ///< with what the tokenizer's template adds
+  bool eos = false;       ///< a token ends each document
+  std::string eos_token;  ///< as it is written; empty: what its files name
+  /// The id of that token, once the tokenizer is loaded.
+  std::optional<std::uint32_t> end;
+  bool strict_utf8 = false;        ///< text that is not UTF-8 makes its row bad
   std::int32_t max_length = 2048;  ///< of a row of a batch
   Pack pack = Pack::best_fit;
   std::int64_t vocab_size = 0;  ///< of the model; 0: not known
@@ -38,9 +43,11 @@ struct Tokens {
   std::shared_ptr<const ChatTemplate> rendered_by = {};  ///< of chats
 
   /// The other column that a row of turns is read from; empty: none.
-  const std::string& second() const { return chat ? tools : completion; }
+  const std::string& second() const {
+    return chat ? tools : labels.empty() ? completion : labels;
+  }
   /// Some tokens are no targets of the loss.
-  bool masked() const { return chat || !completion.empty(); }
+  bool masked() const { return chat || !completion.empty() || !labels.empty(); }
 };
 
 }  // namespace penstock

@@ -5,10 +5,21 @@
 #include "penstock/base/utf8.h"
 
 namespace penstock {
+
 std::string_view text_in(const Column& column, std::int64_t row) {
   if (column.type.kind == ColumnKind::dictionary)
     return column.children[0].text(column.as_int64(row));
   return column.text(row);
+}
+
+std::optional<std::string_view> document_in(const Column& column,
+                                            std::int64_t row,
+                                            std::string& plain) {
+  const std::string_view text = text_in(column, row);
+  if (column.type != ColumnType::json) return text;
+  if (!text.starts_with('"')) return std::nullopt;
+  plain = Json::parse(text, "the text").string();
+  return plain;
 }
 
 std::int64_t characters_in(std::string_view text) {
@@ -20,7 +31,7 @@ std::int64_t characters_in(std::string_view text) {
 TokenTexts::TokenTexts(const Tokens& tokens)
     : special_(tokens.special),
       strict_(tokens.strict_utf8),
-      eos_(tokens.eos ? std::int64_t{*tokens.loaded->eos()} : -1),
+      eos_(tokens.end ? std::int64_t{*tokens.end} : -1),
       encoder_(tokens.loaded) {}
 
 bool TokenTexts::reads(const ColumnType& type) {
@@ -30,8 +41,12 @@ bool TokenTexts::reads(const ColumnType& type) {
 
 std::string TokenTexts::read(const Column& column, std::int64_t row,
                              DocumentNote& note) {
-  const std::string_view text = text_in(column, row);
   ids_.clear();
+  const std::optional<std::string_view> found =
+      document_in(column, row, plain_);
+  if (!found)
+    return "holds " + beginning(text_in(column, row)) + ", expected a text";
+  const std::string_view text = *found;
   if (strict_ && !is_utf8(text))
     return "holds " + shown_text(text) + ", expected UTF-8";
   const std::size_t before = encoder_.invalid_utf8();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,12 @@ namespace penstock {
 
 /// The text of a row, which is valid.
 std::string_view text_in(const Column& column, std::int64_t row);
+
+/// The same of JSON, where a text stands in quotation marks: `plain` then holds
+/// it. Null: what stands there is no text.
+std::optional<std::string_view> document_in(const Column& column,
+                                            std::int64_t row,
+                                            std::string& plain);
 
 /// Code points, where it is UTF-8.
 std::int64_t characters_in(std::string_view text);
@@ -37,6 +44,7 @@ class TokenTexts {
   const bool special_, strict_;
   const std::int64_t eos_;  // -1: none is added
   Encoder encoder_;
+  std::string plain_;  // of JSON
   std::vector<std::uint32_t> ids_;
 };
 

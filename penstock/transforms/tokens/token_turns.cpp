@@ -6,11 +6,9 @@
 #include "penstock/transforms/tokens/token_texts.h"
 
 namespace penstock {
-namespace {}  // namespace
-
 TokenTurns::TokenTurns(const Tokens& tokens)
     : special_(tokens.special),
-      eos_(tokens.eos ? std::int64_t{*tokens.loaded->eos()} : -1),
+      eos_(tokens.end ? std::int64_t{*tokens.end} : -1),
       template_(tokens.rendered_by),
       encoder_(tokens.loaded) {}
 
@@ -20,14 +18,23 @@ bool TokenTurns::reads(const ColumnType& type) {
 
 std::string TokenTurns::read(const Column& column, const Column* more,
                              std::int64_t row, DocumentNote& note) {
-  const std::string_view first = text_in(column, row);
+  const std::optional<std::string_view> found =
+      template_ != nullptr ? text_in(column, row)
+                           : document_in(column, row, prompt_);
+  const std::string_view first = found ? *found : text_in(column, row);
+  if (!found) return "holds " + beginning(first) + ", expected a text";
   if (!is_utf8(first)) return "holds " + shown_text(first) + ", expected UTF-8";
   if (template_ != nullptr) {
     const bool tools = more != nullptr && more->valid(row);
     std::string why = read_chat(first, tools ? text_in(*more, row) : "null");
     if (!why.empty()) return why;
   } else {
-    const std::string_view second = text_in(*more, row);
+    const std::optional<std::string_view> answer =
+        document_in(*more, row, answer_);
+    if (!answer)
+      return "is completed by " + beginning(text_in(*more, row)) +
+             ", expected a text";
+    const std::string_view second = *answer;
     if (!is_utf8(second))
       return "is completed by " + shown_text(second) + ", expected UTF-8";
     chat_.text = first;

@@ -40,6 +40,7 @@ class TokenTurns {
   const std::shared_ptr<const ChatTemplate> template_;
   Encoder encoder_;
   ChatTemplate::Chat chat_;
+  std::string prompt_, answer_;  // of JSON
   std::vector<std::uint32_t> ids_;
   std::vector<bool> targets_;
 };

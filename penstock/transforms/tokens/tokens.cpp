@@ -4,13 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/base/settings.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/tokens/token_finisher.h"
+#include "penstock/transforms/tokens/token_labels.h"
 #include "penstock/transforms/tokens/token_lists.h"
 #include "penstock/transforms/tokens/token_notes.h"
 #include "penstock/transforms/tokens/token_texts.h"
 #include "penstock/transforms/tokens/token_turns.h"
+#include "penstock/transforms/tokens/tokens_settings.h"
 
 // What is parsed, hashed and stored are the ids of a document, of 2 bytes each
 // where the vocabulary allows it. How they are packed is not part of what is
@@ -19,149 +20,16 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLongestRow = std::int64_t{1} << 24;
-constexpr std::int64_t kMostIds = std::int64_t{1} << 31;
-
-void check_packing(Spec& spec, Tokens& of) {
-  const bool best_fit = of.pack == Tokens::Pack::best_fit;
-  const bool stream = of.pack == Tokens::Pack::stream;
-  if (of.repack && !best_fit)
-    spec.refuse("repack", "only \"best_fit\" packs anew",
-                "leave it out, or set \"pack\": \"best_fit\"");
-  if (of.pack_window > 0 && !best_fit && !stream)
-    spec.refuse("pack_window",
-                "only \"best_fit\" and \"stream\" pack in windows",
-                "leave it out, or set \"pack\": \"best_fit\"");
-  if (of.vocab_size > 0 && of.pad_id.value_or(0) >= of.vocab_size)
-    spec.refuse("pad_id",
-                "it is " + std::to_string(*of.pad_id) +
-                    ", and the vocabulary has " +
-                    std::to_string(of.vocab_size) + " tokens",
-                "name a token of the vocabulary");
-}
-
-/// Loads the template of chats, once there is a tokenizer.
-void check_turns(Spec& spec, Tokens& of) {
-  if (of.chat && !of.completion.empty())
-    spec.refuse("completion", "a chat has its own answers",
-                "leave it out, or leave \"chat\" out");
-  if (!of.chat && !of.chat_template.empty())
-    spec.refuse("chat_template", "it is of chats",
-                "set \"chat\": true, or leave it out");
-  if (!of.chat && !of.tools.empty())
-    spec.refuse("tools", "they are of chats",
-                "set \"chat\": true, or leave it out");
-  if (of.chat)
-    of.rendered_by = ChatTemplate::load(of.tokenizer, of.chat_template);
-}
-
-/// Loads the tokenizer, and fills in what its files say.
-void check_tokenizer(Spec& spec, Tokens& of) {
-  if (of.tokenizer.empty()) {
-    for (auto [key, set] :
-         {std::pair("special", of.special), std::pair("eos", of.eos),
-          std::pair("invalid_utf8", of.strict_utf8), std::pair("chat", of.chat),
-          std::pair("completion", !of.completion.empty())})
-      if (set)
-        spec.refuse(key, "it is of texts, and no tokenizer is named",
-                    "name a tokenizer.json as \"tokenizer\", or leave it out");
-    return;
-  }
-  of.loaded = Tokenizer::load(of.tokenizer);
-  const auto size = static_cast<std::int64_t>(of.loaded->vocabulary_size());
-  if (of.vocab_size > 0 && of.vocab_size < size)
-    spec.refuse("vocab_size",
-                "it is " + std::to_string(of.vocab_size) +
-                    ", and the tokenizer has ids up to " +
-                    std::to_string(size - 1),
-                "give the model as many tokens, or use its own tokenizer");
-  if (of.vocab_size == 0) of.vocab_size = size;
-  if (of.eos && !of.loaded->eos())
-    spec.refuse("eos",
-                "no tokenizer_config.json beside the tokenizer names an "
-                "eos_token",
-                "put that file beside it, or leave \"eos\" out");
-  if (!of.pad_id)
-    if (auto pad = of.loaded->pad() ? of.loaded->pad() : of.loaded->eos())
-      of.pad_id = static_cast<std::int32_t>(*pad);
-}
-
-/// What is read of a row.
-void add_texts(SettingsTable<Tokens>& table) {
-  table.text("column", &Tokens::column, "texts, or lists of token ids")
-      .required()
-      .not_empty()
-      .text("tokenizer", &Tokens::tokenizer,
-            "the path of a tokenizer.json; without one the column "
-            "holds token ids")
-      .boolean("chat", &Tokens::chat,
-               "the column holds messages, of which the turns of "
-               "the assistant are targets")
-      .text("chat_template", &Tokens::chat_template,
-            "the file of a template; without one that of the "
-            "tokenizer")
-      .text("tools", &Tokens::tools,
-            "the column of what a chat may call, a list as its "
-            "template takes it")
-      .text("completion", &Tokens::completion,
-            "the column of what follows, which alone is a target")
-      .boolean("special", &Tokens::special,
-               "with the tokens that its template adds")
-      .boolean("eos", &Tokens::eos,
-               "its end-of-sequence token ends each document")
-      .choice("invalid_utf8", &Tokens::strict_utf8,
-              {{"replace", false}, {"bad", true}},
-              "what text that is not UTF-8 makes of its row");
-}
-
-/// What rows of a batch are made of it.
-void add_rows(SettingsTable<Tokens>& table) {
-  table
-      .integer("max_length", &Tokens::max_length, 1, kLongestRow,
-               "tokens of a row of a batch")
-      .choice("pack", &Tokens::pack,
-              {{"best_fit", Tokens::Pack::best_fit},
-               {"wrapped", Tokens::Pack::wrapped},
-               {"stream", Tokens::Pack::stream},
-               {"none", Tokens::Pack::none}},
-              "\"best_fit\": whole documents where they fit, cut "
-              "only where longer than a row; \"wrapped\": one "
-              "after the other, cut at every row; \"stream\": "
-              "as \"best_fit\", window by window and without an "
-              "end; \"none\": a document a row, padded")
-      .integer("vocab_size", &Tokens::vocab_size, 0, kMostIds,
-               "of the model: an id that is not below it makes its "
-               "row bad; 0: not known")
-      .integer("pad_id", &Tokens::pad_id, 0, kMostIds - 1, "what fills rows up")
-      .boolean("repack", &Tokens::repack,
-               "documents have other neighbours in every epoch")
-      .integer("pack_window", &Tokens::pack_window, 0, std::int64_t{1} << 32,
-               "documents that are packed together; 0: all, of "
-               "\"stream\" 8192");
-}
-
-const SettingsTable<Tokens>& tokens_settings() {
-  static const SettingsTable<Tokens> table = [] {
-    SettingsTable<Tokens> tokens;
-    add_texts(tokens);
-    add_rows(tokens);
-    tokens.check(check_tokenizer).check(check_turns).check(check_packing);
-    return SettingsTable<Tokens>()
-        .section("tokens", tokens,
-                 "A column of texts or token ids -> rows for a language model.")
-        .required();
-  }();
-  return table;
-}
-
 class Parser final : public FieldParser {
  public:
   Parser(Tokens tokens, std::vector<std::size_t> columns)
       : tokens_(std::move(tokens)),
         columns_(std::move(columns)),
         narrow_(stored_token_bytes(tokens_) == sizeof(std::uint16_t)),
-        lists_(tokens_.vocab_size) {
-    if (tokens_.masked())
+        lists_(most_token(tokens_)) {
+    if (!tokens_.labels.empty())
+      labels_.emplace(tokens_);
+    else if (tokens_.masked())
       turns_.emplace(tokens_);
     else if (tokens_.loaded != nullptr)
       texts_.emplace(tokens_);
@@ -175,10 +43,7 @@ class Parser final : public FieldParser {
       DocumentNote& note = found_[static_cast<std::size_t>(row)];
       std::string why = read(block, row, note);
       if (why.empty())
-        append(turns_   ? turns_->ids()
-               : texts_ ? texts_->ids()
-                        : lists_.ids(),
-               out, note);
+        append(out, note);
       else
         faults.reject(
             {.row = row, .place = tokens_.column, .why = std::move(why)});
@@ -204,9 +69,10 @@ class Parser final : public FieldParser {
   /// What is wrong with the row; empty: nothing.
   std::string read(const Block& block, std::int64_t row, DocumentNote& note) {
     const Column& column = block.columns[columns_[0]];
+    const Column* more =
+        columns_.size() > 1 ? &block.columns[columns_[1]] : nullptr;
+    if (labels_) return labels_->read(column, *more, row, note);
     if (turns_) {
-      const Column* more =
-          columns_.size() > 1 ? &block.columns[columns_[1]] : nullptr;
       if (!column.valid(row) ||
           (more != nullptr && !tokens_.chat && !more->valid(row)))
         return "is NULL, expected texts";
@@ -218,8 +84,11 @@ class Parser final : public FieldParser {
     return texts_ ? texts_->read(column, row, note) : lists_.read(column, row);
   }
 
-  void append(std::span<const std::uint32_t> ids, Values& out,
-              DocumentNote& note) {
+  void append(Values& out, DocumentNote& note) {
+    std::span<const std::uint32_t> ids = labels_  ? labels_->ids()
+                                         : turns_ ? turns_->ids()
+                                         : texts_ ? texts_->ids()
+                                                  : lists_.ids();
     const auto most = static_cast<std::size_t>(tokens_.max_length);
     if (tokens_.pack == Tokens::Pack::none && ids.size() > most) {
       ids = ids.first(most);
@@ -229,21 +98,28 @@ class Parser final : public FieldParser {
     ids_.insert(ids_.end(), ids.begin(), ids.end());
     if (narrow_)
       append_as<std::uint16_t>(ids, out);
-    else if (turns_)
+    else if (targets() != nullptr)
       append_as<std::uint32_t>(ids, out);
     else
       out.bytes.append(ids.data(), ids.size_bytes());
   }
 
+  /// Of each id of the row whether it is one; null: all are.
+  const std::vector<bool>* targets() const {
+    return labels_  ? &labels_->targets()
+           : turns_ ? &turns_->targets()
+                    : nullptr;
+  }
   template <class Token>
   void append_as(std::span<const std::uint32_t> ids, Values& out) const {
+    const std::vector<bool>* targets = this->targets();
     const std::size_t begin = out.bytes.size();
     out.bytes.resize(begin + ids.size() * sizeof(Token));
     auto* to =
         reinterpret_cast<Token*>(out.bytes.mutable_data<std::byte>() + begin);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       to[i] = static_cast<Token>(ids[i]);
-      if (turns_ && !turns_->targets()[i])
+      if (targets != nullptr && !(*targets)[i])
         to[i] = static_cast<Token>(to[i] | kNoTarget<Token>);
     }
   }
@@ -252,11 +128,12 @@ class Parser final : public FieldParser {
   const std::vector<std::size_t> columns_;
   const bool narrow_;
   TokenLists lists_;
-  std::optional<TokenTexts> texts_;  // where there is a tokenizer
-  std::optional<TokenTurns> turns_;  // where tokens are masked
-  std::vector<DocumentNote> found_;  // of the block, by row
-  std::vector<std::uint32_t> ids_;   // of all its rows
-  std::vector<std::size_t> ends_;    // of each row in `ids_`
+  std::optional<TokenTexts> texts_;    // where there is a tokenizer
+  std::optional<TokenTurns> turns_;    // where it masks what it makes
+  std::optional<TokenLabels> labels_;  // where a column masks them
+  std::vector<DocumentNote> found_;    // of the block, by row
+  std::vector<std::uint32_t> ids_;     // of all its rows
+  std::vector<std::size_t> ends_;      // of each row in `ids_`
   std::unique_ptr<TokenNotes> notes_;
 };
 
@@ -330,8 +207,9 @@ class TokensKind final : public FieldKind {
                   .chat_template = tokens_.chat_template,
                   .tools = tokens_.tools,
                   .completion = tokens_.completion,
+                  .labels = tokens_.labels,
                   .special = tokens_.special,
-                  .eos = tokens_.eos,
+                  .end = tokens_.end,
                   .strict_utf8 = tokens_.strict_utf8,
                   .vocab_size = tokens_.vocab_size,
                   .loaded = tokens_.loaded,
@@ -349,9 +227,9 @@ class TokensKind final : public FieldKind {
     const bool texts = tokens_.loaded != nullptr;
     std::size_t wrong = 0;
     auto reads = [&](const ColumnType& type) {
-      return tokens_.masked() ? TokenTurns::reads(type)
-             : texts          ? TokenTexts::reads(type)
-                              : TokenLists::reads(type);
+      return !texts             ? TokenLists::reads(type)
+             : tokens_.masked() ? TokenTurns::reads(type)
+                                : TokenTexts::reads(type);
     };
     while (wrong < columns.types.size() && reads(columns.types[wrong])) ++wrong;
     if (wrong == columns.types.size())
@@ -372,30 +250,10 @@ class TokensKind final : public FieldKind {
   }
 
  private:
-  /// A tokenizer is what is in its file, wherever that is.
-  static Json recipe_of(const Tokens& tokens) {
-    Json recipe = tokens_settings().shown(tokens);
-    recipe["tokens"] = without_unused(recipe["tokens"], tokens.masked());
-    if (tokens.loaded != nullptr)
-      recipe["tokens"]["tokenizer"] = tokens.loaded->fingerprint();
-    if (tokens.rendered_by != nullptr)
-      recipe["tokens"]["chat_template"] = tokens.rendered_by->fingerprint();
-    return recipe;
-  }
-
-  /// As it was before there were such settings: stores stay valid.
-  static Json without_unused(const Json& settings, bool masked) {
-    Json::Object kept;
-    for (const auto& [key, value] : settings.object()) {
-      const bool turns =
-          key == "chat" || key == "chat_template" || key == "completion";
-      const bool no_tools = key == "tools" && value == Json("");
-      if ((masked || !turns) && !no_tools) kept.emplace_back(key, value);
-    }
-    return kept;
-  }
   const char* second_setting() const {
-    return tokens_.chat ? ".tokens.tools" : ".tokens.completion";
+    return tokens_.chat             ? ".tokens.tools"
+           : tokens_.labels.empty() ? ".tokens.completion"
+                                    : ".tokens.labels";
   }
 
   const std::string name_;

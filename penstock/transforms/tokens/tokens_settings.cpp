@@ -1,0 +1,226 @@
+#include "penstock/transforms/tokens/tokens_settings.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "penstock/tokenizer/tokenizer.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kLongestRow = std::int64_t{1} << 24;
+constexpr std::int64_t kMostIds = std::int64_t{1} << 31;
+
+void check_packing(Spec& spec, Tokens& of) {
+  const bool best_fit = of.pack == Tokens::Pack::best_fit;
+  const bool stream = of.pack == Tokens::Pack::stream;
+  if (of.repack && !best_fit)
+    spec.refuse("repack", "only \"best_fit\" packs anew",
+                "leave it out, or set \"pack\": \"best_fit\"");
+  if (of.pack_window > 0 && !best_fit && !stream)
+    spec.refuse("pack_window",
+                "only \"best_fit\" and \"stream\" pack in windows",
+                "leave it out, or set \"pack\": \"best_fit\"");
+  if (of.vocab_size > 0 && of.pad_id.value_or(0) >= of.vocab_size)
+    spec.refuse("pad_id",
+                "it is " + std::to_string(*of.pad_id) +
+                    ", and the vocabulary has " +
+                    std::to_string(of.vocab_size) + " tokens",
+                "name a token of the vocabulary");
+}
+
+/// Loads the template of chats, once there is a tokenizer.
+void check_turns(Spec& spec, Tokens& of) {
+  if (of.chat && !of.completion.empty())
+    spec.refuse("completion", "a chat has its own answers",
+                "leave it out, or leave \"chat\" out");
+  if (!of.chat && !of.chat_template.empty())
+    spec.refuse("chat_template", "it is of chats",
+                "set \"chat\": true, or leave it out");
+  if (!of.chat && !of.tools.empty())
+    spec.refuse("tools", "they are of chats",
+                "set \"chat\": true, or leave it out");
+  if (of.chat)
+    of.rendered_by = ChatTemplate::load(of.tokenizer, of.chat_template);
+}
+
+/// Finds the token that ends documents.
+void check_end(Spec& spec, Tokens& of) {
+  if (!of.eos) return;
+  of.end =
+      of.eos_token.empty() ? of.loaded->eos() : of.loaded->id_of(of.eos_token);
+  if (of.end) return;
+  if (of.eos_token.empty())
+    spec.refuse("eos",
+                "no tokenizer_config.json beside the tokenizer names an "
+                "eos_token",
+                "put that file beside it, or write the token itself: \"eos\": "
+                "\"<|endoftext|>\"");
+  spec.refuse("eos", "the tokenizer has no token '" + of.eos_token + "'",
+              "write one that stands in its file, such as an added token, or "
+              "true for the one that tokenizer_config.json names");
+}
+
+/// Loads the tokenizer, and fills in what its files say.
+void check_tokenizer(Spec& spec, Tokens& of) {
+  if (of.tokenizer.empty()) {
+    for (auto [key, set] :
+         {std::pair("special", of.special), std::pair("eos", of.eos),
+          std::pair("invalid_utf8", of.strict_utf8), std::pair("chat", of.chat),
+          std::pair("completion", !of.completion.empty())})
+      if (set)
+        spec.refuse(key, "it is of texts, and no tokenizer is named",
+                    "name a tokenizer.json as \"tokenizer\", or leave it out");
+    return;
+  }
+  if (!of.labels.empty())
+    spec.refuse("labels", "they are of token ids, and a tokenizer is named",
+                "leave \"tokenizer\" out, or name what follows a prompt as "
+                "\"completion\"");
+  of.loaded = Tokenizer::load(of.tokenizer);
+  const auto size = static_cast<std::int64_t>(of.loaded->vocabulary_size());
+  if (of.vocab_size > 0 && of.vocab_size < size)
+    spec.refuse("vocab_size",
+                "it is " + std::to_string(of.vocab_size) +
+                    ", and the tokenizer has ids up to " +
+                    std::to_string(size - 1),
+                "give the model as many tokens, or use its own tokenizer");
+  if (of.vocab_size == 0) of.vocab_size = size;
+  check_end(spec, of);
+  if (!of.pad_id)
+    for (auto pad : {of.loaded->pad(), of.loaded->eos(), of.end})
+      if (pad && !of.pad_id) of.pad_id = static_cast<std::int32_t>(*pad);
+}
+
+Json end_rule() {
+  Json rule{Json::Object{}};
+  rule["description"] =
+      "a token ends each document; true: the eos_token of the tokenizer's "
+      "files, or the token as it is written there";
+  for (const char* type : {"boolean", "string"}) {
+    Json one{Json::Object{}};
+    one["type"] = type;
+    rule["oneOf"].push_back(std::move(one));
+  }
+  return rule;
+}
+
+void read_end(Spec& spec, const SettingSchema& setting, Tokens& to) {
+  const Json* given = spec.raw(setting.key);
+  if (given == nullptr) return;
+  const bool text = given->is_string() && !given->string().empty();
+  if (!text && *given != Json(true) && *given != Json(false))
+    spec.refuse(setting.key,
+                "found " + given->dump() +
+                    ", expected true, false or the text of a token",
+                "write true");
+  to.eos = text || *given == Json(true);
+  to.eos_token = text ? given->string() : "";
+}
+
+/// By what ends documents, whoever names it: ids are those of the tokenizer.
+Json shown_end(const Tokens& from) {
+  return from.end ? Json(static_cast<std::int64_t>(*from.end)) : Json(from.eos);
+}
+
+/// What is read of a row.
+void add_texts(SettingsTable<Tokens>& table) {
+  table.text("column", &Tokens::column, "texts, or lists of token ids")
+      .required()
+      .not_empty()
+      .text("tokenizer", &Tokens::tokenizer,
+            "the path of a tokenizer.json; without one the column "
+            "holds token ids")
+      .boolean("chat", &Tokens::chat,
+               "the column holds messages, of which the turns of "
+               "the assistant are targets")
+      .text("chat_template", &Tokens::chat_template,
+            "the file of a template; without one that of the "
+            "tokenizer")
+      .text("tools", &Tokens::tools,
+            "the column of what a chat may call, a list as its "
+            "template takes it")
+      .text("completion", &Tokens::completion,
+            "the column of what follows, which alone is a target")
+      .text("labels", &Tokens::labels,
+            "of token ids: the column of lists as long, of which -100 "
+            "says that a token is no target")
+      .boolean("special", &Tokens::special,
+               "with the tokens that its template adds")
+      .setting("eos", end_rule(), read_end, shown_end)
+      .choice("invalid_utf8", &Tokens::strict_utf8,
+              {{"replace", false}, {"bad", true}},
+              "what text that is not UTF-8 makes of its row");
+}
+
+/// What rows of a batch are made of it.
+void add_rows(SettingsTable<Tokens>& table) {
+  table
+      .integer("max_length", &Tokens::max_length, 1, kLongestRow,
+               "tokens of a row of a batch")
+      .choice("pack", &Tokens::pack,
+              {{"best_fit", Tokens::Pack::best_fit},
+               {"wrapped", Tokens::Pack::wrapped},
+               {"stream", Tokens::Pack::stream},
+               {"none", Tokens::Pack::none}},
+              "\"best_fit\": whole documents where they fit, cut "
+              "only where longer than a row; \"wrapped\": one "
+              "after the other, cut at every row; \"stream\": "
+              "as \"best_fit\", window by window and without an "
+              "end; \"none\": a document a row, padded")
+      .integer("vocab_size", &Tokens::vocab_size, 0, kMostIds,
+               "of the model: an id that is not below it makes its "
+               "row bad; 0: not known")
+      .integer("pad_id", &Tokens::pad_id, 0, kMostIds - 1, "what fills rows up")
+      .boolean("repack", &Tokens::repack,
+               "documents have other neighbours in every epoch")
+      .integer("pack_window", &Tokens::pack_window, 0, std::int64_t{1} << 32,
+               "documents that are packed together; 0: all, of "
+               "\"stream\" 8192");
+}
+
+}  // namespace
+
+const SettingsTable<Tokens>& tokens_settings() {
+  static const SettingsTable<Tokens> table = [] {
+    SettingsTable<Tokens> tokens;
+    add_texts(tokens);
+    add_rows(tokens);
+    tokens.check(check_tokenizer).check(check_turns).check(check_packing);
+    return SettingsTable<Tokens>()
+        .section("tokens", tokens,
+                 "A column of texts or token ids -> rows for a language model.")
+        .required();
+  }();
+  return table;
+}
+
+namespace {
+
+/// As it was before there were such settings: stores stay valid.
+Json without_unused(const Json& settings, bool masked) {
+  Json::Object kept;
+  for (const auto& [key, value] : settings.object()) {
+    const bool turns =
+        key == "chat" || key == "chat_template" || key == "completion";
+    const bool later = key == "tools" || key == "labels";
+    if ((masked || !turns) && !(later && value == Json("")))
+      kept.emplace_back(key, value);
+  }
+  return kept;
+}
+
+}  // namespace
+
+Json recipe_of(const Tokens& tokens) {
+  Json recipe = tokens_settings().shown(tokens);
+  recipe["tokens"] = without_unused(recipe["tokens"], tokens.masked());
+  if (tokens.loaded != nullptr)
+    recipe["tokens"]["tokenizer"] = tokens.loaded->fingerprint();
+  if (tokens.rendered_by != nullptr)
+    recipe["tokens"]["chat_template"] = tokens.rendered_by->fingerprint();
+  return recipe;
+}
+
+}  // namespace penstock
