@@ -111,7 +111,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view word,
                     std::span<const std::string> candidates) {
-  std::size_t closest = std::max<std::size_t>(1, word.size() / 2) + 1;
+  std::size_t closest = std::max<std::size_t>(1, (word.size() + 1) / 3) + 1;
   std::string found;
   for (const std::string& candidate : candidates) {
     std::size_t distance = edit_distance(word, candidate);

@@ -73,6 +73,9 @@ TEST(Nearest, FindsATypingErrorAndRefusesToGuessWildly) {
   std::vector<std::string> known = {"batch_size", "seed"};
   EXPECT_EQ(nearest("batchsize", known), "batch_size");
   EXPECT_EQ(nearest("quantisation", known), "");
+  EXPECT_EQ(nearest("lr_scheduler_type",
+                    std::vector<std::string>{"encoder_type", "epochs"}),
+            "");
   EXPECT_EQ(did_you_mean("sed", known), "did you mean 'seed'?");
   EXPECT_EQ(did_you_mean("quantisation", known),
             "choose one of: batch_size, seed");

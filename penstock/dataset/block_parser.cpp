@@ -53,8 +53,17 @@ class ByValue {
   std::int64_t value_ = 0;
 };
 
-constexpr const char* kNoWeight =
-    "it is no weight; expected a number from 0 on, not NULL, NaN or infinite";
+/// Why a value is no weight; empty: it is one.
+std::string no_weight(const Column& column, std::int64_t row) {
+  const double weight = column.valid(row) ? column.as_float64(row) : -1;
+  if (weight >= 0 && std::isfinite(weight)) return {};
+  return "found " +
+         (!column.valid(row)   ? std::string("NULL")
+          : std::isnan(weight) ? "NaN"
+          : std::isinf(weight) ? "an infinite number"
+                               : Json(weight).dump()) +
+         ", which is no weight; expected a finite number from 0 on";
+}
 
 /// Seeds the hashes of values whose rows are counted.
 constexpr std::uint64_t kValueOfRow = 0x76616c7565;  // "value"
@@ -280,19 +289,12 @@ struct BlockParser::State {
              fault->byte);
       return Outcome::bad;
     }
-    if (outcome == Outcome::kept && options.drawing && !is_weight(block, row)) {
-      refuse(all, row, options.drawing.column, kNoWeight, -1);
-      return Outcome::bad;
-    }
-    return outcome;
-  }
-
-  bool is_weight(const Block& block, std::int64_t row) const {
-    if (options.drawing.balance) return true;
-    const Column& column = block.columns.back();
-    if (!column.valid(row)) return false;
-    const double weight = column.as_float64(row);
-    return weight >= 0 && std::isfinite(weight);
+    if (outcome != Outcome::kept || !options.drawing || options.drawing.balance)
+      return outcome;
+    const std::string why = no_weight(block.columns.back(), row);
+    if (why.empty()) return outcome;
+    refuse(all, row, options.drawing.column, why, -1);
+    return Outcome::bad;
   }
 
   /// As draws_of() has it.

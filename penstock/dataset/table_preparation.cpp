@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/base/row_places.h"
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/key_order.h"
 
@@ -30,6 +31,18 @@ namespace {
        .next = "correct them, leave them out with 'source.where', or set "
                "\"source.on_bad\": \"skip\" to leave out and list all such "
                "rows"});
+}
+
+/// Says of bad rows by position where they are written, if that is known.
+void add_places(const Source& source, std::vector<BadRow>& bad) {
+  const auto* places = dynamic_cast<const RowPlaces*>(&source);
+  if (places == nullptr) return;
+  for (BadRow& row : bad) {
+    if (!std::holds_alternative<std::int64_t>(row.key.value())) continue;
+    const std::string place = places->place_of(row.key.integer());
+    if (!place.empty() && row.why.find("(" + place) == row.why.npos)
+      row.why += " (" + place + ")";
+  }
 }
 
 [[noreturn]] void refuse_no_key(const std::string& source) {
@@ -108,6 +121,7 @@ void TablePreparation::scan() {
   set.too_short_ = pass_.notes.too_short;
   set.bad_rows_ = pass_.notes.bad_rows;
   set.bad_ = std::move(pass_.notes.bad);
+  add_places(*set.source_, set.bad_);
   if (set.bad_rows_ > 0 && !options.source.skip_bad)
     refuse_bad_rows(set, shown_);
   BusyScope busy(meter_);

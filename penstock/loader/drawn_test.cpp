@@ -186,7 +186,8 @@ TEST_P(DrawnTest, AWeightThatIsNoneNamesItsRow) {
   words_.options.fields.erase(words_.options.fields.begin());  // of "number"
   words_.table.rows[33][3] = -1.0;
   EXPECT_THAT(refused(), AllOf(HasSubstr("33"), HasSubstr("'number'"),
-                               HasSubstr("a number from 0 on")));
+                               HasSubstr("found -1.0"),
+                               HasSubstr("a finite number from 0 on")));
   for (double wrong : {std::nan(""), HUGE_VAL}) {
     words_.table.rows[33][3] = wrong;
     EXPECT_THAT(refused(), AllOf(HasSubstr("33"), HasSubstr("'number'")));

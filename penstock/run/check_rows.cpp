@@ -96,7 +96,7 @@ void read_all(Source& source, const Schema& schema, std::vector<Found>& found,
 
 Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   const Nanoseconds start = wall_clock().now();
-  const Schema schema = read_schema(spec);
+  const Schema schema = surveyed_schema(spec);
   std::unique_ptr<Source> source =
       open_source(spec, surveyed_columns(schema), {.stop = stop});
   if (source->abilities().global_lock) workers = 1;
@@ -122,6 +122,7 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   json["columns"] = Json::Array{};
   for (const ColumnSurvey& column : survey.columns)
     json["columns"].push_back(column_json(column, survey.rows));
+  if (!schema.left_out.empty()) json["left_out"] = left_out_json(schema);
   json["seconds"] = seconds(wall_clock().now() - start);
   return json;
 }

@@ -8,10 +8,12 @@ namespace penstock {
 /// All rows of a source, read once by `workers` threads: what is wrong with
 /// them, and what each column holds, as peek() has it.
 ///
-///     {source, rows, seconds, bad_rows, bad: [{row, column, why}], columns}
+///     {source, rows, seconds, bad_rows, bad: [{row, column, why}], columns,
+///      left_out: [{name, why, next}]}
 ///
 /// `bad` has at most 1,000, by key, one of each row; where keys come more than
-/// once, `duplicate_keys` says how many do. Throws what opening the source for
+/// once, `duplicate_keys` says how many do; `left_out` stands there where
+/// something is. Throws what opening the source for
 /// a job throws, and the error of an interrupted read when `stop` is set.
 Json check_source(const SourceSpec& spec, int workers, StopFlag stop);
 

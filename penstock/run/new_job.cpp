@@ -13,8 +13,9 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kFewIntegers = 20;  // of a target: classes
-constexpr std::int64_t kRowsPerText = 4;   // on average, of a category
+constexpr std::int64_t kFewIntegers =
+    20;  // of a target, or whole numbers: classes
+constexpr std::int64_t kRowsPerText = 4;  // on average, of a category
 constexpr std::int64_t kSureOnBothSides = 20;
 constexpr std::size_t kLineWidth = 76;
 
@@ -81,10 +82,7 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
   if (present == 0) return "no values";
   if (column.infinite > 0)
     return "infinite in " + counted(column.infinite, "row");
-  if (column.info.timestamp)
-    return column.missing > 0
-               ? "times, missing in " + counted(column.missing, "row")
-               : "";
+  if (column.info.timestamp) return "";
   if (column.real() || column.integer()) {
     if (column.one_number()) return "one value alone";
     if (column.integer() && column.counts_up && column.missing == 0)
@@ -106,6 +104,11 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
   return std::string(name_of(column.type)) + ", for which there is no rule";
 }
 
+/// Integers that number classes with names; -1 is none.
+bool is_label(const ColumnSurvey& column) {
+  return column.integer() && !column.info.values.empty();
+}
+
 JobPlan plan_of(const Survey& survey, const ColumnSurvey& target) {
   JobPlan plan;
   for (const ColumnSurvey& column : survey.columns) {
@@ -115,7 +118,7 @@ JobPlan plan_of(const Survey& survey, const ColumnSurvey& target) {
       plan.left_out.push_back(quoted(column.info.name) + " (" + why + ")");
     else if (column.info.timestamp)
       plan.times.push_back(&column);
-    else if (column.text())
+    else if (column.text() || is_label(column))
       plan.texts.push_back(&column);
     else
       plan.numbers.push_back(&column);
@@ -140,8 +143,9 @@ class FieldNames {
 };
 
 bool is_class(const ColumnSurvey& target) {
-  if (target.text() || target.boolean()) return true;
-  return target.integer() && !target.many_values &&
+  if (target.text() || target.boolean() || is_label(target)) return true;
+  const bool whole = target.integer() || (target.real() && target.whole);
+  return whole && !target.many_values &&
          std::ssize(target.values) <= kFewIntegers;
 }
 
@@ -195,7 +199,8 @@ const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
             " different texts in " + counted(present, "row") +
             ", expected classes that come again",
         another);
-  if (is_class(target) ? std::ssize(target.values) < 2 : target.one_number())
+  const bool counted = is_class(target) && !target.many_values;
+  if (counted ? std::ssize(target.values) < 2 : target.one_number())
     refuse_target(name, "all its values are the same", another);
   return target;
 }
@@ -275,7 +280,8 @@ std::string time_text(const std::string& field, const ColumnSurvey& column) {
   return "    " + quoted(field) +
          ": {\"time\": {\"column\": " + quoted(column.info.name) +
          ",\n      \"parts\": [" + (column.whole_days ? "" : "\"hour\", ") +
-         "\"weekday\", \"day_of_year\"]}}";
+         "\"weekday\", \"day_of_year\"]" +
+         (column.missing > 0 ? ", \"missing\": \"mask\"}}" : "}}");
 }
 
 std::string target_text(const std::string& field, const ColumnSurvey& target) {
@@ -290,13 +296,21 @@ std::string target_text(const std::string& field, const ColumnSurvey& target) {
   for (const auto& [value, rows] : target.values)
     rarest = std::min(rarest, rows);
   // A class that no train row has would end the run, or be unknown.
-  const bool sure = rarest >= kSureOnBothSides;
+  const bool without = is_label(target) && target.values.contains("-1");
+  const bool sure = rarest >= kSureOnBothSides && !without;
   std::string about =
-      "The target: " + shown_count(std::ssize(target.values)) + " classes.";
-  if (target.integer() && !target.boolean())
+      "The target: " +
+      shown_count(is_label(target) ? std::ssize(target.info.values)
+                                   : std::ssize(target.values)) +
+      " classes.";
+  if ((target.integer() || target.real()) && !target.boolean() &&
+      !is_label(target))
     about += " For a regression: {\"column\": " + quoted(target.info.name) +
              ", \"standardize\": true}.";
-  if (!sure)
+  if (without)
+    about += " " + counted(target.values.find("-1")->second, "row") +
+             " without one, -1, count for nothing.";
+  else if (!sure)
     about += " The rarest has " + counted(rarest, "row") +
              ": where no train row has a class, its rows count for nothing.";
   return comment(about, "    ") + category_text(field, target, sure);
@@ -309,7 +323,9 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
     fields.push_back(numbers_text(plan.numbers, names.name("numbers", true)));
   for (const ColumnSurvey* column : plan.texts)
     fields.push_back(
-        comment(counted(std::ssize(column->values), "text") +
+        comment((is_label(*column)
+                     ? counted(std::ssize(column->info.values), "label")
+                     : counted(std::ssize(column->values), "text")) +
                     (column->missing > 0
                          ? "; class 0 is what is missing in " +
                                counted(column->missing, "row") + ", or unknown."
@@ -318,9 +334,14 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
         category_text(names.name(column->info.name), *column, false));
   for (const ColumnSurvey* column : plan.times)
     fields.push_back(
-        comment("Times, as sine and cosine of their place in each cycle.",
+        comment("Times, as sine and cosine of their place in each cycle." +
+                    (column->missing > 0
+                         ? " They are missing in " +
+                               counted(column->missing, "row") +
+                               ": these are 0, and a second tensor says which."
+                         : std::string()),
                 "    ") +
-        time_text(names.name(column->info.name), *column));
+        time_text(names.name(column->info.name, column->missing > 0), *column));
   fields.push_back(target_text(target_field, target));
   std::string text =
       "  // What the model sees, and the target. By these rules: numbers and\n"

@@ -129,6 +129,32 @@ TEST_F(NewJob, FewIntegersAreClassesAndManyARegression) {
   EXPECT_NE(numbers_of(field(job(many, "y"), "y")), nullptr);
 }
 
+TEST_F(NewJob, FewWholeNumbersWithGapsAreClassesAsPandasWritesThem) {
+  std::string few = "x,y\n", parts = few;
+  for (int i = 0; i < 100; ++i) {
+    few += std::to_string(i * i) + (i % 9 == 0 ? ",\n"
+                                    : i % 2    ? ",1.0\n"
+                                               : ",0.0\n");
+    parts += std::to_string(i * i) + (i % 2 ? ",1.0\n" : ",0.5\n");
+  }
+  const Job made = job(few, "y");
+  EXPECT_NE(category_of(field(made, "y")), nullptr);
+  EXPECT_TRUE(classifies(tabular_of(made.model), field(made, "y")));
+  EXPECT_THAT(text(few, "y"), HasSubstr("For a regression: {\"column\""));
+  EXPECT_NE(numbers_of(field(job(parts, "y"), "y")), nullptr);
+}
+
+TEST_F(NewJob, TimesThatAreMissingInSomeRowsAreInputsBesideAMask) {
+  std::string csv = "t,y\n";
+  for (int i = 0; i < 100; ++i)
+    csv += (i % 10 == 0 ? "" : "2026-01-" + std::to_string(10 + i % 19)) +
+           (i % 2 ? ",yes\n" : ",no\n");
+  const Job made = job(csv, "y");
+  EXPECT_THAT(names(made), ElementsAre("t", "y"));
+  EXPECT_THAT(text(csv, "y"), AllOf(HasSubstr("missing in 10 rows"),
+                                    HasSubstr("\"missing\": \"mask\"")));
+}
+
 TEST_F(NewJob, OfRareClassesTheOtherSideMayHaveOneMore) {
   std::string csv = "x,y\n";
   for (int i = 0; i < 100; ++i)

@@ -7,6 +7,7 @@
 #include "penstock/run/prepare.h"
 #include "penstock/run/staging.h"
 #include "penstock/run/stores.h"
+#include "penstock/run/unused_labels.h"
 
 namespace penstock {
 
@@ -77,6 +78,9 @@ std::vector<MixedSourceOptions> mixed_options(const Job& job,
 /// Where the source's files are copied first; a plan only says what that would
 /// take.
 void stage(TableDatasetOptions& wanted, StopFlag stop) {
+  if (const std::string text = not_copied_text(wanted.source, wanted.fields);
+      !text.empty() && wanted.scanning)
+    wanted.scanning(text);
   if (!wanted.plan_only)
     wanted.source = staged(wanted.source, wanted.scanning, stop);
   else if (const std::string text = staging_text(wanted.source);
@@ -84,13 +88,34 @@ void stage(TableDatasetOptions& wanted, StopFlag stop) {
     wanted.scanning(text);
 }
 
+/// Where windows share elements, and each goes to a side by itself, so do the
+/// sides.
+void warn_of_shared_elements(const TableDatasetOptions& wanted) {
+  if (wanted.split.whole() || !wanted.split.by.empty()) return;
+  for (const ColumnRequest& request : requests_of(wanted.fields)) {
+    if (request.window == 0 || request.stride >= request.window) continue;
+    log(LogLevel::warning,
+        "windows of column '" + request.column + "' overlap (length " +
+            std::to_string(request.window) + ", stride " +
+            std::to_string(request.stride) +
+            "), and the split is by row: elements of validation rows stand in "
+            "train rows too; with several files set \"split\": {\"by\": "
+            "\"path\"}, else a stride of the length");
+  }
+}
+
 /// The source, or what its store says of it where it cannot be opened and the
 /// job asks for that.
 std::unique_ptr<Source> open_or_stored(TableDatasetOptions& wanted,
                                        StopFlag stop) {
+  warn_of_shared_elements(wanted);
   try {
     stage(wanted, stop);
-    return open_source(wanted.source, requests_of(wanted), {stop});
+    auto source = open_source(wanted.source, requests_of(wanted), {stop});
+    const std::string text =
+        unused_labels_text(source->schema(), wanted.fields);
+    if (!text.empty() && wanted.scanning) wanted.scanning(text);
+    return source;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::source || !uses_stores(wanted)) throw;
     const std::shared_ptr<const Store> store = store_of_source(wanted);

@@ -29,6 +29,16 @@ void count(ColumnSurvey& survey, std::string_view value, std::int64_t rows) {
   survey.values.clear();
 }
 
+/// As an integer that float64 tells from its neighbours.
+bool is_whole(double value) {
+  return std::abs(value) <= 0x1p53 && value == std::trunc(value);
+}
+
+void find_fraction(ColumnSurvey& survey) {
+  survey.whole = false;
+  survey.values.clear();
+}
+
 void widen_texts(ColumnSurvey& survey, std::string_view least,
                  std::string_view greatest, bool first) {
   least = least.substr(0, kComparedBytes);
@@ -75,6 +85,18 @@ bool ColumnSurvey::integer() const {
 bool ColumnSurvey::real() const {
   return type.kind == ColumnKind::number && !info.timestamp &&
          is_real(type.dtype);
+}
+
+Schema surveyed_schema(const SourceSpec& spec) {
+  Schema schema = read_schema(spec);
+  std::vector<ColumnInfo> columns;
+  for (const ColumnInfo& column : schema.columns)
+    if (std::ranges::find(schema.left_out, column.name, &LeftOutColumn::name) ==
+        schema.left_out.end())
+      columns.push_back(column);
+  // Reading what cannot be read says why.
+  if (!columns.empty()) schema.columns = std::move(columns);
+  return schema;
 }
 
 std::vector<ColumnRequest> surveyed_columns(const Schema& schema) {
@@ -182,6 +204,10 @@ void Surveyor::real(std::size_t column, double value) {
     number(column, value, hash_of(std::bit_cast<std::uint64_t>(value + 0.0)));
     survey.whole_days =
         survey.whole_days && std::fmod(value, kSecondsPerDay) == 0;
+    if (survey.whole && is_whole(value))
+      count(survey, std::to_string(static_cast<std::int64_t>(value)), 1);
+    else
+      find_fraction(survey);
   }
 }
 
@@ -213,6 +239,7 @@ void Surveyor::add(const Surveyor& other) {
       to.values.clear();
     }
     for (const auto& [value, rows] : from.values) count(to, value, rows);
+    if (!from.whole || !to.whole) find_fraction(to);
     if (others.seen == 0) continue;
     widen_texts(to, from.first, from.last, known.seen == 0);
     to.min = known.seen == 0 ? from.min : std::min(to.min, from.min);
@@ -236,7 +263,7 @@ void Surveyor::add(const Surveyor& other) {
 }
 
 Survey survey_rows(const SourceSpec& spec, StopFlag stop) {
-  const Schema schema = read_schema(spec);
+  const Schema schema = surveyed_schema(spec);
   std::unique_ptr<Source> source =
       open_source(spec, surveyed_columns(schema), {.stop = stop});
   Surveyor surveyor(schema, *source);

@@ -39,7 +39,8 @@ struct ColumnSurvey {
   std::int64_t missing = 0;   ///< NULL, or NaN
   std::int64_t infinite = 0;  ///< numbers that are not finite, without NaN
   /// Rows by value, of texts, booleans and integers: a number as its decimal
-  /// digits. Empty beyond kMostValues.
+  /// digits; also of numbers none of which has a fraction. Empty beyond
+  /// kMostValues.
   std::map<std::string, std::int64_t, std::less<>> values;
   bool many_values = false;  ///< more than kMostValues
   double min = 0, max = 0;   ///< of numbers and times; both 0 without any
@@ -47,6 +48,7 @@ struct ColumnSurvey {
   std::string first, last;               ///< of texts, by their first 200 bytes
   DistinctValues distinct;
   std::vector<double> sample;  ///< at most kSample of the numbers, at random
+  bool whole = true;           ///< numbers, none of which has a fraction
   bool counts_up = true;       ///< integers, each the one before it and 1
   bool whole_days = true;      ///< times, all at midnight UTC
 
@@ -105,6 +107,9 @@ class Surveyor {
   Survey survey_;
   std::vector<Numbers> numbers_;  // by column
 };
+
+/// The columns of a source that can be read beside each other.
+Schema surveyed_schema(const SourceSpec& spec);
 
 /// All columns; a time is a number.
 std::vector<ColumnRequest> surveyed_columns(const Schema& schema);

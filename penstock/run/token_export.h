@@ -18,6 +18,7 @@ void check_token_export(const std::string& format);
 ///   hf        a folder that load_from_disk() of `datasets` reads, a document a
 ///             row of `input_ids`
 ///   megatron  DIR/tokens.bin and DIR/tokens.idx
+///   datatrove DIR/tokens.ds and DIR/tokens.ds.index
 ///   llmc      DIR/tokens.bin with the header of llm.c
 ///   raw       DIR/tokens.bin without any, and DIR/tokens.json that says what
 ///             is in it

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "penstock/base/error.h"
 #include "penstock/base/plugin.h"
 #include "penstock/sources/plugin.h"
@@ -10,9 +14,11 @@ namespace {
 /// The columns of the left one, then those that only the right one has.
 Schema joined_schema(const SourceSpec& spec) {
   Schema schema = read_schema(spec.sources.at(0));
-  for (ColumnInfo& column : read_schema(spec.sources.at(1)).columns)
+  Schema right = read_schema(spec.sources.at(1));
+  for (ColumnInfo& column : right.columns)
     if (schema.find(column.name) == nullptr)
       schema.columns.push_back(std::move(column));
+  std::ranges::move(right.left_out, std::back_inserter(schema.left_out));
   return schema;
 }
 

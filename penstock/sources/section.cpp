@@ -7,8 +7,10 @@
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/files/object_store.h"
 #include "penstock/sources/kinds.h"
+#include "penstock/sources/not_read.h"
 #include "penstock/sources/source_uri.h"
 #include "penstock/sources/spec.h"
+#include "penstock/sources/uri_settings.h"
 
 namespace penstock {
 namespace {
@@ -287,6 +289,9 @@ void refuse_connection_string(const Spec& section, const SourceSpec& spec) {
 SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   if (json.is_string()) return spec_of_uri(json.string(), path);
   Spec section(json, path);
+  if (const Json* kind = section.raw("kind");
+      kind != nullptr && kind->is_string())
+    refuse_kind_not_read(kind->string(), section.path_of("kind"));
   const std::string name = section.choice("kind", names_of_kinds());
   if (is_composed(name)) {
     refuse_settings_of_tables(section);
@@ -316,6 +321,13 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   row_settings().read(section, spec);
   section.finish();
   return spec;
+}
+
+std::vector<SettingSchema> settings_beside(const SourceKind& kind) {
+  std::vector<SettingSchema> all = settings_of_rows(kind).schemas();
+  for (SettingSchema& setting : row_settings().schemas())
+    all.push_back(std::move(setting));
+  return all;
 }
 
 SourceSpec parse_own_source_spec(const Json& section, const std::string& path) {

@@ -2,11 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "penstock/base/error.h"
+#include "penstock/base/fake/test_folder.h"
+#include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/source_uri.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -92,7 +96,7 @@ TEST(SourceSpec, TakesAQueryFromAUriAsItIs) {
   EXPECT_EQ(spec.query, "TABLE t");
   EXPECT_THAT(refusal(R"("sqlite:a?query=")"), HasSubstr("no query follows"));
   EXPECT_THAT(refusal(R"("sqlite:a?key=,k&query=SELECT 1")"),
-              HasSubstr("a name is missing"));
+              HasSubstr("a name is empty"));
 }
 
 TEST(SourceSpec, TakesTheKeysOfPostgres) {
@@ -232,6 +236,86 @@ TEST(SourceUri, NamesAPostgresTable) {
   EXPECT_EQ(spec.uri, "postgresql://me@host/db");
   EXPECT_EQ(spec.table, "public.t");
   EXPECT_EQ(parsed(R"("postgres://host/db")").uri, "postgres://host/db");
+}
+
+TEST(SourceUri, SaysTheSettingsOfItsKindBehindThePlace) {
+  SourceSpec spec = parsed(
+      R"("csv:t.csv?where=x>0 AND y%3D'a%26b'&on_bad=skip&delimiter=;&header=false&na=-,?")");
+  EXPECT_EQ(spec.path, "t.csv");
+  EXPECT_EQ(spec.where, "x>0 AND y='a&b'");
+  EXPECT_TRUE(spec.skip_bad);
+  EXPECT_EQ(file_settings_of(spec).delimiter, ";");
+  EXPECT_FALSE(file_settings_of(spec).header);
+  EXPECT_THAT(file_settings_of(spec).na, ElementsAre("-", "?"));
+  EXPECT_EQ(parsed(R"("t.parquet?where=x>0")").kind, "parquet");
+  spec = parsed(R"("sqlite:a#b.sqlite?where=a>1&key=k,l#t")");
+  EXPECT_EQ(spec.path, "a#b.sqlite");
+  EXPECT_EQ(spec.where, "a>1");
+  EXPECT_EQ(spec.table, "t");
+  EXPECT_THAT(spec.key, ElementsAre("k", "l"));
+  spec = parsed(R"("s3://b/x.csv?region=eu&where=x>0")");
+  EXPECT_EQ(spec.path, "s3://b/x.csv?region=eu");
+  EXPECT_EQ(spec.where, "x>0");
+}
+
+TEST(SourceUri, LeavesTheOptionsOfAServerToIt) {
+  const std::string uri =
+      "postgresql://u:SECRET@h/db?on_bad=skip&sslmode=require&where=a>1#t";
+  SourceSpec spec = parse_source_spec(Json(uri), "source");
+  EXPECT_EQ(spec.uri, "postgresql://u:SECRET@h/db?sslmode=require");
+  EXPECT_EQ(spec.where, "a>1");
+  EXPECT_EQ(spec.table, "t");
+  EXPECT_TRUE(spec.skip_bad);
+  EXPECT_EQ(without_secrets_of_uri(uri),
+            "postgresql://u@h/db?sslmode=require&on_bad=skip&where=a>1#t");
+}
+
+TEST(SourceUri, NamesASettingThatItDoesNotKnow) {
+  EXPECT_THAT(refusal(R"("csv:t.csv?delimeter=;")"),
+              AllOf(HasSubstr("source.delimeter"), HasSubstr("delimiter")));
+  EXPECT_THAT(refusal(R"("parquet:t.parquet?delimiter=;")"),
+              HasSubstr("source.delimiter"));
+  EXPECT_THAT(refusal(R"("csv:t.csv?on_bad=ignore")"),
+              HasSubstr("source.on_bad"));
+  EXPECT_THAT(refusal(R"("csv:t.csv?where=")"), HasSubstr("nothing follows"));
+  EXPECT_THAT(refusal(R"("csv:t.csv?where=a&where=b")"), HasSubstr("twice"));
+  EXPECT_EQ(parsed(R"("csv:day?.csv")").path, "day?.csv");
+}
+
+TEST(SourceUri, TakesAFileOfThatNameWhereThereIsOne) {
+  TestFolder folder;
+  const std::string path = folder.write("t.csv?where=a", "a\n1\n");
+  SourceSpec spec = parse_source_spec(Json("csv:" + path), "source");
+  EXPECT_EQ(spec.path, path);
+  EXPECT_EQ(spec.where, "");
+}
+
+TEST(SourceUri, TakesAFolderForWhatItsFilesAre) {
+  TestFolder folder;
+  auto found = [&](const std::string& of) {
+    try {
+      return parse_source_spec(Json(folder.path(of)), "source").kind;
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  folder.write("one/day=1/a.parquet", "");
+  folder.write("one/README.md", "");
+  EXPECT_EQ(found("one"), "parquet");
+  folder.write("saved/state.json", "{}");
+  EXPECT_EQ(found("saved"), "hf");
+  folder.write("texts/a.txt", "");
+  EXPECT_EQ(found("texts"), "text");
+  folder.write("both/a.csv.gz", "");
+  folder.write("both/b.jsonl", "");
+  EXPECT_THAT(found("both"), AllOf(HasSubstr("csv:" + folder.path("both")),
+                                   HasSubstr("jsonl:" + folder.path("both"))));
+  folder.write("none/a.jpg", "");
+  EXPECT_THAT(found("none"), HasSubstr("images:" + folder.path("none")));
+  SourceSpec spec =
+      parse_source_spec(Json(folder.path("one") + "?where=day%3D1"), "source");
+  EXPECT_EQ(spec.path, folder.path("one"));
+  EXPECT_EQ(spec.where, "day=1");
 }
 
 TEST(SourceUri, RefusesWhatItDoesNotKnow) {

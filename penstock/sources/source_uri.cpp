@@ -6,7 +6,10 @@
 #include "penstock/base/connection_string.h"
 #include "penstock/base/error.h"
 #include "penstock/base/secret.h"
+#include "penstock/sources/files/data_files.h"
 #include "penstock/sources/files/object_store.h"
+#include "penstock/sources/not_read.h"
+#include "penstock/sources/uri_settings.h"
 
 namespace penstock {
 namespace {
@@ -36,31 +39,12 @@ std::string prefixes() {
   return all;
 }
 
-/// A URI up to the table or query that follows, and the rest.
-struct UriParts {
-  std::string place;
-  std::string rest;  ///< "#table", "?key=a&query=SELECT ..."; may be empty
-};
-
-UriParts parts_of(const std::string& uri) {
-  std::size_t end = std::string::npos;
-  for (const char* first : {"?query=", "&query="})
-    end = std::min(end, uri.find(first));
-  if (end == uri.npos)
-    end = uri.rfind('#');
-  else if (const std::size_t last = uri.find_last_of("?&", end - 1);
-           end > 0 && last != uri.npos && uri.compare(last + 1, 4, "key=") == 0)
-    end = last;
-  if (end == uri.npos) return {uri, ""};
-  return {uri.substr(0, end), uri.substr(end)};
-}
-
 /// The place of a source, as a message may show it. Anything that is neither a
 /// file nor a connection string that can be read may hold a password anywhere.
 std::string shown_place(const std::string& uri) {
   const SourceKind* kind = kind_of_uri(uri);
   if (kind != nullptr && kind->server)
-    return shown_connection(parts_of(uri).place);
+    return shown_connection(parts_of_uri(uri, kind).place);
   if (kind != nullptr || uri.find_first_of(":@=") == uri.npos)
     return without_password(uri);
   std::size_t scheme = uri.find("://");
@@ -117,65 +101,128 @@ SourceSpec of_files(const SourceKind& kind, std::string file,
   return spec;
 }
 
-/// "?key=a,b&query=SELECT ...": what follows `query=` is the query as it is.
-void read_query(const std::string& rest, const std::string& uri,
-                const std::string& path, SourceSpec& spec) {
-  const std::size_t query = rest.find("query=");
-  spec.query = rest.substr(query + 6);
-  if (spec.query.empty()) refuse_uri(uri, path, "no query follows 'query='");
-  if (query == 1) return;
-  const std::string keys = rest.substr(5, query - 6);
-  for (std::size_t at = 0; at <= keys.size();) {
-    const std::size_t end = std::min(keys.find(',', at), keys.size());
-    if (end == at) refuse_uri(uri, path, "a name is missing in 'key='");
-    spec.key.push_back(keys.substr(at, end - at));
-    at = end + 1;
+/// Of a source whose URI has settings behind its place.
+SourceSpec with_settings(const SourceKind& kind, const std::string& place,
+                         const UriParts& parts, const std::string& uri,
+                         const std::string& path) {
+  Json section;
+  section["kind"] = kind.name;
+  section[kind.place_key()] = place;
+  if (parts.has_table) section["table"] = parts.table;
+  for (const auto& [key, text] : parts.settings) {
+    if (section.find(key) != nullptr)
+      refuse_uri(uri, path, "'" + key + "' is there twice");
+    if (text.empty())
+      refuse_uri(uri, path,
+                 key == "query" ? "no query follows 'query='"
+                                : "nothing follows '" + key + "='");
+    section[key] = uri_value(kind, key, text);
   }
+  return parse_source_spec(section, path);
+}
+
+/// The only kind of the files in a folder without a prefix. Texts beside
+/// others, as a README is, do not count.
+const SourceKind& kind_of_folder(const std::string& folder,
+                                 const std::string& path) {
+  std::error_code unknown;
+  for (const char* name :
+       {"state.json", "dataset_dict.json", "dataset_info.json"})
+    if (std::filesystem::exists(std::filesystem::path(folder) / name, unknown))
+      return *source_kind("hf");
+  std::vector<const SourceKind*> kinds;
+  files::each_file_below(
+      folder, false, [&](const std::string& file, const std::string&) {
+        const SourceKind* kind = kind_of_file(file);
+        if (kind != nullptr && std::ranges::count(kinds, kind) == 0)
+          kinds.push_back(kind);
+      });
+  if (kinds.size() > 1) std::erase(kinds, source_kind("text"));
+  if (kinds.size() == 1) return *kinds[0];
+  std::string choices;
+  for (const SourceKind* kind : kinds)
+    choices += (choices.empty() ? "" : " or ") + kind->name + ":" + folder;
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.uri",
+       .what = "cannot tell what is in the folder '" + folder + "'",
+       .where = path,
+       .why = kinds.empty() ? "none of its files has a name that says its kind"
+                            : "its files are of several kinds",
+       .next =
+           kinds.empty()
+               ? "write images:" + folder + " or audio:" + folder +
+                     " for pictures or sounds, or the kind: parquet:" + folder
+               : "write " + choices});
+}
+
+bool is_directory_at(const std::string& path) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(path, unknown);
+}
+
+/// Of a file or folder in which nothing follows but settings.
+SourceSpec of_file_uri(const SourceKind& kind, const UriParts& parts,
+                       const std::string& place, const std::string& uri,
+                       const std::string& path) {
+  SourceSpec plain = of_files(kind, place, uri, path);
+  return parts.settings.empty() ? plain
+                                : with_settings(kind, place, parts, uri, path);
 }
 
 }  // namespace
 
 SourceSpec spec_of_uri(const std::string& uri, const std::string& path) {
-  if (const SourceKind* kind = kind_of_uri(uri); kind != nullptr && kind->files)
-    return of_files(*kind, uri.substr(prefix_of(*kind, uri).size()), uri, path);
-  if (kind_of_uri(uri) == nullptr && uri.find("://") == uri.npos)
-    if (const SourceKind* kind = kind_of_file(uri))
-      return of_files(*kind, uri, uri, path);
-  if (files::is_stored(uri)) {
-    files::check_stored(uri);
-    if (const SourceKind* kind = kind_of_file(files::path_of_stored(uri)))
-      return of_files(*kind, uri, uri, path);
+  const SourceKind* kind = kind_of_uri(uri);
+  if (kind == nullptr) refuse_not_read(uri, path);
+  if (kind != nullptr && kind->files) {
+    const UriParts parts = parts_of_uri(uri, kind);
+    return of_file_uri(*kind, parts,
+                       parts.place.substr(prefix_of(*kind, uri).size()), uri,
+                       path);
   }
-  const auto [place, rest] = parts_of(uri);
-  if (rest == "#") refuse_uri(uri, path, "no table follows the '#'");
-  const SourceKind* kind = kind_of_uri(place);
+  if (kind == nullptr &&
+      (uri.find("://") == uri.npos || files::is_stored(uri))) {
+    const bool stored = files::is_stored(uri);
+    const std::string file = place_without_settings(uri);
+    kind = kind_of_file(stored ? files::path_of_stored(uri) : file);
+    if (kind == nullptr && !stored && is_directory_at(file))
+      kind = &kind_of_folder(file, path);
+    if (kind != nullptr) {
+      const UriParts parts = parts_of_uri(uri, kind);
+      return of_file_uri(*kind, parts, parts.place, uri, path);
+    }
+    if (stored) files::check_stored(uri);
+  }
+  const UriParts parts = parts_of_uri(uri, kind);
+  if (parts.has_table && parts.table.empty())
+    refuse_uri(uri, path, "no table follows the '#'");
   if (kind == nullptr)
     refuse_uri(uri, path,
                "expected it to begin with " + prefixes() +
                    ", or the name of a file to end with " + extensions());
+  // Then the table is a piece of a password, and is not shown.
+  if (kind->server && parts.table.find('@') != std::string::npos)
+    refuse_uri(kind->prefixes[0], path,
+               "an '@' follows the '#': in a password, '#' is written as "
+               "%23");
+  const std::string place =
+      kind->server ? parts.place
+                   : parts.place.substr(prefix_of(*kind, uri).size());
+  if (place.empty()) refuse_uri(uri, path, "it names no file");
+  if (!parts.settings.empty())
+    return with_settings(*kind, place, parts, uri, path);
   SourceSpec spec = kind->settings.defaults();
-  if (rest.starts_with('#')) spec.table = rest.substr(1);
-  if (rest.starts_with('?') || rest.starts_with('&'))
-    read_query(rest, uri, path, spec);
-  if (kind->server) {
-    spec.uri = place;
-    // Then the table is a piece of a password, and is not shown.
-    if (spec.table.find('@') != std::string::npos)
-      refuse_uri(kind->prefixes[0], path,
-                 "an '@' follows the '#': in a password, '#' is written as "
-                 "%23");
-  } else {
-    spec.path = place.substr(prefix_of(*kind, place).size());
-    if (spec.path.empty()) refuse_uri(uri, path, "it names no file");
-  }
+  spec.table = parts.table;
+  (kind->server ? spec.uri : spec.path) = place;
   return spec;
 }
 
 std::string without_secrets_of_uri(const std::string& uri) {
   const SourceKind* kind = kind_of_uri(uri);
   if (kind == nullptr || !kind->server) return uri;
-  const auto [place, rest] = parts_of(uri);
-  return stored_connection(place) + rest;
+  const UriParts parts = parts_of_uri(uri, kind);
+  return stored_connection(parts.place) + parts.written;
 }
 
 }  // namespace penstock

@@ -77,8 +77,7 @@ TEST(Fields, OfAJobAreOfTheDtypesThatColumnsHold) {
     std::string name(name_of(dtype));
     const std::string section =
         R"({"x": {"columns": ["a"], "dtype": ")" + name + "\"}}";
-    if (dtype != Dtype::uint64 && dtype != Dtype::float16 &&
-        dtype != Dtype::bfloat16)
+    if (dtype != Dtype::uint64 && dtype != Dtype::bfloat16)
       EXPECT_EQ(parse(section)[0].kind->stored().tensors[0].dtype, dtype);
     else
       EXPECT_THAT(error_of(section),
@@ -129,7 +128,7 @@ TEST(Fields, UnknownNamesAreRefused) {
               HasSubstr("first, strongest, error"));
   EXPECT_THAT(set_error(R"(, "keys": ["a"], "max": 3, "requried": ["a"])"),
               HasSubstr("did you mean 'required'?"));
-  EXPECT_THAT(error_of(R"({"x": {"columns": ["a"], "dtype": "float16"}})"),
+  EXPECT_THAT(error_of(R"({"x": {"columns": ["a"], "dtype": "bfloat16"}})"),
               HasSubstr("float32, float64, int64"));
   EXPECT_THAT(error_of(R"({"x": {"columns": ["a"], "standardise": true}})"),
               HasSubstr("did you mean 'standardize'?"));

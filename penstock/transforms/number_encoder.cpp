@@ -38,8 +38,10 @@ template bool NumberEncoder::encode_as<double>(const double*, std::byte*) const;
 
 RowFault NumberEncoder::what_does_not_fit(const double* raw,
                                           std::int64_t row) const {
-  double most = dtype_ == Dtype::float64
-                    ? std::numeric_limits<double>::max()
+  constexpr double kMostOfHalf = 65519;  // is rounded to 65504, the largest
+  double most = dtype_ == Dtype::float64 ? std::numeric_limits<double>::max()
+                : dtype_ == Dtype::float16
+                    ? kMostOfHalf
                     : static_cast<double>(std::numeric_limits<float>::max());
   for (const Standardization& number : numbers_) {
     double value = standardized(number, *raw);

@@ -9,7 +9,8 @@
 namespace penstock {
 
 /// Standardises the numbers of one element after the other and rounds them to
-/// a tensor's dtype: float32 or float64.
+/// a tensor's dtype: float32 or float64; what becomes float16 is written as
+/// float32.
 class NumberEncoder {
  public:
   NumberEncoder(std::vector<Standardization> numbers, NumberPlace place,

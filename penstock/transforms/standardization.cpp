@@ -88,9 +88,9 @@ class NumbersFit final : public FieldFit {
 
   void add(std::span<const ValueRow> rows,
            std::span<const std::uint8_t> train) override {
+    const std::int64_t count = train_rows(train);
+    train_rows_ += count;
     if (only_counts()) {
-      const auto count = std::ranges::count_if(
-          train, [](std::uint8_t is_train) { return is_train != 0; });
       for (Sum& sum : sums_) sum.count += count;
       return;
     }
@@ -110,6 +110,7 @@ class NumbersFit final : public FieldFit {
   void merge(FieldFit& later) override {
     auto& from = static_cast<NumbersFit&>(later);
     blocks_.insert(blocks_.end(), from.blocks_.begin(), from.blocks_.end());
+    train_rows_ += from.train_rows_;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       sums_[i].count += from.sums_[i].count;
       sums_[i].missing += from.sums_[i].missing;
@@ -214,9 +215,11 @@ class NumbersFit final : public FieldFit {
     number.count = sum.count;
     number.missing = sum.missing;
     if (!number.standardize && !number.fill_mean) return;
-    if (sum.count == 0) throw nothing_to_fit(place_.of(number.name));
+    // A side without rows is refused as such.
+    if (sum.count == 0 && train_rows_ > 0)
+      throw nothing_to_fit(place_.of(number.name));
     if (number.fill_mean) number.fill = sum.mean;
-    if (!number.standardize) return;
+    if (!number.standardize || sum.count == 0) return;
     number.mean = number.min_max ? sum.min : sum.mean;
     if (sum.min == sum.max) return;
     const double farthest =
@@ -246,11 +249,17 @@ class NumbersFit final : public FieldFit {
   const NumberPlace place_;
   std::unique_ptr<NumberRows> rows_;
   std::vector<Sum> sums_;
-  std::vector<double> blocks_;  // the sums of each block, one after the other
+  std::vector<double> blocks_;   // the sums of each block, one after the other
+  std::int64_t train_rows_ = 0;  // in all passes
   Pass pass_ = Pass::means;
 };
 
 }  // namespace
+
+std::int64_t train_rows(std::span<const std::uint8_t> train) {
+  return std::ranges::count_if(
+      train, [](std::uint8_t is_train) { return is_train != 0; });
+}
 
 Error nothing_to_fit(std::string where) {
   return Error(ErrorKind::transform,

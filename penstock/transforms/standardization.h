@@ -96,6 +96,8 @@ class NumberRows {
   virtual bool whole() const { return false; }
 };
 
+/// Of the flags that a fit is given.
+std::int64_t train_rows(std::span<const std::uint8_t> train);
 /// Error(transform), code transform.nothing_to_fit: no train row has a value.
 Error nothing_to_fit(std::string where);
 

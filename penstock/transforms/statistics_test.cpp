@@ -127,8 +127,7 @@ TEST_F(Fit, TakesEachKeyOverTheKeptElementsOfTrainRows) {
 
 TEST_F(Fit, MissingValuesEnterNothingAndAreCountedOverAllRows) {
   set_job();
-  rows_ = {
-      {2, 1, kMissing, kMissing, 5}, {1, 3, kMissing}, {1, kMissing, 4}};
+  rows_ = {{2, 1, kMissing, kMissing, 5}, {1, 3, kMissing}, {1, kMissing, 4}};
   held_out_ = [](SampleId id) { return id == 2; };
   const auto fitted = run();
   EXPECT_EQ(fitted[0][0].mean, 2);

@@ -155,7 +155,7 @@ class SourceColumns {
  private:
   void look(SourceSpec spec, std::size_t most_texts, StopFlag stop) {
     spec.stage.clear();  // the files where they are
-    const Schema schema = read_schema(spec);
+    const Schema schema = surveyed_schema(spec);
     const std::vector<ColumnRequest> all = surveyed_columns(schema);
     const std::vector<ColumnType> types =
         open_source(spec, all, {.stop = stop, .keys = false})->types();

@@ -32,8 +32,9 @@ def prepare(job: Job, *more: Job, export: tuple[str, Any] | None = None,
 
     Gives a dict as `penstock prepare --json` does (documents, tokens, packing,
     statistics, where the store is, ...); of several jobs a list of such.
-    `export` is a format (hf, megatron, llmc or raw) and a folder: the tokens of
-    one job are written there, too. `progress` shows a line on standard error.
+    `export` is a format (hf, megatron, datatrove, llmc or raw) and a folder: the
+    tokens of one job are written there, too. `progress` shows a line on
+    standard error.
     An override names a setting with "__" for the dot: `loader__cache_dir="d"`.
 
     Ctrl-C and SIGTERM end it and then do what they would have done; called

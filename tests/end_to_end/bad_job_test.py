@@ -138,7 +138,7 @@ class JobFiles(Case):
                  "empty"),
                 ('fields.heard.json_set.keys=["a", "a"]',
                  "fields.heard.json_set.keys", "twice"),
-                ("fields.y.dtype=float16", "fields.y.dtype", "float32")):
+                ("fields.y.dtype=bfloat16", "fields.y.dtype", "float32")):
             with self.subTest(change=change):
                 self.refuse("request", "settings.value", place, found,
                             sets=[change])

@@ -61,7 +61,7 @@ class Staged(Case):
         first = self.train(*kept)
         self.assertEqual(len(self.copies()), 1)
         self.succeed("cache", "prune", "--stage", "--dir", "copies",
-                     "--unused-days", "0")
+                     "--unused-days", "0", "--yes")
         self.assertEqual(self.copies(), [])
         why = self.succeed("cache", "why", "job.json", "--json", *kept).json()
         self.assertTrue(why["hit"], why)
@@ -73,7 +73,7 @@ class Staged(Case):
         out_of_memory(self.folder / "d.sqlite")
         self.train(*self.stage, "--set", "train.max_steps=3")
         self.succeed("cache", "prune", "--stage", "--dir", "copies",
-                     "--unused-days", "0")
+                     "--unused-days", "0", "--yes")
         report = self.succeed("train", "--resume", "runs/latest", "--json",
                               "--set", "train.max_steps=4").json()
         self.assertEqual(report["steps"], 1)

@@ -15,6 +15,7 @@ namespace penstock::arrow_files {
 struct ArrowColumn {
   files::FileColumn column;
   std::vector<std::string> names;  ///< of fields, from the schema's own down
+  bool ordered = false;  ///< its dictionary may say the order of its classes
 };
 
 /// Of numbers that we have as they are; false for other types.

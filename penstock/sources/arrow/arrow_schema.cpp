@@ -4,6 +4,7 @@
 
 #include "penstock/base/log.h"
 #include "penstock/sources/arrow/arrow_column.h"
+#include "penstock/sources/arrow/declared_classes.h"
 
 // What Arrow calls a type and what our blocks call it.
 
@@ -165,6 +166,7 @@ std::vector<ArrowColumn> columns_of(const arrow::Schema& schema,
   std::vector<ArrowColumn> columns;
   for (int at = 0; at < schema.num_fields(); ++at)
     add_columns(*schema.field(at), "", {}, file, columns);
+  declare_classes(schema, columns);
   return columns;
 }
 

@@ -4,6 +4,7 @@
 #include <arrow/ipc/api.h>
 
 #include <algorithm>
+#include <map>
 
 #include "penstock/base/error.h"
 #include "penstock/sources/arrow/arrow_column.h"
@@ -11,6 +12,7 @@
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
 #include "penstock/sources/arrow/damaged.h"
+#include "penstock/sources/arrow/declared_classes.h"
 #include "penstock/sources/arrow/stored_input.h"
 
 // The file format is the stream format between two marks and before a footer
@@ -177,8 +179,8 @@ IpcFile::IpcFile(const files::DataFile& file, StopFlag stop) : file_(file) {
   schema_ = checked(arrow::ipc::ReadSchema(*messages_[0], &memo), file_,
                     "its schema");
   columns_ = columns_of(*schema_, file_);
-  for (const ArrowColumn& column : columns_) seen_.push_back(column.column);
   count_rows();
+  for (const ArrowColumn& column : columns_) seen_.push_back(column.column);
 }
 
 void IpcFile::walk(StopFlag stop) {
@@ -227,17 +229,30 @@ void IpcFile::walk(StopFlag stop) {
 }
 
 // How many rows a batch has is not told without decoding a field: the first one
-// is, of which nothing is copied unless it is compressed.
+// is, of which nothing is copied unless it is compressed; with it those whose
+// dictionaries say the order of classes.
 void IpcFile::count_rows() {
   if (schema_->num_fields() == 0)
     refuse_format(file_, "it has no columns", "leave it out");
-  Batches batches(file_, messages_, {0});
+  std::vector<int> fields = {0};
+  std::map<std::size_t, SharedDictionary> ordered;  // by column
+  for (std::size_t at = 0; at < columns_.size(); ++at)
+    if (columns_[at].ordered) {
+      fields.push_back(schema_->GetFieldIndex(columns_[at].names[0]));
+      ordered.emplace(at, SharedDictionary());
+    }
+  Batches batches(file_, messages_, std::move(fields));
   std::int64_t rows = 0;
   for (std::size_t chunk = 0; chunk < batches_.size(); ++chunk) {
     const std::string where = batch_name(static_cast<std::int64_t>(chunk));
-    rows += batches.read(batches_[chunk], where)->num_rows();
+    const auto batch = batches.read(batches_[chunk], where);
+    for (auto& [at, dictionary] : ordered)
+      dictionary.add(*array_of(*batch, columns_[at].names, file_, where));
+    rows += batch->num_rows();
     ends_.push_back(rows);
   }
+  for (const auto& [at, dictionary] : ordered)
+    columns_[at].column.values = dictionary.classes();
 }
 
 std::unique_ptr<files::ChunkReader> IpcFile::open(

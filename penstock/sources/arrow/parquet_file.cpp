@@ -13,6 +13,7 @@
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
 #include "penstock/sources/arrow/damaged.h"
+#include "penstock/sources/arrow/declared_classes.h"
 #include "penstock/sources/arrow/parquet_memory.h"
 #include "penstock/sources/arrow/stored_input.h"
 
@@ -104,6 +105,9 @@ class ParquetFile final : public files::RowFile,
 
  private:
   friend class ParquetReader;
+  /// The classes of a column, in the order of the dictionary that all row
+  /// groups have; none where they have no such.
+  std::vector<std::string> declared_classes(std::size_t column) const;
   /// Those of Parquet's schema that make up these columns, each once.
   std::vector<int> leaves(const std::vector<std::size_t>& columns) const;
   ParquetReading reading(const std::vector<int>& leaves) const;
@@ -182,10 +186,8 @@ ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
     std::shared_ptr<arrow::Schema> schema;
     check(reader->GetSchema(&schema), file_, where);
     columns_ = columns_of(*schema, file_);
-    for (const ArrowColumn& column : columns_) {
-      seen_.push_back(column.column);
+    for (const ArrowColumn& column : columns_)
       leaves_.push_back(leaves_of(reader->manifest(), column.names));
-    }
     std::int64_t rows = 0;
     for (int group = 0; group < metadata_->num_row_groups(); ++group) {
       const std::int64_t more = metadata_->RowGroup(group)->num_rows();
@@ -195,9 +197,47 @@ ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
             file_, where);
       ends_.push_back(rows += more);
     }
+    for (std::size_t at = 0; at < columns_.size(); ++at) {
+      if (columns_[at].ordered)
+        columns_[at].column.values = declared_classes(at);
+      seen_.push_back(columns_[at].column);
+    }
   } catch (const parquet::ParquetException& error) {
     fail_of(error, file_, where);
   }
+}
+
+/// Whether the values of a column chunk are all in its dictionary.
+bool has_only_dictionary(const parquet::ColumnChunkMetaData& chunk) {
+  const std::vector<parquet::PageEncodingStats>& pages = chunk.encoding_stats();
+  return chunk.has_dictionary_page() && !pages.empty() &&
+         std::ranges::all_of(pages, [](const parquet::PageEncodingStats& page) {
+           return page.page_type == parquet::PageType::DICTIONARY_PAGE ||
+                  page.encoding == parquet::Encoding::RLE_DICTIONARY ||
+                  page.encoding == parquet::Encoding::PLAIN_DICTIONARY;
+         });
+}
+
+// Of each row group one row is read, with the dictionary before it.
+std::vector<std::string> ParquetFile::declared_classes(
+    std::size_t column) const {
+  if (leaves_[column].size() != 1) return {};
+  const int leaf = leaves_[column][0];
+  auto reader = open_file(file_, metadata_, {.batch_rows = 1, .by_page = true});
+  SharedDictionary dictionary;
+  for (int group = 0; group < metadata_->num_row_groups(); ++group) {
+    auto rows = metadata_->RowGroup(group);
+    if (rows->num_rows() == 0) continue;
+    if (!has_only_dictionary(*rows->ColumnChunk(leaf))) return {};
+    const std::string where = range(group);
+    auto batches =
+        checked(reader->GetRecordBatchReader({group}, {leaf}), file_, where);
+    auto batch = checked(batches->Next(), file_, where);
+    if (batch == nullptr || !dictionary.add(*array_of(
+                                *batch, columns_[column].names, file_, where)))
+      return {};
+  }
+  return dictionary.classes();
 }
 
 std::vector<int> ParquetFile::leaves(

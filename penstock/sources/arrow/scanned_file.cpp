@@ -1,11 +1,14 @@
 #include "penstock/sources/arrow/scanned_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/file.h"
 #include "penstock/base/log.h"
 #include "penstock/sources/arrow/arrow_file.h"
+#include "penstock/sources/arrow/class_labels.h"
 #include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/files/checked_column.h"
@@ -53,6 +56,11 @@ files::FileColumn described(const ArrowColumn& column,
   return seen;
 }
 
+bool is_whole_number(ColumnType type) {
+  return type.kind == ColumnKind::number && type.dtype != Dtype::float64 &&
+         type.dtype != Dtype::float32 && type.dtype != Dtype::float16;
+}
+
 /// Values of 16 bytes as uuids. False where one is none.
 bool make_uuids(Column& column) {
   Column made{.type = ColumnType::uuid};
@@ -72,8 +80,9 @@ bool make_uuids(Column& column) {
 class FileOfScanner final : public files::RowFile,
                             public std::enable_shared_from_this<FileOfScanner> {
  public:
+  /// `features`: of a data set of Hugging Face, else null.
   FileOfScanner(const files::DataFile& file, bool parquet,
-                ArrowScanner& scanner)
+                ArrowScanner& scanner, const Json* features)
       : file_(file), parquet_(parquet) {
     if (file.store != nullptr)
       throw Error(
@@ -96,6 +105,8 @@ class FileOfScanner final : public files::RowFile,
         places_.push_back(at);
         seen_.push_back(
             described(columns[at], of_->declared[at], of_->meaning[at]));
+        if (is_whole_number(columns[at].type))
+          seen_.back().values = names_of_labels(features, {seen_.back().name});
       } else {
         log(LogLevel::warning,
             file.path + ": column '" + columns[at].info.name + "' is " +
@@ -251,15 +262,29 @@ std::shared_ptr<ArrowScanner>& kept_scanner() {
   return kept;
 }
 
+/// What a data set says of itself beside its files.
+Json info_beside(const files::DataFile& file) {
+  const auto path =
+      std::filesystem::path(file.path).replace_filename("dataset_info.json");
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) return {};
+  try {
+    return Json::parse(real_files().read(path), path.string());
+  } catch (const Error&) {
+    return {};  // the rows are there, their classes have no names
+  }
+}
+
 template <bool parquet>
 std::vector<std::shared_ptr<const files::RowFile>> open_scanned(
-    const SourceSpec&, const std::vector<files::DataFile>& data,
+    const SourceSpec& spec, const std::vector<files::DataFile>& data,
     StopFlag stop) {
+  const Json info = spec.kind == "hf" ? info_beside(data[0]) : Json();
   std::vector<std::shared_ptr<const files::RowFile>> opened;
   for (const files::DataFile& file : data) {
     end_if_stopped(stop);
-    opened.push_back(
-        std::make_shared<FileOfScanner>(file, parquet, *kept_scanner()));
+    opened.push_back(std::make_shared<FileOfScanner>(
+        file, parquet, *kept_scanner(), member(&info, "features")));
   }
   return opened;
 }

@@ -159,6 +159,20 @@ TEST_F(ScannedFileTest, ValuesBecomeWhatTheyMean) {
               ElementsAre("[1]"));
 }
 
+TEST_F(ScannedFileTest, LabelsOfADataSetHaveTheirNames) {
+  const std::string path = folder_.write("set/data.arrow", "ARROW1");
+  folder_.write("set/state.json",
+                R"({"_data_files": [{"filename": "data.arrow"}]})");
+  folder_.write("set/dataset_info.json", R"({"features": {"n": {
+      "names": ["zeta", "alpha"], "_type": "ClassLabel"}}})");
+  scanner().files[path] = {.chunks = {{{numbers({1, 0, -1})}}}};
+  const Json section = files::section_of("hf", folder_.path("set"));
+  EXPECT_THAT(
+      read_schema(parse_source_spec(section, "source")).columns[0].values,
+      ElementsAre("zeta", "alpha"));
+  EXPECT_THAT(files::shown_rows(section), ElementsAre("1.0", "0.0", "-1.0"));
+}
+
 TEST_F(ScannedFileTest, BadTextIsAMatterOfItsRow) {
   EXPECT_THAT(rows({.chunks = {{{bytes("u", {"good", "a\xff", "more"})}}}}),
               ElementsAre("good",

@@ -17,6 +17,9 @@ namespace {
 constexpr std::size_t kLentBytes = std::size_t{8} << 20;
 constexpr std::size_t kCopiedBytes = std::size_t{256} << 10;
 
+constexpr const char* kWriteAgain =
+    "write it as an array of numbers, booleans or texts";
+
 /// An array of one dimension: a column of single values.
 bool is_flat(const ArrayInfo& info) {
   const bool text =
@@ -45,6 +48,9 @@ FileColumn column_of(const ArrayInfo& info) {
     case ArrayItems::bytes:
     case ArrayItems::letters:
       column.type = is_flat(info) ? ColumnType::text : ColumnType::binary;
+      break;
+    case ArrayItems::texts:
+      column.type = ColumnType::text;
       break;
     case ArrayItems::unread:
       column.type = ColumnType::binary;
@@ -125,6 +131,10 @@ class ColumnReader {
     const ArrayInfo& info = rows_.info();
     Column column{.type = column_of(info).type};
     if (rows_.windows) return windows(begin, end);
+    if (info.items == ArrayItems::texts) {
+      reader_->texts(begin, end, column);
+      return column;
+    }
     Bytes bytes = reader_->rows(begin, end);
     if (info.items == ArrayItems::bytes || info.items == ArrayItems::letters) {
       const std::size_t width = info.row_bytes();
@@ -221,6 +231,31 @@ class ArrayFile final : public RowFile {
     }
     file->count_rows(columns);
     return file;
+  }
+
+  std::vector<LeftOutColumn> left_out() const override {
+    const ArrayInfo* largest = nullptr;
+    auto bytes = [](const ArrayInfo& info) {
+      return info.row_bytes() * static_cast<std::size_t>(info.rows());
+    };
+    for (const auto& array : arrays_)
+      if (const ArrayInfo& info = array->info();
+          info.items != ArrayItems::unread &&
+          (largest == nullptr || bytes(info) > bytes(*largest)))
+        largest = &info;
+    std::vector<LeftOutColumn> all;
+    for (const auto& array : arrays_) {
+      const ArrayInfo& info = array->info();
+      if (info.items == ArrayItems::unread)
+        all.push_back({info.name, info.why, kWriteAgain});
+      else if (info.rows() != largest->rows())
+        all.push_back({info.name,
+                       "it has " + std::to_string(info.rows()) + " rows, and " +
+                           largest->name + " has " +
+                           std::to_string(largest->rows()),
+                       "a job may read it without " + largest->name});
+    }
+    return all;
   }
 
   std::unique_ptr<ChunkReader> open(
@@ -331,12 +366,11 @@ std::shared_ptr<const RowFile> make_empty_file(const RowFile& like) {
 
 void refuse_array(const std::string& place, const std::string& name,
                   std::string why) {
-  throw Error(ErrorKind::source,
-              {.code = "arrays.type",
-               .what = "cannot read array '" + name + "'",
-               .where = place,
-               .why = std::move(why),
-               .next = "write it as an array of numbers, booleans or texts"});
+  throw Error(ErrorKind::source, {.code = "arrays.type",
+                                  .what = "cannot read array '" + name + "'",
+                                  .where = place,
+                                  .why = std::move(why),
+                                  .next = kWriteAgain});
 }
 
 }  // namespace penstock::files

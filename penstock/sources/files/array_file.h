@@ -15,6 +15,7 @@ enum class ArrayItems : std::uint8_t {
   booleans,  ///< bytes 0 and 1
   bytes,     ///< texts of equal size, filled up with zeros
   letters,   ///< the same of UTF-32
+  texts,     ///< of any length, one in each row: ArrayReader::texts
   unread,    ///< something that no tensor can hold: `why` says what
 };
 
@@ -44,6 +45,9 @@ class ArrayReader {
   /// The rows from `begin` to `end`, in C order, of this machine's byte order;
   /// borrowed where that is possible. Throws Error(source).
   virtual Bytes rows(std::int64_t begin, std::int64_t end) = 0;
+  /// Of ArrayItems::texts the same: appends them to a column of text.
+  virtual void texts(std::int64_t /*begin*/, std::int64_t /*end*/,
+                     Column& /*to*/) {}
 };
 
 /// An array of a file. Thread-safe.

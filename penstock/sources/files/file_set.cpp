@@ -25,35 +25,63 @@ Error other_schema(const DataFile& file, const std::string& column,
 constexpr const char* kNarrow =
     "name files of one kind as source.path (a pattern or a list)";
 
+/// What to do about a column that some files lack; `can_unite`: the kind has
+/// the setting.
+std::string next_to_lacking(bool can_unite) {
+  return (can_unite ? std::string("set \"schema\": \"union\" to take NULL for "
+                                  "it there, or ")
+                    : std::string()) +
+         kNarrow;
+}
+
 std::int64_t column_place(const std::vector<FileColumn>& columns,
                           const std::string& name) {
   auto found = std::ranges::find(columns, name, &FileColumn::name);
   return found == columns.end() ? -1 : found - columns.begin();
 }
 
+/// Classes have one order where all files say the same. Texts are classes
+/// without it; numbers are not, whose names they would be.
+void agree_on_classes(SetColumn& known, const FileColumn& column,
+                      const FileSet& set, std::size_t file) {
+  if (known.column.values == column.values) return;
+  if (known.column.type.kind == ColumnKind::number)
+    throw other_schema(
+        set.data[file], column.name,
+        "its numbers stand for other names than in " + set.data[0].path,
+        "write the files with one list of names, or set \"columns\": {\"" +
+            column.name + "\": \"int64\"} to take the numbers");
+  known.column.values.clear();
+}
+
 /// The columns of all files; those of later ones stand at the end.
-void unite(FileSet& set, bool take_more) {
+void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
+  auto chosen = [&](const std::string& name) {
+    return std::ranges::any_of(settings.columns, [&](const auto& column) {
+      return column.first == name;
+    });
+  };
   for (std::size_t f = 0; f < set.files.size(); ++f)
     for (const FileColumn& column : set.files[f]->columns()) {
       auto known = std::ranges::find_if(set.columns, [&](const SetColumn& c) {
         return c.in_files.name == column.name;
       });
       if (known == set.columns.end()) {
-        if (f > 0 && !take_more)
+        if (f > 0 && !settings.union_schema)
           throw other_schema(
               set.data[f], column.name,
               "it has this column, and " + set.data[0].path + " has not",
-              std::string(
-                  "set \"schema\": \"union\" to take NULL for it there, "
-                  "or ") +
-                  kNarrow);
+              next_to_lacking(can_unite));
         set.columns.push_back({.column = column, .in_files = column});
         continue;
       }
       if (known->in_files.type == column.type &&
           known->in_files.timestamp == column.timestamp &&
-          known->in_files.item == column.item)
+          (known->in_files.item == column.item || column.item_varies)) {
+        if (known->in_files.item != column.item) known->column.item.clear();
+        if (!chosen(column.name)) agree_on_classes(*known, column, set, f);
         continue;
+      }
       // A file in which all values are missing says no type.
       if (column.type.kind == ColumnKind::null) continue;
       if (known->in_files.type.kind == ColumnKind::null) {
@@ -68,7 +96,7 @@ void unite(FileSet& set, bool take_more) {
     }
 }
 
-void find_places(FileSet& set, bool may_lack) {
+void find_places(FileSet& set, bool may_lack, bool can_unite) {
   for (std::size_t f = 0; f < set.files.size(); ++f) {
     std::vector<std::int64_t> places;
     for (const SetColumn& column : set.columns) {
@@ -80,12 +108,10 @@ void find_places(FileSet& set, bool may_lack) {
           column.in_files.type.kind == ColumnKind::list ||
           column.in_files.type.kind == ColumnKind::fixed;
       if (place < 0 && !column.partition && (!may_lack || row_of_values))
-        throw other_schema(
-            set.data[f], column.in_files.name,
-            "it lacks this column, which " + set.data[0].path + " has as " +
-                column.in_files.declared,
-            std::string("set \"schema\": \"union\" to take NULL for it, or ") +
-                kNarrow);
+        throw other_schema(set.data[f], column.in_files.name,
+                           "it lacks this column, which " + set.data[0].path +
+                               " has as " + column.in_files.declared,
+                           next_to_lacking(can_unite));
       if (place >= 0 &&
           set.files[f]->columns()[static_cast<std::size_t>(place)].type.kind ==
               ColumnKind::null)
@@ -154,6 +180,7 @@ void choose_types(FileSet& set, const FileSettings& settings) {
     ServedColumn chosen = chosen_type(found->in_files, type);
     found->column.type = chosen.type;
     found->column.declared = type;
+    found->column.values.clear();
     found->column.timestamp = type == "timestamp";
     if (chosen.by != ServedColumn::By::itself ||
         chosen.type != found->in_files.type)
@@ -188,8 +215,17 @@ Schema FileSet::schema() const {
          .boolean = column.type.kind == ColumnKind::boolean,
          .timestamp = column.timestamp,
          .text = column.type == ColumnType::text,
-         .values = column.values});
+         .values = column.values,
+         .item = column.item});
   }
+  for (std::size_t f = 0; f < files.size(); ++f)
+    for (LeftOutColumn& one : files[f]->left_out()) {
+      if (std::ranges::find(schema.left_out, one.name, &LeftOutColumn::name) !=
+          schema.left_out.end())
+        continue;
+      if (files.size() > 1) one.why += " (" + data[f].relative + ")";
+      schema.left_out.push_back(std::move(one));
+    }
   return schema;
 }
 
@@ -198,11 +234,27 @@ FileSet open_set(const SourceSpec& spec, const FileKind& kind, StopFlag stop) {
   FileSet set;
   set.data = kind.find(spec, kind.about);
   set.files = kind.open(spec, set.data, stop);
-  unite(set, settings.union_schema);
+  const std::vector<SettingSchema> own = kind.about.settings.schemas();
+  const bool can_unite = std::ranges::any_of(
+      own, [](const SettingSchema& one) { return one.key == "schema"; });
+  unite(set, settings, can_unite);
   add_partitions(set);
-  find_places(set, settings.union_schema);
+  find_places(set, settings.union_schema, can_unite);
   choose_types(set, settings);
   return set;
+}
+
+void add_path(FileSet& set) {
+  const FileColumn column{.name = kPathColumn,
+                          .declared = "text (of files)",
+                          .type = ColumnType::text};
+  set.columns.push_back(
+      {.column = column, .in_files = column, .partition = true});
+  for (std::size_t f = 0; f < set.data.size(); ++f) {
+    set.places[f].push_back(-1);
+    set.partitions[f].resize(set.columns.size());
+    set.partitions[f].back() = set.data[f].relative;
+  }
 }
 
 SetReader::SetReader(std::shared_ptr<const FileSet> set,

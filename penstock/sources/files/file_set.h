@@ -42,6 +42,13 @@ struct FileSet {
 /// Error(request) for `source.columns` that cannot be.
 FileSet open_set(const SourceSpec& spec, const FileKind& kind, StopFlag stop);
 
+/// A column that every source of files has when it is asked for.
+inline constexpr const char* kPathColumn = "path";
+
+/// Adds that column, where files have none of this name: which file a row is
+/// in, below `source.path`.
+void add_path(FileSet& set);
+
 /// Reads chosen columns of chunks of a set as conditions see them. One
 /// thread's.
 class SetReader {

@@ -5,6 +5,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/row_places.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_reader.h"
 #include "penstock/sources/schema.h"
@@ -48,9 +49,22 @@ std::vector<std::int64_t> count_selected(const OpenedFiles& opened,
   return counts;
 }
 
+bool wants_numbers(const ColumnRequest& request) {
+  return request.as == ReadAs::number || request.as == ReadAs::integer;
+}
+
+/// Fields of text name their columns so.
+bool wants_documents(const ColumnRequest& request) {
+  for (const char* key :
+       {".tokens.column", ".tokens.completion", ".text.column"})
+    if (request.setting.ends_with(key)) return request.as == ReadAs::value;
+  return false;
+}
+
 /// Lets files whose rows depend on what is read of them count them.
 void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
                const std::vector<ColumnRequest>& requests) {
+  const bool condition = columns.size() > requests.size();  // knows the types
   for (std::size_t f = 0; f < set.files.size(); ++f) {
     std::vector<ReadColumn> read;
     for (std::size_t at = 0; at < columns.size(); ++at) {
@@ -60,12 +74,16 @@ void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
       if (at >= requests.size()) continue;  // of the condition
       read.back().window = requests[at].window;
       read.back().stride = requests[at].stride;
+      read.back().as_number = !condition && wants_numbers(requests[at]);
+      read.back().as_document = wants_documents(requests[at]);
     }
     if (auto counted = set.files[f]->for_columns(read)) set.files[f] = counted;
-    // A window of numbers is a tensor.
+    // A window of numbers is a tensor, and a column of numbers may be one.
     for (std::size_t at = 0; at < requests.size(); ++at)
       if (const std::int64_t place = set.places[f][columns[at]];
-          place >= 0 && requests[at].window > 0)
+          place >= 0 && (requests[at].window > 0 ||
+                         (!condition && wants_numbers(requests[at]) &&
+                          !set.columns[columns[at]].chosen)))
         set.columns[columns[at]].column =
             set.files[f]->columns()[static_cast<std::size_t>(place)];
   }
@@ -121,6 +139,14 @@ Json identity_of(const OpenedFiles& opened,
     if (request.window > 0)
       identity["windows"][request.column] =
           Json(Json::Array{request.window, request.stride});
+  for (std::size_t at = 0; at < requests.size(); ++at) {
+    const FileColumn& column = opened.set->columns[opened.columns[at]].column;
+    if (column.values.empty()) continue;
+    Sha256 classes;
+    for (const std::string& value : column.values)
+      classes.add(std::to_string(value.size()) + ":" + value);
+    identity["classes"][requests[at].column] = classes.hex();
+  }
   identity["where"] = opened.spec.where;
   const FileSet& set = *opened.set;
   Sha256 files, numbers;
@@ -133,11 +159,17 @@ Json identity_of(const OpenedFiles& opened,
               std::to_string(set.files[f]->rows()) + "\n");
     numbers.add(file.number + "\n");
   }
+  const FileSettings& settings = file_settings_of(opened.spec);
+  if (!settings.row_labels.empty()) {
+    const DataFile labels = file_at(settings.row_labels, settings.row_labels);
+    identity["labels"] =
+        std::to_string(labels.bytes) + " " + std::to_string(labels.changed_ns);
+    numbers.add(labels.number + "\n");
+  }
   identity["files"] = std::ssize(set.data);
   identity["bytes"] = bytes;
   identity["version"] = files.hex();
   identity[kThisCopy] = numbers.hex();
-  const FileSettings& settings = file_settings_of(opened.spec);
   for (const auto& [name, type] : settings.columns)
     identity["chosen"][name] = type;
   return identity;
@@ -168,7 +200,7 @@ SourceInfo info_of(const OpenedFiles& opened,
           .identity = identity_of(opened, requests)};
 }
 
-class FileSource final : public Source {
+class FileSource final : public Source, public RowPlaces {
  public:
   FileSource(std::shared_ptr<const OpenedFiles> opened,
              const std::vector<ColumnRequest>& requests, bool in_memory)
@@ -184,6 +216,15 @@ class FileSource final : public Source {
   std::unique_ptr<Reader> open_reader() override {
     return make_file_reader(opened_);
   }
+  std::string place_of(std::int64_t position) const override {
+    if (opened_->where || position < 0 || position >= opened_->rows())
+      return {};
+    const std::int64_t at = opened_->chunks.chunk_of(position);
+    const auto [f, chunk] = opened_->places[static_cast<std::size_t>(at)];
+    const RowFile& file = *opened_->set->files[f];
+    const std::int64_t end = opened_->chunks.ends[static_cast<std::size_t>(at)];
+    return file.place_of(file.chunk_end(chunk) - (end - position));
+  }
 
  private:
   const std::shared_ptr<const OpenedFiles> opened_;
@@ -198,7 +239,13 @@ std::unique_ptr<Source> open_file_source(
   opened->spec = spec;
   opened->stop = options.stop;
   FileSet set = open_set(spec, kind, options.stop);
-  const Schema schema = set.schema();
+  Schema schema = set.schema();
+  if (schema.find(kPathColumn) == nullptr &&
+      std::ranges::find(requests, kPathColumn, &ColumnRequest::column) !=
+          requests.end()) {
+    add_path(set);
+    schema = set.schema();
+  }
   for (const ColumnRequest& request : requests) {
     const ColumnInfo& column =
         column_of(schema, request.column, request.setting, place_of(spec));

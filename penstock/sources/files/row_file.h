@@ -25,6 +25,7 @@ struct FileColumn {
   /// Of a tensor whose rows all have one shape: that shape, which all files of
   /// a source must have.
   Shape item = {};
+  bool item_varies = false;              ///< files may differ in it after all
   std::vector<std::string> values = {};  ///< as ColumnInfo has them
 };
 
@@ -33,6 +34,9 @@ struct FileColumn {
 struct ReadColumn {
   std::size_t column = 0;  ///< which of columns()
   std::int64_t window = 0, stride = 0;
+  bool as_number = false;  ///< numbers are wanted of it
+  /// Documents are: what is written as a number or a list is none.
+  bool as_document = false;
 };
 
 /// What is known of the values of a column in one chunk, without reading it.
@@ -98,6 +102,10 @@ class RowFile {
       const std::vector<std::size_t>& /*columns*/) const {
     return {};
   }
+  /// As Schema::left_out: what cannot be read, or not beside most columns.
+  virtual std::vector<LeftOutColumn> left_out() const { return {}; }
+  /// Where a row is written, for messages: "a.csv:12"; empty: not known.
+  virtual std::string place_of(std::int64_t /*row*/) const { return {}; }
   /// The file as a source sees it that reads these columns, where its rows
   /// depend on them, as those of arrays do: their lengths, or windows. Null:
   /// they do not. Throws Error(source) where they have no rows in common.

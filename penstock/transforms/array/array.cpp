@@ -122,18 +122,47 @@ std::string shown(const ListedNumbers& numbers, std::int64_t at) {
   });
 }
 
+/// The tensor of rows of equal length, and their mask where there is one.
+RowLayout layout_of(const std::string& name, const Arrays& array) {
+  std::vector<TensorSpec> tensors = {
+      {.name = name, .dtype = array.dtype, .row_shape = array.row_shape()}};
+  if (array.missing.masked())
+    tensors.push_back({.name = name + "_mask", .row_shape = {}});
+  RowLayout layout;
+  layout.append(std::move(tensors));
+  return layout;
+}
+
+/// What stands in the place of each number of a row that is NULL; empty: it
+/// does not fit the dtype.
+Bytes fill_of(const Arrays& array) {
+  const double number = array.missing.value();
+  const ListedNumbers one{.dtype = Dtype::float64,
+                          .bytes = std::as_bytes(std::span(&number, 1)),
+                          .count = 1};
+  Bytes fill;
+  const std::int64_t fit = with_any_number(
+      array.dtype, [&]<class To>(Typed<To>) { return append<To>(one, fill); });
+  const bool real =
+      array.dtype == Dtype::float32 || array.dtype == Dtype::float64 ||
+      array.dtype == Dtype::float16 || array.dtype == Dtype::bfloat16;
+  if (fit == 0 && !(real && std::isnan(number))) return {};
+  return fill;
+}
+
 class Parser final : public FieldParser {
  public:
   Parser(Arrays array, std::size_t column)
       : array_(std::move(array)),
         each_(elements_of(array_.row_shape())),
+        layout_(layout_of({}, array_)),
+        fill_(fill_of(array_)),
         column_(column) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[column_];
     const bool equal = array_.lengths == Lengths::equal;
-    const std::size_t width =
-        equal ? static_cast<std::size_t>(each_) * size_of(array_.dtype) : 0;
+    const std::size_t width = equal ? layout_.row_bytes : 0;
     out.width = width;
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const std::size_t begin = out.bytes.size();
@@ -143,6 +172,8 @@ class Parser final : public FieldParser {
             {.row = row, .place = array_.column, .why = std::move(why)});
         out.bytes.resize(begin);  // of what does not matter
         out.bytes.resize(begin + width);
+      } else if (array_.missing.masked()) {
+        append_mask(column.valid(row), begin, out.bytes);
       }
       if (!equal) out.end_row();
     }
@@ -158,9 +189,15 @@ class Parser final : public FieldParser {
 
   /// What is wrong with the row; empty: nothing.
   std::string append_row(const Column& column, std::int64_t row, Bytes& out) {
-    if (!column.valid(row))
-      return array_.null_is_empty ? std::string()
-                                  : "is NULL, expected " + expected();
+    if (!column.valid(row)) {
+      if (array_.missing.bad())
+        return "is NULL, expected " + expected() +
+               "; \"missing\" says what else becomes of it";
+      if (array_.missing.by != MissingValue::By::empty)
+        for (std::int64_t i = 0; i < each_; ++i)
+          out.append(fill_.data(), fill_.size());
+      return {};
+    }
     std::string why;
     const std::optional<ListedNumbers> found = numbers_in(column, row, why);
     if (!why.empty()) return why + ", expected " + expected();
@@ -189,6 +226,12 @@ class Parser final : public FieldParser {
            ", expected one that fits " + std::string(name_of(array_.dtype));
   }
 
+  void append_mask(bool present, std::size_t begin, Bytes& out) const {
+    while (out.size() < begin + layout_.tensors[1].offset)
+      out.append_value(std::byte{0});
+    out.append_value(present ? 1.0F : 0.0F);
+  }
+
   std::optional<ListedNumbers> numbers_in(const Column& column,
                                           std::int64_t row, std::string& why) {
     const ColumnKind kind = column.type.kind;
@@ -209,6 +252,8 @@ class Parser final : public FieldParser {
 
   const Arrays array_;
   const std::int64_t each_;  // elements of a row, or of an element
+  const RowLayout layout_;   // of rows of equal length
+  const Bytes fill_;         // of each number of a row that is NULL
   const std::size_t column_;
   JsonNumbers texts_;
 };
@@ -243,11 +288,7 @@ class ArrayKind final : public FieldKind {
     const Output output = outputs()[0];
     if (array_.lengths != Lengths::equal)
       return {.element_bytes = output.bytes()};
-    RowLayout layout;
-    layout.append({{.name = name_,
-                    .dtype = array_.dtype,
-                    .row_shape = output.row_shape}});
-    return {.tensors = std::move(layout.tensors)};
+    return {.tensors = layout_of(name_, array_).tensors};
   }
   std::vector<Output> outputs() const override {
     std::vector<Output> all = {{.name = name_,
@@ -262,6 +303,8 @@ class ArrayKind final : public FieldKind {
                      .row_shape = {},
                      .lengths = Lengths::padded,
                      .shares = true});
+    if (array_.missing.masked())
+      all.push_back({.name = name_ + "_mask", .row_shape = {}});
     return all;
   }
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
@@ -283,6 +326,8 @@ class ArrayKind final : public FieldKind {
     const ColumnKind kind = columns.types[0].kind;
     const bool bytes = kind == ColumnKind::binary;
     const bool lists = kind == ColumnKind::list || kind == ColumnKind::fixed;
+    if (lists) check_shape(columns.info[0]);
+    check_fill();
     if (lists && !array_.of)
       return std::make_shared<BoundArray>(array_, columns.at[0]);
     const bool texts =
@@ -309,6 +354,38 @@ class ArrayKind final : public FieldKind {
   }
 
  private:
+  /// What the source says beforehand is wrong with each row.
+  void check_shape(const ColumnInfo& info) const {
+    const bool equal = array_.lengths == Lengths::equal;
+    if (info.item.empty() || !equal ||
+        elements_of(info.item) == elements_of(array_.row_shape()))
+      return;
+    const Shape shape(info.item.begin() + (array_.window > 0 ? 1 : 0),
+                      info.item.end());
+    throw Error(ErrorKind::request,
+                {.code = "fields.array",
+                 .what = "cannot use the settings",
+                 .where = "fields." + name_ + ".array",
+                 .why = "each row of column '" + info.name + "' (" +
+                        info.declared + ") is " + text_of(info.item) +
+                        (array_.window > 0 ? " with its window" : "") +
+                        ", and these settings make " +
+                        text_of(array_.row_shape()) + " of it",
+                 .next = "write \"shape\": " + text_of(shape)});
+  }
+
+  void check_fill() const {
+    if (fill_of(array_).size() > 0) return;
+    throw Error(ErrorKind::request,
+                {.code = "fields.array",
+                 .what = "cannot use the settings",
+                 .where = "fields." + name_ + ".array.missing",
+                 .why = "found " + shown_missing(array_.missing).dump() +
+                        ", which does not fit dtype " +
+                        std::string(name_of(array_.dtype)),
+                 .next = "use \"zero\", \"mask\" or a number that fits"});
+  }
+
   const std::string name_;
   const Arrays array_;
 };

@@ -7,6 +7,7 @@
 
 #include "penstock/transforms/augment/augment.h"
 #include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/missing_value.h"
 
 namespace penstock {
 
@@ -17,8 +18,8 @@ struct Arrays {
   std::vector<std::int64_t> shape;
   Lengths lengths = Lengths::equal;
   Dtype dtype = Dtype::float32;
-  std::optional<Dtype> of;     ///< of a column of bytes: what they are
-  bool null_is_empty = false;  ///< where rows differ in length; else it is bad
+  std::optional<Dtype> of;    ///< of a column of bytes: what they are
+  MissingValue missing = {};  ///< of a row that is NULL
   /// Above 0: the column is one long array, and rows are windows of it, every
   /// `stride` of its elements, which have `shape`.
   std::int64_t window = 0, stride = 0;
@@ -41,7 +42,8 @@ struct Arrays {
 /// shape...] padded with zeros beside NAME_lengths, or one after the other
 /// beside NAME_cu_seqlens. Bytes are little-endian. A row is bad whose numbers
 /// are NULL, not finite, not of that count, or do not fit the dtype; an
-/// infinity or a fraction fits no integer. Negative zero is zero.
+/// infinity or a fraction fits no integer. Negative zero is zero. A row that is
+/// NULL is what `missing` says; with a mask there is NAME_mask, float32 [].
 ///
 /// With a window, rows are [window, shape...]. With `augment`, those of the
 /// train side are changed whenever they come.

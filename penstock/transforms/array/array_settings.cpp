@@ -6,6 +6,8 @@
 namespace penstock {
 namespace {
 
+using By = MissingValue::By;
+
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 
 /// `Value` is a Dtype, or an optional one.
@@ -84,6 +86,21 @@ Json show_window(const Arrays& from) {
   return from.window > 0 ? window_settings().shown(from) : Json();
 }
 
+void check_missing(Spec& section, const Arrays& array) {
+  const By by = array.missing.by;
+  const bool equal = array.lengths == Lengths::equal;
+  if (by != By::bad && equal == (by == By::empty))
+    section.refuse("missing",
+                   "found " + shown_missing(array.missing).dump() +
+                       (equal ? ", and all rows have one length"
+                              : ", and rows differ in length"),
+                   equal ? "use \"zero\", \"nan\", \"mask\" or a number"
+                         : "use \"empty\"");
+  if (by == By::mask && !array.augment.empty())
+    section.refuse("missing", "found \"mask\", and there is \"augment\"",
+                   "use \"zero\"");
+}
+
 /// What the settings mean to each other.
 void check_array(Spec& section, Arrays& array) {
   if (array.ragged != Arrays::Ragged::none) {
@@ -95,6 +112,7 @@ void check_array(Spec& section, Arrays& array) {
     array.lengths = lengths;
   }
   const bool equal = array.lengths == Lengths::equal;
+  check_missing(section, array);
   if (array.window > 0 && !equal)
     section.refuse("window", "windows are of equal length",
                    "leave \"lengths\" and \"ragged\" out");
@@ -139,6 +157,10 @@ SettingsTable<Arrays> make_settings() {
           {{"pad", Arrays::Ragged::pad}, {"offsets", Arrays::Ragged::offsets}},
           "\"pad\": as \"padded\", with NAME_mask; "
           "\"offsets\": as \"packed\", with NAME_offsets");
+  add_missing(table, &Arrays::missing, {By::zero, By::nan, By::mask, By::empty},
+              "what becomes of NULL: all numbers of the row; \"mask\": zeros, "
+              "and NAME_mask says so; \"empty\", where rows differ in length: "
+              "no element. Left out, such a row is bad.");
   add_augment(table, &Arrays::augment);
   return table.check(check_array);
 }

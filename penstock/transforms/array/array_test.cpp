@@ -113,7 +113,10 @@ TEST(Array, ARowThatIsNoneIsBadAndSaysWhy) {
   auto doubles = [](std::optional<std::vector<double>> row) {
     return lists_of<double>(Dtype::float64, {std::move(row)});
   };
-  EXPECT_EQ(why(two, doubles({})), "is NULL, expected 2 numbers");
+  EXPECT_EQ(
+      why(two, doubles({})),
+      "is NULL, expected 2 numbers; \"missing\" says what else becomes of "
+      "it");
   EXPECT_EQ(why(two, doubles({{1, 2, 3}})),
             "holds 3 numbers, expected 2 numbers");
   EXPECT_THAT(why(two, doubles({{1, std::nan("")}})),
@@ -186,6 +189,95 @@ TEST(Array, RowsThatDifferInLengthAreRuns) {
   EXPECT_EQ(kind->length(6), 3);
   array.of = Dtype::float64;
   EXPECT_EQ(make_array("x", array)->length(48), 3) << "of bytes";
+}
+
+TEST(Array, ARowsShapeThatTheSourceKnowsIsPrintedWhereItIsAnother) {
+  auto refused = [](const std::string& more, const Shape& item) {
+    Column fixed{.type = ColumnType::tensor(Dtype::float32), .item = item};
+    try {
+      FieldRun run(section(more), std::move(fixed),
+                   {.declared = "float32" + text_of(item), .item = item});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::request);
+      return error.parts().why + "; " + error.parts().next;
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refused("", {16}),
+              AllOf(HasSubstr("is [16]"), HasSubstr("make [] of it"),
+                    HasSubstr("write \"shape\": [16]")));
+  EXPECT_THAT(refused(R"(, "shape": [4, 3])", {4, 4}),
+              HasSubstr("write \"shape\": [4, 4]"));
+  const std::string window = R"(, "window": {"length": 1000})";
+  EXPECT_THAT(refused(window, {1000, 8}), HasSubstr("write \"shape\": [8]"));
+  EXPECT_EQ(refused(window + R"(, "shape": [8])", {1000, 8}), "accepted");
+  EXPECT_EQ(refused(R"(, "shape": [2, 8])", {16}), "accepted");
+  EXPECT_EQ(refused(R"(, "ragged": "pad")", {16}), "accepted");
+}
+
+TEST(Array, NullIsWhatMissingSays) {
+  auto made = [](const std::string& more) {
+    FieldRun run(section(R"(, "shape": [2], "missing": )" + more),
+                 lists_of<double>(Dtype::float64, {{{1, 2}}, {}, {{3, 4}}}));
+    run.fit();
+    return run;
+  };
+  EXPECT_THAT(made("\"zero\"").tensor<float>(), ElementsAre(1, 2, 0, 0, 3, 4));
+  EXPECT_THAT(made("-1.5").tensor<float>(),
+              ElementsAre(1, 2, -1.5, -1.5, 3, 4));
+  EXPECT_THAT(made("\"nan\"").tensor<float>(),
+              ElementsAre(1, 2, testing::IsNan(), testing::IsNan(), 3, 4));
+  FieldRun masked = made(R"("mask", "dtype": "uint8")");
+  EXPECT_THAT(masked.tensor<std::uint8_t>(), ElementsAre(1, 2, 0, 0, 3, 4));
+  EXPECT_EQ(masked.tensors()[1].name, "x_mask");
+  EXPECT_THAT(masked.tensor<float>(1), ElementsAre(1, 0, 1));
+  for (const char* bad : {"\"mean\"", "\"empty\"", R"("nan", "dtype": "int8")",
+                          R"(300, "dtype": "int8")", R"(0.5, "dtype": "int8")",
+                          R"("zero", "ragged": "pad")"})
+    EXPECT_THROW(made(bad), Error) << bad;
+}
+
+TEST(Array, RaggedNamesWhatStandsBesideTheRows) {
+  auto kind_of = [](const std::string& more) {
+    return parse_fields(Json::parse(R"({"x": )" + section(more) + "}", "test"),
+                        "fields")[0]
+        .kind;
+  };
+  const auto padded = kind_of(R"(, "shape": [2], "ragged": "pad")");
+  ASSERT_THAT(padded->outputs(), SizeIs(2));
+  EXPECT_EQ(padded->outputs()[0].lengths, Lengths::padded);
+  EXPECT_EQ(padded->outputs()[1].name, "x_mask");
+  EXPECT_EQ(padded->outputs()[1].dtype, Dtype::boolean);
+  EXPECT_TRUE(padded->outputs()[1].shares);
+  const auto packed = kind_of(R"(, "ragged": "offsets")");
+  ASSERT_THAT(packed->outputs(), SizeIs(1));
+  EXPECT_EQ(packed->outputs()[0].lengths, Lengths::packed);
+  EXPECT_EQ(packed->outputs()[0].beside, "x_offsets");
+  EXPECT_THAT(refusal(R"(, "ragged": "pad", "lengths": "packed")",
+                      lists_of<double>(Dtype::float64, {{{1}}})),
+              HasSubstr("\"lengths\" says something else"));
+
+  // The finisher of padded rows writes the mask.
+  const std::vector<float> run = {1, 2, 3, 4};
+  StoredRow row;
+  row.run = std::as_bytes(std::span(run));
+  row.range = {.begin = 0, .end = 2};
+  std::vector<float> x(6, 0);
+  std::vector<std::uint8_t> mask(3, 0);
+  const std::vector<std::int64_t> starts = {0};
+  const std::vector<std::int32_t> lengths = {2};
+  const std::vector<TensorPlace> to = {
+      {.data = reinterpret_cast<std::byte*>(x.data()),
+       .bytes = 2 * sizeof(float),
+       .starts = starts,
+       .lengths = lengths},
+      {.data = reinterpret_cast<std::byte*>(mask.data()),
+       .bytes = 1,
+       .starts = starts,
+       .lengths = lengths}};
+  padded->finisher(true)->finish(std::span(&row, 1), {}, to);
+  EXPECT_THAT(x, ElementsAre(1, 2, 3, 4, 0, 0));
+  EXPECT_THAT(mask, ElementsAre(1, 1, 0));
 }
 
 TEST(Array, SettingsThatMeanNothingAreRefused) {

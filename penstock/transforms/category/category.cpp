@@ -63,7 +63,8 @@ const SettingsTable<Category>& category_settings() {
                           "use \"unknown\": \"class\", which takes the rarer "
                           "values, or leave out min_count");
                   }),
-              "A column of texts, integers or booleans -> int64 classes [], or "
+              "A column of texts, whole numbers or booleans -> int64 classes "
+              "[], or "
               "float32 [one_hot].")
           .required();
   return table;
@@ -321,11 +322,6 @@ class BoundCategory final : public BoundField {
   const Codes codes_;
 };
 
-bool is_floating(Dtype dtype) {
-  return dtype == Dtype::float32 || dtype == Dtype::float64 ||
-         dtype == Dtype::float16 || dtype == Dtype::bfloat16;
-}
-
 /// None where a column's values are no classes.
 std::optional<ClassType> class_type(const ColumnType& type,
                                     const ColumnInfo& info) {
@@ -336,8 +332,7 @@ std::optional<ClassType> class_type(const ColumnType& type,
                                             : ClassType::integer;
   if (type.is_text() || type.kind == ColumnKind::dictionary)
     return ClassType::text;
-  if (type.kind == ColumnKind::number && !is_floating(type.dtype))
-    return ClassType::integer;
+  if (type.kind == ColumnKind::number) return ClassType::integer;
   return std::nullopt;
 }
 

@@ -8,7 +8,8 @@
 
 namespace penstock {
 
-/// A column of texts, integers or booleans -> the int64 class of each row, [].
+/// A column of texts, whole numbers or booleans -> the int64 class of each row,
+/// [].
 struct Category {
   std::string column;
   std::int64_t min_count = 1;  ///< train rows, of a class of its own

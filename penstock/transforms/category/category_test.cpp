@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "penstock/base/error.h"
 #include "penstock/transforms/fake/field_run.h"
 
@@ -37,6 +40,24 @@ TEST(Category, ClassesAreTheSortedTextsAndBeginAtOne) {
   EXPECT_EQ(run.statistics(), Json::parse(R"({"classes": ["adelie", "gentoo"],
       "counts": [1, 2], "unknown": 1, "missing": 1})",
                                           "test"));
+}
+
+TEST(Category, WholeNumbersThatAreStoredAsFloatsAreIntegers) {
+  FieldRun run(section(), column_of<double>(ColumnType::float64,
+                                            {{1}, {std::nan("")}, {-2}, {}}));
+  run.fit();
+  EXPECT_EQ(run.statistics(), Json::parse(R"({"classes": [-2, 1],
+      "counts": [1, 1], "unknown": 2, "missing": 2})",
+                                          "test"));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 0, 1, 0));
+  FieldRun bad(section(kError),
+               column_of<double>(ColumnType::float64,
+                                 {{1}, {0.5}, {std::nan("")}, {1e300}}));
+  ASSERT_EQ(bad.faults().size(), 3u);
+  EXPECT_EQ(bad.faults()[0].row, 1);
+  EXPECT_THAT(bad.faults()[0].why, HasSubstr("holds 0.5"));
+  EXPECT_THAT(bad.faults()[1].why, HasSubstr("is NULL"));
+  EXPECT_THAT(bad.faults()[2].why, HasSubstr("1e+300"));
 }
 
 TEST(Category, WithoutAnUnknownClassTheyBeginAtZero) {
@@ -204,10 +225,11 @@ TEST(Category, DamagedStatisticsAreRefusedWithTheirPlace) {
         << saved;
 }
 
-TEST(Category, NumbersWithFractionsAndTimesAreNoClasses) {
+TEST(Category, ListsAndTimesAreNoClasses) {
   EXPECT_THAT(refused([] {
-                FieldRun(section(),
-                         column_of<double>(ColumnType::float64, {{0.5}}));
+                Column json = column_of({{"[1]"}});
+                json.type = ColumnType::json;
+                FieldRun(section(), std::move(json));
               }),
               HasSubstr("classes are texts, integers or booleans"));
   EXPECT_THAT(refused([] {

@@ -1,5 +1,6 @@
 #include "penstock/transforms/category/parsed_values.h"
 
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -23,6 +24,28 @@ RowFault missing_fault(const ParsedColumn& column, std::int64_t row) {
           .why =
               "is NULL, expected a class; with \"unknown\": \"class\" it is "
               "class 0"};
+}
+
+/// Classes that are stored as numbers with a fraction, as pandas does where
+/// some are missing: NaN is then missing.
+bool is_real(ColumnType type) {
+  return type.kind == ColumnKind::number &&
+         (type.dtype == Dtype::float32 || type.dtype == Dtype::float64 ||
+          type.dtype == Dtype::float16 || type.dtype == Dtype::bfloat16);
+}
+
+bool is_whole(double number) {
+  return number >= -0x1p63 && number < 0x1p63 && number == std::trunc(number);
+}
+
+/// What is wrong with a number as a class; empty: nothing.
+std::string no_class(const Column& column, std::int64_t row) {
+  const double number = column.as_float64(row);
+  const bool beyond = column.type.dtype == Dtype::uint64 && number >= 0x1p63;
+  if (!beyond && (!is_real(column.type) || is_whole(number))) return {};
+  return "holds " + Json(number).dump() +
+         ", expected a class: a whole number of 64 bits; \"columns\" and "
+         "\"column\" take others";
 }
 
 /// Of a column of codes.
@@ -72,8 +95,19 @@ class Parser final : public FieldParser {
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[of_.at];
+    const bool real = is_real(column.type);
+    const bool checked =
+        real || column.type == ColumnType::number(Dtype::uint64);
     for (std::int64_t row = 0; row < block.rows; ++row) {
-      const bool present = column.valid(row);
+      bool present =
+          column.valid(row) && !(real && std::isnan(column.as_float64(row)));
+      if (std::string why;
+          checked && present && !(why = no_class(column, row)).empty()) {
+        faults.reject({.row = row, .place = of_.name, .why = std::move(why)});
+        out.bytes.append_value(kMissing);
+        out.end_row();
+        continue;
+      }
       if (!present && !of_.takes_missing)
         faults.reject(missing_fault(of_, row));
       out.bytes.append_value(present ? kPresent : kMissing);
@@ -91,6 +125,8 @@ class Parser final : public FieldParser {
       to.append(text.data(), text.size());
     } else if (of_.type == ClassType::boolean) {
       to.append_value(static_cast<char>(column.boolean(row)));
+    } else if (is_real(column.type)) {
+      to.append_value(static_cast<std::int64_t>(column.as_float64(row)));
     } else {
       to.append_value(column.as_int64(row));
     }

@@ -112,11 +112,10 @@ TEST(Missing, TheMedianIsThatOfTheSortedTrainRows) {
 }
 
 TEST(Missing, AColumnWithoutAnyValueToLearnFromIsAnError) {
-  for (const char* settings :
-       {R"("missing": "mean")", R"("missing": "median")",
-        R"("missing": "mask", "standardize": true)",
-        R"("missing": "zero", "min_max": true)",
-        R"("missing": "nan", "quantile": "uniform")"}) {
+  for (const char* settings : {R"("missing": "mean")", R"("missing": "median")",
+                               R"("missing": "mask", "standardize": true)",
+                               R"("missing": "zero", "min_max": true)",
+                               R"("missing": "nan", "quantile": "uniform")"}) {
     FieldRun run(R"({"columns": ["c"], )" + std::string(settings) + "}",
                  column_of<double>(ColumnType::float64, {{}, {3}}));
     try {

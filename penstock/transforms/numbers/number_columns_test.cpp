@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "penstock/base/half.h"
 #include "penstock/transforms/fake/field_run.h"
 
 namespace penstock {
@@ -104,6 +105,25 @@ TEST(NumberColumns, CountTheTrainRowsWhereNothingIsFitted) {
   EXPECT_EQ(c.find("missing")->integer(), 0);
   EXPECT_EQ(c.find("mean")->number(), 0);
   EXPECT_EQ(c.find("divisor")->number(), 1);
+}
+
+TEST(NumberColumns, BecomeHalvesWhereThatIsAsked) {
+  FieldRun run(
+      R"({"column": "c", "dtype": "float16", "missing": "nan"})",
+      column_of<double>(ColumnType::float64, {{1.5}, {-65504}, {}, {1e-8}}));
+  run.fit();
+  EXPECT_EQ(run.tensors()[0].dtype, Dtype::float16);
+  const std::vector<std::uint16_t> halves = run.tensor<std::uint16_t>();
+  EXPECT_EQ(from_float16(halves[0]), 1.5F);
+  EXPECT_EQ(from_float16(halves[1]), -65504.0F);
+  EXPECT_TRUE(std::isnan(from_float16(halves[2])));
+  EXPECT_EQ(halves[3], 0);
+  FieldRun large(R"({"column": "c", "dtype": "float16"})",
+                 column_of<double>(ColumnType::float64, {{65519}, {65520}}));
+  large.fit();
+  ASSERT_EQ(large.faults().size(), 1u);
+  EXPECT_EQ(large.faults()[0].row, 1);
+  EXPECT_THAT(large.faults()[0].what, testing::HasSubstr("float16"));
 }
 
 }  // namespace

@@ -4,26 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "penstock/transforms/missing_value.h"
 #include "penstock/transforms/numbers/number_row.h"
 
 namespace penstock {
 
 /// Columns of the table, one number each -> [columns]; or one -> [].
 struct Numbers {
-  /// What becomes of a NULL, or of NaN where the source holds it.
-  enum class Missing : std::uint8_t {
-    bad,     ///< the row is bad
-    mean,    ///< the mean of the train rows
-    median,  ///< their median; of an even number the mean of the middle two
-    zero,
-    nan,
-    number,  ///< `fill`
-    mask,    ///< a 0 after standardising, and NAME_mask says so
-  };
+  /// What becomes of a NULL, or of NaN where the source holds it; a mask is 0
+  /// after standardising.
+  using Missing = MissingValue::By;
 
   std::vector<std::string> columns;
   bool single = false;  ///< one column, without a dimension of its own
-  /// float32, float64, an integer of any width but uint64, or boolean
+  /// float32, float64, float16, an integer of any width but uint64, or boolean
   Dtype dtype = Dtype::float32;
   NumberMaths maths;  ///< before standardising
   bool standardize = false;

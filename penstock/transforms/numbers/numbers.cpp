@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "penstock/base/half.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
 #include "penstock/transforms/numbers/number_columns.h"
@@ -106,7 +107,8 @@ class Encoder final : public FieldEncoder {
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
-    if (!row_.masked && !row_.exact && !maps_ && !row_.maths.any() &&
+    const bool half = settings_.dtype == Dtype::float16;
+    if (!row_.masked && !row_.exact && !maps_ && !half && !row_.maths.any() &&
         encode_columns(rows, row_, statistics_, settings_.dtype, out))
       return;
     std::byte* to = out.data;
@@ -118,7 +120,8 @@ class Encoder final : public FieldEncoder {
         write_buckets(to);
       else if (row_.exact)
         write_integers(to, static_cast<std::int64_t>(i), faults);
-      else if (!numbers_.encode(raw_.data(), to)) [[unlikely]]
+      else if (!(half ? write_halves(to) : numbers_.encode(raw_.data(), to)))
+          [[unlikely]]
         faults.reject(numbers_.what_does_not_fit(raw_.data(),
                                                  static_cast<std::int64_t>(i)));
       if (row_.masked) mark(rows[i].data(), to);
@@ -155,6 +158,18 @@ class Encoder final : public FieldEncoder {
       return;
     }
   }
+  /// False where one does not fit.
+  bool write_halves(std::byte* to) {
+    singles_.resize(raw_.size());
+    bool fits = numbers_.encode(raw_.data(),
+                                reinterpret_cast<std::byte*>(singles_.data()));
+    for (std::size_t c = 0; c < singles_.size(); ++c) {
+      const std::uint16_t half = to_float16(singles_[c]);
+      fits &= std::isfinite(from_float16(half));
+      std::memcpy(to + c * sizeof(half), &half, sizeof(half));
+    }
+    return fits;
+  }
   /// What is still NaN then is 0 after standardising.
   void fill(const std::byte* row) {
     if (settings_.missing == Missing::mask || settings_.missing == Missing::nan)
@@ -180,8 +195,11 @@ class Encoder final : public FieldEncoder {
   void write_nan(std::byte* to, std::size_t column) const {
     constexpr auto kWide = std::numeric_limits<double>::quiet_NaN();
     constexpr auto kNarrow = std::numeric_limits<float>::quiet_NaN();
+    const std::uint16_t half = to_float16(kNarrow);
     if (settings_.dtype == Dtype::float64)
       std::memcpy(to + column * sizeof(kWide), &kWide, sizeof(kWide));
+    else if (settings_.dtype == Dtype::float16)
+      std::memcpy(to + column * sizeof(half), &half, sizeof(half));
     else
       std::memcpy(to + column * sizeof(kNarrow), &kNarrow, sizeof(kNarrow));
   }
@@ -194,6 +212,7 @@ class Encoder final : public FieldEncoder {
   const std::size_t mask_at_;
   std::vector<double> fills_;  // by column
   std::vector<double> raw_;
+  std::vector<float> singles_;  // of a row that becomes float16
 };
 
 /// Steps between the least and the greatest value, of a quantile transform.

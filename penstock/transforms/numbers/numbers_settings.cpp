@@ -12,49 +12,21 @@ constexpr std::int64_t kMostBuckets = 65'536;
 using Missing = Numbers::Missing;
 using Quantile = Numbers::Quantile;
 
-const std::pair<const char*, Missing> kMissing[] = {{"mean", Missing::mean},
-                                                    {"median", Missing::median},
-                                                    {"zero", Missing::zero},
-                                                    {"nan", Missing::nan},
-                                                    {"mask", Missing::mask}};
-
-Json missing_rule() {
-  Json names;
-  names["enum"] = Json(Json::Array{});
-  for (const auto& [name, missing] : kMissing) names["enum"].push_back(name);
-  Json number;
-  number["type"] = "number";
-  Json rule;
-  rule["anyOf"] = Json(Json::Array{names, number});
-  rule["description"] =
-      "what becomes of NULL and NaN; \"mask\": 0, and NAME_mask says so. Left "
-      "out, such a row is bad.";
-  return rule;
+const std::vector<Missing>& named_missing() {
+  static const std::vector<Missing> named = {Missing::mean, Missing::median,
+                                             Missing::zero, Missing::nan,
+                                             Missing::mask};
+  return named;
 }
 
-void read_missing(Spec& spec, const SettingSchema& setting, Numbers& to) {
-  const Json* found = spec.raw(setting.key);
-  if (found == nullptr) return;
-  if (found->is_number()) {
-    to.missing = Missing::number;
-    to.fill = found->number();
-    return;
-  }
-  for (const auto& [name, missing] : kMissing)
-    if (*found == Json(name)) {
-      to.missing = missing;
-      return;
-    }
-  spec.refuse(setting.key, "found " + found->dump(),
-              "use \"mean\", \"median\", \"zero\", \"nan\", \"mask\" or a "
-              "number");
+void read_missing_into(Spec& spec, const SettingSchema& setting, Numbers& to) {
+  const MissingValue missing = read_missing(spec, setting, named_missing());
+  to.missing = missing.by;
+  to.fill = missing.fill;
 }
 
 Json show_missing(const Numbers& from) {
-  if (from.missing == Missing::number) return Json(from.fill);
-  for (const auto& [name, missing] : kMissing)
-    if (missing == from.missing) return Json(name);
-  return Json();
+  return shown_missing({.by = from.missing, .fill = from.fill});
 }
 
 void read_clip(Spec& spec, const SettingSchema& setting, Numbers& to) {
@@ -204,7 +176,8 @@ SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
                {"uint32", Dtype::uint32},
                {"uint16", Dtype::uint16},
                {"uint8", Dtype::uint8},
-               {"bool", Dtype::boolean}},
+               {"bool", Dtype::boolean},
+               {"float16", Dtype::float16}},
               "")
       .setting("clip", clip_rule(), read_clip, show_clip)
       .setting(
@@ -232,14 +205,19 @@ SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
                                      "the place among the train rows: from 0 "
                                      "to 1, or as of a normal distribution"),
                read_quantile, show_quantile)
-      .setting("missing", missing_rule(), read_missing, show_missing)
+      .setting("missing",
+               missing_rule(named_missing(),
+                            "what becomes of NULL and NaN; \"mask\": 0, and "
+                            "NAME_mask says so. Left out, such a row is bad."),
+               read_missing_into, show_missing)
       .check(check_integers);
 }
 
 }  // namespace
 
 bool is_integer(Dtype dtype) {
-  return dtype != Dtype::float32 && dtype != Dtype::float64;
+  return dtype != Dtype::float32 && dtype != Dtype::float64 &&
+         dtype != Dtype::float16;
 }
 
 const SettingsTable<Numbers>& numbers_settings(bool single) {

@@ -113,7 +113,7 @@ struct Select {
   }
   double between(double low, double high, std::int64_t place,
                  std::int64_t of) const {
-    if (low == high) return low;
+    if (values == 0 || low == high) return low;
     const auto rest =
         static_cast<std::int64_t>(static_cast<unsigned __int128>(place) *
                                   static_cast<unsigned __int128>(values - 1) %
@@ -160,6 +160,7 @@ class QuantileFit final : public FieldFit {
            std::span<const std::uint8_t> train) override {
     if (fit_ != nullptr) fit_->add(rows, train);
     if (known_ == kBits) return;
+    train_rows_ += train_rows(train);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (train[i] == 0) continue;
       const std::span<const double> values = rows_->numbers(rows[i]);
@@ -172,6 +173,7 @@ class QuantileFit final : public FieldFit {
   void merge(FieldFit& later) override {
     auto& from = static_cast<QuantileFit&>(later);
     if (fit_ != nullptr) fit_->merge(*from.fit_);
+    train_rows_ += from.train_rows_;
     for (std::size_t c = 0; c < selects_.size(); ++c)
       for (std::size_t i = 0; i < selects_[c].counts.size(); ++i)
         selects_[c].counts[i] += from.selects_[c].counts[i];
@@ -188,7 +190,8 @@ class QuantileFit final : public FieldFit {
 
   Json statistics() override {
     for (std::size_t c = 0; c < names_.size(); ++c) {
-      if (selects_[c].values == 0) throw nothing_to_fit(place_.of(names_[c]));
+      if (selects_[c].values == 0 && train_rows_ > 0)
+        throw nothing_to_fit(place_.of(names_[c]));
       const std::vector<double> found = selects_[c].found(places_);
       Json& to = statistics_[names_[c]];
       if (key_ == "fill") {
@@ -228,6 +231,7 @@ class QuantileFit final : public FieldFit {
   const QuantilePlaces places_;
   const std::string key_;
   std::vector<Select> selects_;  // by number
+  std::int64_t train_rows_ = 0;  // in all passes
   int known_ = 0;                // bits
   int digit_bits_ = 0;           // that this pass finds
   Json statistics_;

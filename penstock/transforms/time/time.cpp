@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -12,12 +13,15 @@
 namespace penstock {
 namespace {
 
+using By = MissingValue::By;
+
 constexpr std::pair<const char*, TimePart> kParts[] = {
     {"hour", TimePart::hour},
     {"weekday", TimePart::weekday},
     {"day_of_year", TimePart::day_of_year}};
 
 constexpr double kDay = 86400;
+constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
 /// Of the days that std::chrono's calendar knows: years up to 32767.
 constexpr double kMostDays = 11e6;
 
@@ -41,19 +45,34 @@ void check_parts(Spec& section, const Times& time) {
   }
 }
 
+void check_time(Spec& section, const Times& time) {
+  check_parts(section, time);
+  if (!time.parts.empty() &&
+      (time.missing.by == By::nan || time.missing.by == By::number))
+    section.refuse("missing",
+                   "found " + shown_missing(time.missing).dump() +
+                       ", and parts are sines and cosines",
+                   "use \"zero\" or \"mask\"");
+}
+
+SettingsTable<Times> own_settings() {
+  SettingsTable<Times> table;
+  table.text("column", &Times::column, "")
+      .required()
+      .not_empty()
+      .texts("parts", &Times::parts,
+             "\"hour\" (of the day, with its fraction), \"weekday\" and "
+             "\"day_of_year\", in UTC: the sine and cosine of each");
+  add_missing(table, &Times::missing, {By::zero, By::nan, By::mask},
+              "what becomes of NULL, of all parts alike; \"mask\": 0, and "
+              "NAME_mask says so. Left out, such a row is bad.");
+  return table.check(check_time);
+}
+
 const SettingsTable<Times>& time_settings() {
   static const SettingsTable<Times> table =
       SettingsTable<Times>()
-          .section("time",
-                   SettingsTable<Times>()
-                       .text("column", &Times::column, "")
-                       .required()
-                       .not_empty()
-                       .texts("parts", &Times::parts,
-                              "\"hour\" (of the day, with its fraction), "
-                              "\"weekday\" and \"day_of_year\", in UTC: the "
-                              "sine and cosine of each")
-                       .check(check_parts),
+          .section("time", own_settings(),
                    "A column of times -> seconds since 1970 UTC, float64 [], "
                    "or with parts float32 [2 x parts].")
           .required();
@@ -62,16 +81,23 @@ const SettingsTable<Times>& time_settings() {
 
 class Parser final : public FieldParser {
  public:
-  Parser(std::string name, std::size_t column)
-      : name_(std::move(name)), column_(column) {}
+  Parser(std::string name, std::size_t column, bool takes_missing)
+      : name_(std::move(name)),
+        column_(column),
+        takes_missing_(takes_missing) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[column_];
     out.width = sizeof(double);
     for (std::int64_t row = 0; row < block.rows; ++row) {
       double seconds = column.valid(row) ? column.as_float64(row) : 0;
-      if (!column.valid(row)) {
-        reject(row, "is NULL, expected a time", faults);
+      if (takes_missing_ && (!column.valid(row) || std::isnan(seconds))) {
+        seconds = kNoTime;
+      } else if (!column.valid(row)) {
+        reject(row,
+               "is NULL, expected a time; \"missing\" says what else becomes "
+               "of it",
+               faults);
       } else if (!(std::abs(seconds) < kMostDays * kDay)) {
         reject(row,
                "holds " + Json(seconds).dump() +
@@ -90,11 +116,28 @@ class Parser final : public FieldParser {
 
   const std::string name_;
   const std::size_t column_;
+  const bool takes_missing_;
 };
+
+/// The tensor of the times, and their mask where there is one.
+RowLayout layout_of(const std::string& name, const Times& time) {
+  TensorSpec tensor{.name = name, .dtype = Dtype::float64};
+  if (!time.parts.empty()) {
+    tensor.dtype = Dtype::float32;
+    tensor.row_shape = {2 * std::ssize(time.parts)};
+  }
+  std::vector<TensorSpec> tensors = {std::move(tensor)};
+  if (time.missing.masked())
+    tensors.push_back({.name = name + "_mask", .row_shape = {}});
+  RowLayout layout;
+  layout.append(std::move(tensors));
+  return layout;
+}
 
 class Encoder final : public FieldEncoder {
  public:
-  explicit Encoder(const Times& time) {
+  explicit Encoder(const Times& time)
+      : missing_(time.missing), layout_(layout_of({}, time)) {
     for (const std::string& part : time.parts)
       parts_.push_back(part_named(part));
   }
@@ -105,8 +148,18 @@ class Encoder final : public FieldEncoder {
     for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
       double seconds = 0;
       std::memcpy(&seconds, rows[i].data(), sizeof(seconds));
+      const bool present = !std::isnan(seconds);
+      if (missing_.masked()) {
+        const float mask = present ? 1 : 0;
+        std::memcpy(to + layout_.tensors[1].offset, &mask, sizeof(mask));
+      }
       if (parts_.empty()) {
+        if (!present) seconds = missing_.value();
         std::memcpy(to, &seconds, sizeof(seconds));
+        continue;
+      }
+      if (!present) {
+        std::memset(to, 0, layout_.tensors[0].bytes);
         continue;
       }
       for (std::size_t p = 0; p < parts_.size(); ++p) {
@@ -120,6 +173,8 @@ class Encoder final : public FieldEncoder {
   }
 
  private:
+  const MissingValue missing_;
+  const RowLayout layout_;
   std::vector<TimePart> parts_;
 };
 
@@ -128,7 +183,8 @@ class BoundTime final : public BoundField {
   BoundTime(Times time, std::size_t column)
       : time_(std::move(time)), column_(column) {}
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(time_.column, column_);
+    return std::make_unique<Parser>(time_.column, column_,
+                                    !time_.missing.bad());
   }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
@@ -151,14 +207,7 @@ class TimeKind final : public FieldKind {
              .setting = "fields." + name_ + ".time.column"}};
   }
   StoredForm stored() const override {
-    TensorSpec tensor{.name = name_, .dtype = Dtype::float64};
-    if (!time_.parts.empty()) {
-      tensor.dtype = Dtype::float32;
-      tensor.row_shape = {2 * std::ssize(time_.parts)};
-    }
-    RowLayout layout;
-    layout.append({std::move(tensor)});
-    return {.tensors = std::move(layout.tensors)};
+    return {.tensors = layout_of(name_, time_).tensors};
   }
   Json recipe() const override { return time_settings().shown(time_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/missing_value.h"
 
 namespace penstock {
 
@@ -21,11 +22,13 @@ enum class TimePart : std::uint8_t {
 struct Times {
   std::string column;
   std::vector<std::string> parts;  ///< names of TimePart, none of them twice
+  MissingValue missing = {};       ///< of NULL; with parts bad, zero or mask
 };
 
 /// The kind `time`. The column holds timestamps or dates, texts in ISO 8601, or
 /// numbers, which are seconds since 1970. All parts are those of UTC. A row
-/// without a time is bad.
+/// without a time is bad, or what `missing` says; with a mask there is the
+/// tensor NAME_mask, float32 [], 1 where a row has a time.
 std::shared_ptr<const FieldKind> make_time(std::string name, Times time);
 
 /// In turns, from 0 to below 1, of a time in seconds since 1970 UTC: the

@@ -44,6 +44,30 @@ TEST(Time, PartsAreAnglesInTheOrderThatIsAsked) {
                           FloatNear(std::cos(thursday), 1e-6f)));
 }
 
+TEST(Time, NullIsWhatMissingSays) {
+  const std::vector<std::optional<double>> seconds = {
+      {43'200}, std::nullopt, {std::nan("")}};
+  EXPECT_THAT(run(R"(, "missing": "zero")", seconds).tensor<double>(),
+              ElementsAre(43'200, 0, 0));
+  EXPECT_THAT(run(R"(, "missing": -1.5)", seconds).tensor<double>(),
+              ElementsAre(43'200, -1.5, -1.5));
+  EXPECT_THAT(run(R"(, "missing": "nan")", seconds).tensor<double>(),
+              ElementsAre(43'200, testing::IsNan(), testing::IsNan()));
+  FieldRun masked = run(R"(, "missing": "mask")", seconds);
+  EXPECT_THAT(masked.tensor<double>(), ElementsAre(43'200, 0, 0));
+  EXPECT_EQ(masked.tensors()[1].name, "x_mask");
+  EXPECT_THAT(masked.tensor<float>(1), ElementsAre(1, 0, 0));
+}
+
+TEST(Time, PartsOfNoTimeAreZeroBesideTheirMask) {
+  FieldRun times = run(R"(, "parts": ["hour"], "missing": "mask")",
+                       {{43'200}, std::nullopt});
+  EXPECT_THAT(times.tensor<float>(),
+              ElementsAre(FloatNear(0, 1e-6f), -1, 0, 0));
+  EXPECT_THAT(times.tensor<float>(1), ElementsAre(1, 0));
+  EXPECT_THROW(run(R"(, "parts": ["hour"], "missing": "nan")", {{0}}), Error);
+}
+
 TEST(Time, PartsFollowTheGregorianCalendarInUtc) {
   const double day = 86400;
   EXPECT_EQ(turns_of(TimePart::hour, 0.75 * day), 0.75);
