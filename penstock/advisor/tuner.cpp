@@ -82,6 +82,28 @@ struct PlannedPool {
   double rate() const { return each * threads; }
 };
 
+/// What the threads use while the slowest of them, or the steps, set the pace;
+/// of a described pipeline, whose budget is of threads, when all are busy.
+double processors(const std::vector<PlannedPool>& planned, double steps,
+                  bool all_busy) {
+  double pace = steps;
+  for (const PlannedPool& pool : planned) pace = std::min(pace, pool.rate());
+  double sum = 0;
+  for (const PlannedPool& pool : planned)
+    sum += pool.cpu * (all_busy
+                           ? pool.threads
+                           : std::min<double>(pool.threads, pace / pool.each));
+  return sum;
+}
+
+/// What the threads of a pool use at the rate of a window.
+double processors_of(const Pool& pool, double rate, bool all_busy) {
+  const double each = pool.rate() / pool.workers;
+  return cpu_share(pool) * (all_busy
+                                ? pool.workers
+                                : std::min<double>(pool.workers, rate / each));
+}
+
 std::string rounded(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), number < 100 ? "%.1f" : "%.0f", number);
@@ -218,7 +240,6 @@ Decision Tuner::change(const Snapshot& window, std::size_t at, int to,
 
 std::map<std::string, int> Tuner::fill(const Snapshot& window) {
   std::vector<PlannedPool> planned;
-  double cpus = 0;
   int threads = 0;
   for (const Pool& pool : pools_of(window.stages)) {
     if (pool.workers == 0 || std::isinf(pool.rate())) continue;
@@ -232,18 +253,21 @@ std::map<std::string, int> Tuner::fill(const Snapshot& window) {
       pool_plan.threads = knob->least;
       pool_plan.most = knob->most;
     }
-    cpus += pool_plan.threads * pool_plan.cpu;
     threads += pool_plan.threads;
     planned.push_back(std::move(pool_plan));
   }
-  const double enough = kAhead * step_rate(window);
+  const double steps = step_rate(window), enough = kAhead * steps;
+  const bool all_busy = pipeline_of(window).has_value();
   while (!planned.empty()) {
     PlannedPool& lowest =
         *std::ranges::min_element(planned, {}, &PlannedPool::rate);
     if (lowest.rate() >= enough) break;
+    ++lowest.threads;
     const bool room =
-        cpus + lowest.cpu <= budget_.cpus + 1e-9 && threads < budget_.threads;
-    if (lowest.threads >= lowest.most || !room) {
+        processors(planned, steps, all_busy) <= budget_.cpus + 1e-9 &&
+        threads < budget_.threads;
+    if (lowest.threads > lowest.most || !room) {
+      --lowest.threads;
       rests_ = "'" + lowest.name + "' gives " + rounded(lowest.rate()) +
                " samples/s with " + std::to_string(lowest.threads) +
                (lowest.threads == 1 ? " thread" : " threads") +
@@ -252,9 +276,7 @@ std::map<std::string, int> Tuner::fill(const Snapshot& window) {
                            " processors of the budget are used");
       break;
     }
-    ++lowest.threads;
     ++threads;
-    cpus += lowest.cpu;
   }
   std::map<std::string, int> aim;
   for (const PlannedPool& pool_plan : planned)
@@ -266,6 +288,7 @@ std::optional<Decision> Tuner::hurry(const Snapshot& window) {
   if (threads_lack_work(window))
     if (std::optional<Decision> deeper = deepen(window)) return deeper;
   const std::map<std::string, int> aim = fill(window);
+  const bool all_busy = pipeline_of(window).has_value();
   double reached = step_rate(window), cpus = 0;
   int threads = 0;
   struct Place {
@@ -278,7 +301,7 @@ std::optional<Decision> Tuner::hurry(const Snapshot& window) {
     if (!aim.contains(name_of(pool))) continue;
     const int to = aim.at(name_of(pool));
     reached = std::min(reached, pool.rate() / pool.workers * to);
-    cpus += pool.workers * cpu_share(pool);
+    cpus += processors_of(pool, rate_in(window), all_busy);
     threads += pool.workers;
     if (const Knob* knob = of_pool(name_of(pool)))
       places.push_back({static_cast<std::size_t>(knob - knobs_.data()),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -142,6 +143,7 @@ void LiveTuner::use(Loader& loader) {
 
 void LiveTuner::step(Loader& loader, const std::function<Snapshot()>& now,
                      const std::function<void(const std::string&)>& note) {
+  if (paused_at_) began_ += clock_.now() - *std::exchange(paused_at_, {});
   if (skip_ > 0) {
     --skip_;
     return;

@@ -32,8 +32,12 @@ class LiveTuner {
   /// in a while. `note` gets a line for people for each change; may be empty.
   void step(Loader& loader, const std::function<Snapshot()>& now,
             const std::function<void(const std::string&)>& note);
-  /// The loop turns to something else: the window at hand is not used.
-  void pause() { steps_ = 0; }
+  /// The loop turns to something else, or to its next epoch, which may last for
+  /// less than a window: this one goes on with the next step, and what lies
+  /// between is no part of its time.
+  void pause() {
+    if (!paused_at_) paused_at_ = clock_.now();
+  }
   /// The loop has another loader now: it gets the threads as they were set.
   void use(Loader& loader);
 
@@ -55,6 +59,7 @@ class LiveTuner {
   std::int64_t steps_ = 0;  // of this window; 0: it has not begun
   std::int64_t skip_ = 0;   // steps until it may begin
   Nanoseconds began_{0};
+  std::optional<Nanoseconds> paused_at_;
   Snapshot before_;  // the numbers when it began
   std::optional<Snapshot> changed_at_;
 };
