@@ -298,7 +298,9 @@ class FieldFit {
   virtual Json statistics() = 0;
 };
 
-/// Turns values into their stored form, once for all epochs. One per thread.
+/// Turns values into their stored form, once for all epochs. One per thread. It
+/// writes every byte of its tensors in each row that it does not reject: there
+/// may be those of other rows before.
 class FieldEncoder {
  public:
   virtual ~FieldEncoder() = default;

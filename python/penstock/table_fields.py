@@ -53,7 +53,7 @@ def fields_of_columns(table: Columns) -> tuple[dict[str, Any], list[str]]:
             left_out.append("a column has no name")
         elif (rule := _category(table, at, column)
               if kind == "text" or column[6] else _numbers(column)):
-            rules[_field_name(name, rule, names)] = rule
+            rules[_field_name(name, rule, names | rules.keys())] = rule
         else:
             left_out.append(f"'{name}' {_why_not(column)}")
     return rules, left_out

@@ -8,9 +8,9 @@ Their bytes are read where they lie, by Arrow's C stream interface.
 from __future__ import annotations
 
 import importlib
-import json
 import numbers
-from typing import Any, Mapping, Protocol, cast, runtime_checkable
+import re
+from typing import Any, Iterator, Mapping, Protocol, cast, runtime_checkable
 
 from . import _engine
 from .callables import DTYPES, rows_of_arrays
@@ -48,7 +48,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
         table, unread = _arrow_of_pandas(table, name)
     if not isinstance(table, ArrowStream):
         return None
-    _refuse_unread(unread, (fields, drawn_by, about.get("where")), name)
+    _refuse_unread(unread, (fields, drawn_by), about.get("where", ""), name)
     found = _engine.Table(cast(Any, table).__arrow_c_stream__(), name, classes)
     if found.rows < 1:
         raise refused("source.empty", "there are no rows to train on", name,
@@ -197,12 +197,26 @@ def _sort_of(value: object) -> type:
     return numbers.Real if number else type(value)
 
 
-def _refuse_unread(unread: Mapping[str, str], asked: object, name: str) -> None:
-    """Where a column that cannot be read is wanted: its name stands anywhere
-    in what a loader was `asked` for."""
-    text = json.dumps(asked, default=str)
+def _texts_in(value: object) -> Iterator[str]:
+    """All texts, names of members too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, inside in value.items():
+            yield from (str(name), *_texts_in(inside))
+    elif isinstance(value, (list, tuple)):
+        for inside in value:
+            yield from _texts_in(inside)
+
+
+def _refuse_unread(unread: Mapping[str, str], asked: object, where: str,
+                   name: str) -> None:
+    """Where a column that cannot be read is wanted: it is one of the texts in
+    what a loader was `asked` for, or a word of its condition."""
+    wanted = set(_texts_in(asked))
     for column, why in unread.items():
-        if json.dumps(column)[1:-1] in text:
+        if column in wanted or re.search(rf"(?<!\w){re.escape(column)}(?!\w)",
+                                         where):
             raise refused("source.mixed", "cannot read the data frame",
                           f"column '{column}' of a {name}", f"it {why}",
                           "give the column one type, by "

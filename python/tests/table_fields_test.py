@@ -201,6 +201,15 @@ class ByThemselves(Folder):
             self.assertEqual(found[name].dtype, array.dtype)
             numpy.testing.assert_array_equal(found[name], array)
 
+    def test_paths_that_make_one_name_make_two_fields(self):
+        from penstock.table_fields import Declared, fields_of_columns
+        rules, left_out = fields_of_columns(Declared([
+            (path, "float32", "float32", "", False, [], 0)
+            for path in ("/a/b", "/a_b")]))
+        self.assertEqual([rule["column"] for rule in rules.values()],
+                         ["/a/b", "/a_b"])
+        self.assertEqual(left_out, [])
+
     def test_a_source_of_ones_own(self):
         class Own:
             columns = {"x": "float32[2]", "n": "int64", "good": "bool",

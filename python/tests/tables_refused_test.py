@@ -61,6 +61,15 @@ class ColumnsOfPandas(Refused):
         self.refused(self.frame, "complex", "numpy.real", fields=["z"],
                      **refused)
 
+    def test_a_name_within_another_word_is_not_meant(self):
+        frame = self.frame.rename(columns={"o": "n"})
+        batch, text = batch_of(frame)
+        self.assertIn("left out: 'n' holds values of several types", text)
+        batch, _ = batch_of(frame, {"nx": "x"}, where="x > 1 AND x IS NOT NULL")
+        self.assertEqual(batch["nx"].ravel().tolist(), [2, 3, 4])
+        self.refused(frame, "'n'", kind=penstock.RequestError,
+                     where="n IS NOT NULL")
+
     def test_two_columns_of_one_name(self):
         import pandas
         frame = pandas.DataFrame([[1, 2, 3]], columns=["a", "b", "a"])

@@ -45,7 +45,8 @@ std::int64_t column_place(const std::vector<FileColumn>& columns,
 void agree_on_classes(SetColumn& known, const FileColumn& column,
                       const FileSet& set, std::size_t file) {
   if (known.column.values == column.values) return;
-  if (known.column.type.kind == ColumnKind::number)
+  const bool both = !known.column.values.empty() && !column.values.empty();
+  if (both && known.column.type.kind == ColumnKind::number)
     throw other_schema(
         set.data[file], column.name,
         "its numbers stand for other names than in " + set.data[0].path,

@@ -77,13 +77,15 @@ void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
       read.back().as_number = !condition && wants_numbers(requests[at]);
       read.back().as_document = wants_documents(requests[at]);
     }
-    if (auto counted = set.files[f]->for_columns(read)) set.files[f] = counted;
+    const auto counted = set.files[f]->for_columns(read);
+    if (counted != nullptr) set.files[f] = counted;
     // A window of numbers is a tensor, and a column of numbers may be one.
     for (std::size_t at = 0; at < requests.size(); ++at)
       if (const std::int64_t place = set.places[f][columns[at]];
-          place >= 0 && (requests[at].window > 0 ||
-                         (!condition && wants_numbers(requests[at]) &&
-                          !set.columns[columns[at]].chosen)))
+          place >= 0 &&
+          (requests[at].window > 0 ||
+           (counted != nullptr && !condition && wants_numbers(requests[at]) &&
+            !set.columns[columns[at]].chosen)))
         set.columns[columns[at]].column =
             set.files[f]->columns()[static_cast<std::size_t>(place)];
   }

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "penstock/sources/files/test_arrays.h"
 #include "penstock/sources/hdf5/test_writing.h"
 
@@ -78,6 +80,25 @@ TEST_F(AttributesOfHdf5, OfSamplesAreTensorsWhereAllHaveOneLength) {
   EXPECT_THAT(rows_of(of, {wanted("name"), wanted("@box")}),
               ElementsAre("a | 97 2", "b | 98 2"));
   EXPECT_THAT(why_left_out(of, "@tags"), HasSubstr("other lengths"));
+}
+
+TEST_F(AttributesOfHdf5, NanIsANumberAndIntegersStandBesideOthers) {
+  {
+    TestFile file(folder_.path("a.h5"));
+    file.attribute("/", "limits", Real{1.5, std::nan("")}, {2});
+    for (const char* name : {"/a", "/b"}) {
+      file.group(name);
+      file.write(std::string(name) + "/x", Whole{1});
+    }
+    file.attribute("/a", "box", Real{3, 5}, {2});
+    file.attribute("/b", "box", Whole{1, 2}, {2});
+  }
+  Json of = section();
+  of["samples"] = "groups";
+  EXPECT_THAT(rows_of(of, {wanted("name"), wanted("@box")}),
+              ElementsAre("a | 3 5", "b | 1 2"));
+  EXPECT_THAT(schema(of).find("@box")->declared, HasSubstr("float64"));
+  EXPECT_EQ(schema(section()).find("@limits")->item, Shape{2});
 }
 
 TEST_F(AttributesOfHdf5, AnEnumGivesItsNamesAsClasses) {

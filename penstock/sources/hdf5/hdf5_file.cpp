@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <map>
 
 #include "penstock/base/error.h"
@@ -254,7 +255,10 @@ class Hdf5Reader final : public files::ChunkReader {
       if (column.type.dtype == Dtype::int64)
         column.values.append_value(number.integer());
       else
-        column.values.append_value(number.number());
+        // JSON has no NaN.
+        column.values.append_value(
+            number.is_number() ? number.number()
+                               : std::numeric_limits<double>::quiet_NaN());
     ++column.length;
   }
 

@@ -71,13 +71,16 @@ files::FileColumn file_column(const ValuePlan& plan) {
   return column;
 }
 
+/// Of an attribute: it is an integer, or a list of such.
+bool is_whole(const Json& value) {
+  return value.is_array() ? std::ranges::all_of(value.array(), is_whole)
+                          : std::holds_alternative<std::int64_t>(value.value());
+}
+
 /// Of an attribute that is a list of numbers: a tensor in each row.
 RowColumn constants(const std::string& name, const Json& value) {
   RowColumn column{.from = RowColumn::From::constants, .values = {value}};
-  const bool whole = std::ranges::all_of(value.array(), [](const Json& one) {
-    return std::holds_alternative<std::int64_t>(one.value());
-  });
-  const Dtype dtype = whole ? Dtype::int64 : Dtype::float64;
+  const Dtype dtype = is_whole(value) ? Dtype::int64 : Dtype::float64;
   column.plan.name = name;
   column.plan.column = ColumnType::tensor(dtype);
   column.plan.item = {std::ssize(value.array())};
@@ -447,8 +450,7 @@ class Finder {
         continue;
       }
       for (const Json& value : of_rows)
-        if (!value.is_null() && (some == nullptr || !value.is_number() ||
-                                 std::holds_alternative<double>(value.value())))
+        if (!value.is_null() && (some == nullptr || !is_whole(value)))
           some = &value;
       RowColumn column = constant("@" + name, *some);
       column.from = RowColumn::From::values;

@@ -110,6 +110,10 @@ TEST_F(TfRecordTest, FilesThatAreCompressedAsAWholeGiveTheSameRows) {
   EXPECT_EQ(rows(packed(one, kGzip) + packed(two, kGzip), {"label", "name"}),
             expected)
       << "several streams";
+  EXPECT_EQ(rows(packed(one + two, kGzip) + std::string(512, '\0'),
+                 {"label", "name"}),
+            expected)
+      << "filled up";
   EXPECT_THAT(rows(packed("", kGzip)), ElementsAre());
 
   // By position, and over a folder of files of either sort.

@@ -41,8 +41,7 @@ bool is_whole(double number) {
 /// What is wrong with a number as a class; empty: nothing.
 std::string no_class(const Column& column, std::int64_t row) {
   const double number = column.as_float64(row);
-  const bool beyond = column.type.dtype == Dtype::uint64 && number >= 0x1p63;
-  if (!beyond && (!is_real(column.type) || is_whole(number))) return {};
+  if (!is_real(column.type) || is_whole(number)) return {};
   return "holds " + Json(number).dump() +
          ", expected a class: a whole number of 64 bits; \"columns\" and "
          "\"column\" take others";
@@ -96,13 +95,11 @@ class Parser final : public FieldParser {
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[of_.at];
     const bool real = is_real(column.type);
-    const bool checked =
-        real || column.type == ColumnType::number(Dtype::uint64);
     for (std::int64_t row = 0; row < block.rows; ++row) {
       bool present =
           column.valid(row) && !(real && std::isnan(column.as_float64(row)));
       if (std::string why;
-          checked && present && !(why = no_class(column, row)).empty()) {
+          real && present && !(why = no_class(column, row)).empty()) {
         faults.reject({.row = row, .place = of_.name, .why = std::move(why)});
         out.bytes.append_value(kMissing);
         out.end_row();

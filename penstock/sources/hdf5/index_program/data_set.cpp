@@ -162,11 +162,13 @@ Json numbers_of(hid_t attribute, hid_t type, hid_t space) {
   const auto size = static_cast<std::size_t>(count);
   if (is == H5T_FLOAT) {
     std::vector<double> values(size);
-    H5Aread(attribute, H5T_NATIVE_DOUBLE, values.data());
+    if (H5Aread(attribute, H5T_NATIVE_DOUBLE, values.data()) < 0)
+      return not_read("unreadable");
     for (double value : values) numbers.push_back(Json(value));
   } else {
     std::vector<std::int64_t> values(size);
-    H5Aread(attribute, H5T_NATIVE_INT64, values.data());
+    if (H5Aread(attribute, H5T_NATIVE_INT64, values.data()) < 0)
+      return not_read("unreadable");
     for (std::int64_t value : values) numbers.push_back(Json(value));
   }
   return numbers;

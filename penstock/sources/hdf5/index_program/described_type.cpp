@@ -90,6 +90,7 @@ bool is_boolean(hid_t type) {
 std::vector<std::string> names_of(hid_t type) {
   const int count = H5Tget_nmembers(type);
   if (count < 1 || count > kMostNames) return {};
+  if (H5Tget_size(type) > sizeof(std::int64_t)) return {};
   std::vector<std::string> names(static_cast<std::size_t>(count));
   Handle base(H5Tget_super(type));
   for (int at = 0; at < count; ++at) {
