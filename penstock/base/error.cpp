@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/json.h"
@@ -92,19 +93,22 @@ void fail_assertion(const char* condition, const char* says, const char* file,
 
 namespace {
 
+/// Letters that are put in, left out or replaced, and neighbours that change
+/// places.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  std::vector<std::size_t> two_before, before(b.size() + 1), row;
+  std::iota(before.begin(), before.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
+    row.assign(1, i + 1);
     for (std::size_t j = 0; j < b.size(); ++j) {
-      std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+      const std::size_t replaced = before[j] + (a[i] == b[j] ? 0 : 1);
+      row.push_back(std::min({replaced, row[j] + 1, before[j + 1] + 1}));
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+        row.back() = std::min(row.back(), two_before[j - 1] + 1);
     }
+    two_before = std::exchange(before, std::move(row));
   }
-  return row.back();
+  return before.back();
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ TEST(Error, AnAssertionThatFailsIsAnInternalError) {
 TEST(Nearest, FindsATypingErrorAndRefusesToGuessWildly) {
   std::vector<std::string> known = {"batch_size", "seed"};
   EXPECT_EQ(nearest("batchsize", known), "batch_size");
+  EXPECT_EQ(nearest("sede", known), "seed");
   EXPECT_EQ(nearest("quantisation", known), "");
   EXPECT_EQ(nearest("lr_scheduler_type",
                     std::vector<std::string>{"encoder_type", "epochs"}),
