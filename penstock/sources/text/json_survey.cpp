@@ -46,8 +46,8 @@ std::vector<JsonColumn> JsonSurvey::columns(const FileSettings& settings,
   }
   // What is chosen is a column, also where no line has it.
   for (const auto& [path, type] : settings.columns)
-    if (std::ranges::none_of(columns, [&](const JsonColumn& column) {
-          return column.column.name == path;
+    if (std::ranges::none_of(columns, [&name = path](const JsonColumn& column) {
+          return column.column.name == name;
         }))
       columns.push_back({.column = column_chosen(path, type), .chosen = true});
   return columns;
