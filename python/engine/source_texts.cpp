@@ -12,6 +12,8 @@
 #include "penstock/run/run.h"
 #include "python/engine/interruptible.h"
 
+namespace nb = nanobind;
+
 namespace penstock::python {
 namespace {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/transforms/tokens/token_finisher.h"
+
 namespace penstock {
 
 TokenLabels::TokenLabels(const Tokens& tokens)
