@@ -1,4 +1,5 @@
 // The conformance suite of sources over files of HDF5, which libhdf5 writes.
+#include "penstock/sources/files/suite_arrays.h"
 #include "penstock/sources/files/test_folder.h"
 #include "penstock/sources/hdf5/test_writing.h"
 #include "tests/conformance/source_abilities_suite.h"
@@ -31,12 +32,8 @@ class Hdf5Fixture : public SourceFixture {
   }
   std::unique_ptr<Source> open(
       const std::vector<ColumnRequest>& requests) override {
-    std::vector<ColumnRequest> of_paths = requests;
-    for (ColumnRequest& request : of_paths)
-      if (!request.column.starts_with('/'))
-        request.column = "/" + request.column;
     return files::open_files(files::section_of("hdf5", folder_.path("")),
-                             of_paths);
+                             files::by_path(requests));
   }
   bool grows() const override { return false; }
   bool has_problems() const override { return false; }

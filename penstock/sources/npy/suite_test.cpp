@@ -1,7 +1,5 @@
 // The conformance suite of sources, over arrays.
-#include <cmath>
-#include <limits>
-
+#include "penstock/sources/files/suite_arrays.h"
 #include "penstock/sources/files/test_folder.h"
 #include "tests/conformance/source_abilities_suite.h"
 
@@ -25,24 +23,11 @@ std::string npy_of(const std::string& descr, std::size_t rows,
 class NpyFixture : public SourceFixture {
  public:
   void fill(ColumnType, const std::vector<SuiteRow>& rows) override {
-    std::string numbers, wholes, docs;
-    std::size_t longest = 1;
-    for (const SuiteRow& row : rows)
-      longest = std::max(longest, row.doc.value_or("").size());
-    for (const SuiteRow& row : rows) {
-      const double number =
-          row.number.value_or(std::numeric_limits<double>::quiet_NaN());
-      const std::int64_t whole = row.whole.value_or(0);
-      numbers.append(reinterpret_cast<const char*>(&number), 8);
-      wholes.append(reinterpret_cast<const char*>(&whole), 8);
-      std::string doc = row.doc.value_or("");
-      doc.resize(longest, '\0');
-      docs += doc;
-    }
-    folder_.write("number.npy", npy_of("<f8", rows.size(), numbers));
-    folder_.write("whole.npy", npy_of("<i8", rows.size(), wholes));
-    folder_.write("doc.npy",
-                  npy_of("|S" + std::to_string(longest), rows.size(), docs));
+    const files::SuiteArrays of(rows);
+    folder_.write("number.npy", npy_of("<f8", rows.size(), of.numbers));
+    folder_.write("whole.npy", npy_of("<i8", rows.size(), of.wholes));
+    folder_.write("doc.npy", npy_of("|S" + std::to_string(of.width),
+                                    rows.size(), of.docs));
   }
   std::unique_ptr<Source> open(
       const std::vector<ColumnRequest>& requests) override {

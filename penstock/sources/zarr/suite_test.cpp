@@ -1,7 +1,5 @@
 // The conformance suite of sources, over arrays of Zarr 2 in chunks.
-#include <cmath>
-#include <limits>
-
+#include "penstock/sources/files/suite_arrays.h"
 #include "penstock/sources/files/test_folder.h"
 #include "tests/conformance/source_abilities_suite.h"
 
@@ -15,33 +13,17 @@ constexpr std::size_t kChunk = 23;  // rows
 class ZarrFixture : public SourceFixture {
  public:
   void fill(ColumnType, const std::vector<SuiteRow>& rows) override {
-    std::string numbers, wholes, docs;
-    std::size_t longest = 1;
-    for (const SuiteRow& row : rows)
-      longest = std::max(longest, row.doc.value_or("").size());
-    for (const SuiteRow& row : rows) {
-      const double number =
-          row.number.value_or(std::numeric_limits<double>::quiet_NaN());
-      const std::int64_t whole = row.whole.value_or(0);
-      numbers.append(reinterpret_cast<const char*>(&number), 8);
-      wholes.append(reinterpret_cast<const char*>(&whole), 8);
-      std::string doc = row.doc.value_or("");
-      doc.resize(longest, '\0');
-      docs += doc;
-    }
+    const files::SuiteArrays of(rows);
     folder_.write("s.zarr/.zgroup", R"({"zarr_format": 2})");
-    write("number", "<f8", 8, rows.size(), numbers);
-    write("whole", "<i8", 8, rows.size(), wholes);
-    write("doc", "|S" + std::to_string(longest), longest, rows.size(), docs);
+    write("number", "<f8", 8, rows.size(), of.numbers);
+    write("whole", "<i8", 8, rows.size(), of.wholes);
+    write("doc", "|S" + std::to_string(of.width), of.width, rows.size(),
+          of.docs);
   }
   std::unique_ptr<Source> open(
       const std::vector<ColumnRequest>& requests) override {
-    std::vector<ColumnRequest> of_paths = requests;
-    for (ColumnRequest& request : of_paths)
-      if (!request.column.starts_with('/'))
-        request.column = "/" + request.column;
     return files::open_files(files::section_of("zarr", folder_.path("s.zarr")),
-                             of_paths);
+                             files::by_path(requests));
   }
   bool grows() const override { return false; }
   bool has_problems() const override { return false; }
