@@ -3,6 +3,8 @@
 // begins, so that nothing is carried from one to the next.
 #include "penstock/tokenizer/ascii_words.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -12,13 +14,14 @@ namespace penstock::scanner {
 #if defined(__x86_64__)
 namespace {
 
-#define PENSTOCK_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt")))
+#define PENSTOCK_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
 using Mask = std::uint64_t;
 
 /// What the characters of a block are.
 struct Block {
-  Mask letters, digits, blanks, white, newlines, apostrophes, high;
+  Mask letters, capitals, digits, blanks, white, newlines, apostrophes, slashes,
+      high;
 };
 
 PENSTOCK_AVX2 inline __m256i within(__m256i bytes, char low, char high) {
@@ -49,11 +52,13 @@ PENSTOCK_AVX2 inline Block read_block(const char* from) {
   Block block;
   block.letters = bits(within(_mm256_or_si256(a, fold), 'a', 'z'),
                        within(_mm256_or_si256(b, fold), 'a', 'z'));
+  block.capitals = range('A', 'Z');
   block.digits = range('0', '9');
   block.blanks = equal(' ');
   block.white = block.blanks | range('\t', '\r');
   block.newlines = equal('\n') | equal('\r');
   block.apostrophes = equal('\'');
+  block.slashes = equal('/');
   block.high = bits(a, b);
   return block;
 }
@@ -156,6 +161,35 @@ PENSTOCK_AVX2 inline Mask cl100k_starts(const Block& c, const char* at,
   return starts;
 }
 
+/// `at`: where the block begins.
+template <int kDigits, bool kContractions>
+PENSTOCK_AVX2 inline Mask o200k_starts(const Block& c, const char* at,
+                                       unsigned certain) {
+  // Slashes behind newlines may belong to what stands before these.
+  if (Mask slashes = (c.newlines << 1) & c.slashes; slashes != 0) {
+    certain =
+        std::min(certain, static_cast<unsigned>(__builtin_ctzll(slashes)));
+    if (certain < 8) return 0;
+  }
+  Shared shared = shared_starts(c, kDigits, certain);
+  Mask small = c.letters & ~c.capitals;
+  Mask starts = shared.starts |
+                (runs(c.letters) & ~(shared.takes_letters << 1)) |
+                (c.capitals & small << 1);
+  Mask marks =
+      kContractions ? c.apostrophes & c.letters << 1 & ~(Mask{15} << 60) : 0;
+  for (std::size_t behind = 0; marks != 0; marks &= marks - 1) {
+    auto i = static_cast<std::size_t>(__builtin_ctzll(marks));
+    if (i == behind) continue;  // behind a contraction begins a word
+    std::size_t length = contraction(at + i, true);
+    if (length == 0) continue;
+    behind = i + length;
+    starts &= ~((Mask{1} << behind) - (Mask{1} << i));
+    starts |= Mask{1} << behind;
+  }
+  return starts & ((Mask{1} << (certain - 5)) - 1);
+}
+
 template <class Starts>
 PENSTOCK_AVX2 inline std::size_t words(const Text& text, bool padded,
                                        std::size_t at,
@@ -179,8 +213,12 @@ PENSTOCK_AVX2 inline std::size_t words(const Text& text, bool padded,
     Mask starts = starts_of(block, from, certain) & sure & ~Mask{1};
     if (starts == 0) break;
     auto base = static_cast<std::uint32_t>(at);
-    for (; starts != 0; starts &= starts - 1)
-      *out++ = base + static_cast<std::uint32_t>(__builtin_ctzll(starts));
+    // Eight at a time, of which some may be none: there are less than 60.
+    std::uint32_t* behind = out + __builtin_popcountll(starts);
+    for (; starts != 0; out += 8)
+      for (int i = 0; i < 8; ++i, starts = _blsr_u64(starts))
+        out[i] = base + static_cast<std::uint32_t>(_tzcnt_u64(starts));
+    out = behind;
     at = out[-1];
   }
   return static_cast<std::size_t>(out - ends.data());
@@ -203,16 +241,28 @@ PENSTOCK_AVX2 std::size_t cl100k(const Text& text, bool padded, std::size_t at,
                    });
 }
 
+template <int kDigits, bool kContractions>
+PENSTOCK_AVX2 std::size_t o200k(const Text& text, bool padded, std::size_t at,
+                                std::span<std::uint32_t> ends) {
+  return words(
+      text, padded, at, ends,
+      [](const Block& block, const char* from, unsigned certain) PENSTOCK_AVX2 {
+        return o200k_starts<kDigits, kContractions>(block, from, certain);
+      });
+}
+
 }  // namespace
 
 AsciiWords* ascii_words(Family family) {
-  static const bool known = __builtin_cpu_supports("avx2") &&
-                            __builtin_cpu_supports("bmi") &&
-                            __builtin_cpu_supports("bmi2");
+  static const bool known =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
   if (!known) return nullptr;
   if (family == Family::gpt2) return gpt2;
   if (family == Family::cl100k) return cl100k<3>;
   if (family == Family::qwen2) return cl100k<1>;
+  if (family == Family::o200k) return o200k<3, true>;
+  if (family == Family::tekken) return o200k<1, false>;
   return nullptr;
 }
 

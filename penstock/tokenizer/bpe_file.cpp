@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "penstock/tokenizer/byte_level.h"
+#include "penstock/tokenizer/own_tokens.h"
 #include "penstock/tokenizer/recipe_parts.h"
 
 namespace penstock {
@@ -52,9 +53,14 @@ Pairs read_merges(const FileValue& part, Recipe& recipe) {
     std::string whole(first);
     whole += second.substr(recipe.pairs.prefix.size());
     texts.emplace_back(first, second);
+    // In most files the next merge makes the next id.
+    const std::size_t next = merges.empty() ? 0 : merges.back().whole + 1u;
+    const bool is_next =
+        next < recipe.written.size() && recipe.written[next] == whole;
     merges.push_back({token_id(merge, first, recipe),
                       token_id(merge, second, recipe),
-                      token_id(merge, whole, recipe)});
+                      is_next ? static_cast<std::uint32_t>(next)
+                              : token_id(merge, whole, recipe)});
   }
   recipe.pairs.merges = Merges(merges);
   return texts;
@@ -122,6 +128,38 @@ void make_byte_cuts(const Pairs& merges, BytePairs& pairs) {
   pairs.byte_cuts = std::move(cuts);
 }
 
+void add_known(const std::string& word, std::uint32_t id, BytePairs& pairs) {
+  if (word.empty()) return;
+  if (word.size() <= WordCache::kShort) {
+    const WordCache::Key key = WordCache::key_of_copy(word);
+    pairs.known->insert(key, key.hash(), {&id, 1});
+  } else if (pairs.ignore_merges) {
+    pairs.whole_words.emplace(word, id);
+  }
+}
+
+/// All words that are tokens.
+void make_all_known(Recipe& recipe) {
+  recipe.pairs.known.emplace(recipe.ids.size());
+  for (const auto& [token, id] : recipe.ids)
+    if (const std::optional<std::string> bytes = bytes_of_token(token))
+      add_known(*bytes, id, recipe.pairs);
+}
+
+/// The short words that are merged to one token.
+void make_own_known(Recipe& recipe) {
+  const std::size_t size = recipe.written.size();
+  const auto tokens = std::ranges::count_if(
+      recipe.written, [](const auto& token) { return token.has_value(); });
+  // Where tokens share an id it is not known which is which.
+  if (static_cast<std::size_t>(tokens) != recipe.ids.size()) return;
+  BytePairs& pairs = recipe.pairs;
+  const std::vector<bool> own = own_tokens(pairs.merges, pairs.byte_ids, size);
+  pairs.known.emplace(recipe.ids.size());
+  for (std::uint32_t id = 0; id < size; ++id)
+    if (own[id]) add_known(recipe.bytes[id], id, pairs);
+}
+
 AddedToken read_added(const FileValue& entry) {
   return {.id = entry.at("id").id(),
           .content = entry.at("content").text(),
@@ -147,10 +185,10 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
   if (recipe.knows_bytes && ends_in_bytes(pre_tokenizer)) {
     recipe.make_model = [](const Recipe& of) { return byte_model(of.pairs); };
     make_byte_cuts(merges, recipe.pairs);
-    if (!recipe.pairs.ignore_merges) return;
-    for (const auto& [token, id] : recipe.ids)
-      if (std::optional<std::string> bytes = bytes_of_token(token))
-        recipe.pairs.whole_words.emplace(std::move(*bytes), id);
+    if (recipe.pairs.ignore_merges)
+      make_all_known(recipe);
+    else if (recipe.pairs.merges.in_order())
+      make_own_known(recipe);
     return;
   }
   recipe.pairs.ids = recipe.ids;

@@ -2,7 +2,6 @@
 
 #include "penstock/base/error.h"
 #include "penstock/tokenizer/unicode.h"
-#include "penstock/tokenizer/word_cache.h"
 
 namespace penstock {
 namespace {
@@ -15,9 +14,8 @@ class ByteModel final : public WordModel {
   void encode(std::string_view word, WordTokens& out) override {
     out.clear();
     if (pairs_.ignore_merges) {
-      auto whole = pairs_.whole_words.find(std::string(word));
-      if (whole != pairs_.whole_words.end())
-        return out.add(whole->second, word.size());
+      const std::uint32_t whole = whole_word(word);
+      if (whole != BytePairs::kNone) return out.add(whole, word.size());
     }
     if (out.measured) return measure(word, out);
     if (pairs_.byte_cuts && word.size() > WordCache::kShort &&
@@ -27,6 +25,18 @@ class ByteModel final : public WordModel {
   }
 
  private:
+  /// The token that a word is where merges are ignored, or kNone.
+  std::uint32_t whole_word(std::string_view word) const {
+    if (word.size() > WordCache::kShort) {
+      auto whole = pairs_.whole_words.find(std::string(word));
+      return whole == pairs_.whole_words.end() ? BytePairs::kNone
+                                               : whole->second;
+    }
+    const WordCache::Key key = WordCache::key_of_copy(word);
+    const WordCache::Slot* slot = pairs_.known->find(key, key.hash());
+    return slot == nullptr ? BytePairs::kNone : slot->tokens[0];
+  }
+
   void measure(std::string_view word, WordTokens& out) {
     for (char c : word) {
       const std::uint32_t id = pairs_.byte_ids[static_cast<unsigned char>(c)];
@@ -54,22 +64,51 @@ class ByteModel final : public WordModel {
   void encode_parts(std::string_view word, WordTokens& out) {
     if (!seen_) seen_.emplace();
     parts_.clear();
+    keys_.clear();
     pairs_.byte_cuts->cut(word, {0, word.size()}, parts_);
     for (ByteRange range : parts_) {
       const std::string_view part = word.substr(range.begin, range.size());
       if (part.size() > WordCache::kShort) {
-        append(part, out.ids);
+        keys_.push_back({0, 0});
         continue;
       }
-      const WordCache::Key key = WordCache::key_of_copy(part);
+      const WordCache::Key key =
+          range.begin + 16 <= word.size()
+              ? WordCache::key_of(part.data(), part.size())
+              : WordCache::key_of_copy(part);
       const std::uint64_t hash = key.hash();
-      if (const WordCache::Slot* slot = seen_->find(key, hash)) {
-        const std::uint32_t* ids = seen_->ids(*slot);
-        out.ids.insert(out.ids.end(), ids, ids + slot->count);
-      } else {
-        const std::size_t count = append(part, out.ids);
-        seen_->insert(key, hash, std::span(out.ids).last(count));
-      }
+      seen_->fetch(hash);
+      if (known_parts()) known_parts()->fetch(hash);
+      keys_.push_back(key);
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const std::string_view part =
+          word.substr(parts_[i].begin, parts_[i].size());
+      if (keys_[i].high == 0)
+        append(part, out.ids);
+      else
+        short_part(part, keys_[i], out.ids);
+    }
+  }
+
+  /// Parts are merged, even where a word that is a token is not.
+  const WordCache* known_parts() const {
+    return pairs_.known && !pairs_.ignore_merges ? &*pairs_.known : nullptr;
+  }
+
+  void short_part(std::string_view part, WordCache::Key key,
+                  std::vector<std::uint32_t>& out) {
+    const std::uint64_t hash = key.hash();
+    const WordCache::Slot* slot =
+        known_parts() ? known_parts()->find(key, hash) : nullptr;
+    if (slot != nullptr) return out.push_back(slot->tokens[0]);
+    slot = seen_->find(key, hash);
+    if (slot != nullptr) {
+      const std::uint32_t* ids = seen_->ids(*slot);
+      out.insert(out.end(), ids, ids + slot->count);
+    } else {
+      const std::size_t count = append(part, out);
+      seen_->insert(key, hash, std::span(out).last(count));
     }
   }
 
@@ -77,6 +116,7 @@ class ByteModel final : public WordModel {
   Merger merger_;
   std::optional<WordCache> seen_;  // parts of words
   std::vector<ByteRange> parts_;
+  std::vector<WordCache::Key> keys_;  // of parts, none of long ones
 };
 
 class CharacterModel final : public WordModel {

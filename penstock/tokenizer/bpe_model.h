@@ -10,6 +10,7 @@
 
 #include "penstock/tokenizer/aligned.h"
 #include "penstock/tokenizer/merges.h"
+#include "penstock/tokenizer/word_cache.h"
 #include "penstock/tokenizer/word_model.h"
 
 namespace penstock {
@@ -42,7 +43,10 @@ struct BytePairs {
 
   // Of bytes.
   std::array<std::uint32_t, 256> byte_ids;  ///< kNone: the byte is left out
-  std::unordered_map<std::string, std::uint32_t> whole_words;
+  std::unordered_map<std::string, std::uint32_t> whole_words;  ///< long ones
+  /// Short words of one token: all with ignore_merges; else those that are
+  /// merged to it, where ids are in the order of merges.
+  std::optional<WordCache> known = {};
   std::optional<MergeCuts> byte_cuts = {};
 
   // Of characters.

@@ -509,7 +509,8 @@ Value slice_of(const Value& of, const Value* begin, const Value* end,
     if (bound == nullptr || bound->as<Value::None>() != nullptr)
       return otherwise;
     const auto* number = bound->as<std::int64_t>();
-    if (number == nullptr) throw Failure{"a slice by what is no int"};
+    if (number == nullptr)
+      throw Failure{"a slice by a value that is not an int"};
     return *number;
   };
   const std::int64_t by = given(step, 1);

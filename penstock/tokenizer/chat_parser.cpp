@@ -48,10 +48,10 @@ class Expressions {
     return true;
   }
   void need(std::string_view text) {
-    if (!take(text)) refuse("what is no '" + std::string(text) + "'");
+    if (!take(text)) refuse("expected '" + std::string(text) + "'");
   }
   std::string name() {
-    if (now().kind != Word::Kind::name) refuse("what is no name");
+    if (now().kind != Word::Kind::name) refuse("expected a name");
     return words_[at_++].text;
   }
   void need_end() {

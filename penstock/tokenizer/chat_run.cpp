@@ -107,7 +107,7 @@ class Run {
       const Value* known = scope.find(of.names[0]);
       Value space = known == nullptr ? Value() : *known;
       if (space.map() == nullptr || !space.map()->is_namespace)
-        throw Failure{"'" + of.names[0] + "' is no namespace"};
+        throw Failure{"'" + of.names[0] + "' is not a namespace"};
       space.map()->set(of.names[1], std::move(to));
     } else {
       unpack(of.names, std::move(to), scope);
@@ -269,7 +269,7 @@ class Run {
       const auto* missing = function.as<Value::Undefined>();
       throw Failure{missing != nullptr
                         ? "the function '" + missing->name + "' is not known"
-                        : std::string(function.kind()) + " is no function"};
+                        : std::string(function.kind()) + " is not a function"};
     }
     if (callable->macro != nullptr) return expanded(*callable->macro, with);
     if (callable->name == "raise_exception")
@@ -286,7 +286,8 @@ class Run {
     std::int64_t bounds[3] = {0, 0, 1};
     for (std::size_t i = 0; i < with.values.size() && i < 3; ++i) {
       const auto* whole = with.values[i].as<std::int64_t>();
-      if (whole == nullptr) throw Failure{"range() of what is no int"};
+      if (whole == nullptr)
+        throw Failure{"range() of a value that is not an int"};
       bounds[with.values.size() == 1 ? 1 : i] = *whole;
     }
     const auto [begin, end, step] = bounds;

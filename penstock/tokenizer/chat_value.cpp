@@ -196,7 +196,7 @@ std::string Value::shown() const {
       made += (made.empty() ? "" : ", ") + quoted(key) + ": " + repr(value);
     return "{" + made + "}";
   }
-  throw Failure{"a function is no text"};
+  throw Failure{"a function is not text"};
 }
 
 std::string Value::json(int indent) const {

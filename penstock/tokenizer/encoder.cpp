@@ -73,13 +73,13 @@ void Encoder::Inside::words(std::string_view text,
       padded ? SIZE_MAX
              : reinterpret_cast<std::uintptr_t>(text.data()) + text.size();
   Scanner scanner(*recipe.family, text, padded);
-  std::size_t begin = 0;
-  while (std::size_t count = scanner.next(ends.data(), kRoom)) {
-    auto range_of = [this, begin](std::size_t i) {
-      return ByteRange{i == 0 ? begin : ends[i - 1], ends[i]};
+  ends[0] = 0;
+  while (std::size_t count = scanner.next(&ends[1], kRoom)) {
+    auto range_of = [this](std::size_t i) {
+      return ByteRange{ends[i], ends[i + 1]};
     };
     look_up(text.data(), count, range_of, out);
-    begin = ends[count - 1];
+    ends[0] = ends[count];
   }
 }
 
@@ -89,9 +89,27 @@ std::span<const std::uint32_t> Encoder::Inside::word(std::string_view word) {
   return tokens.ids;
 }
 
-std::span<const std::uint32_t> Encoder::Inside::long_word(
-    std::string_view word) {
-  std::uint64_t hash = WordCache::hash_long(word);
+std::span<const std::uint32_t> Encoder::Inside::new_word(std::string_view word,
+                                                         WordCache::Key key,
+                                                         std::uint64_t hash) {
+  if (key.high == 0) return long_word(word, hash);
+  const WordCache::Slot* known =
+      recipe.pairs.known ? recipe.pairs.known->find(key, hash) : nullptr;
+  const std::span<const std::uint32_t> ids =
+      known != nullptr ? std::span(known->tokens, 1) : this->word(word);
+  cache.insert(key, hash, ids);
+  return ids;
+}
+
+void Encoder::Inside::fetch_new(std::size_t first, std::size_t count) const {
+  if (!recipe.pairs.known) return;
+  for (std::size_t i = first; i < count; ++i)
+    if (keys[i].high != 0 && cache.find(keys[i], hashes[i]) == nullptr)
+      recipe.pairs.known->fetch(hashes[i]);
+}
+
+std::span<const std::uint32_t> Encoder::Inside::long_word(std::string_view word,
+                                                          std::uint64_t hash) {
   std::span<const std::uint32_t> known = cache.find_long(word, hash);
   if (known.data() != nullptr) return known;
   known = this->word(word);

@@ -56,7 +56,13 @@ struct Encoder::Inside {
   void look_up(const char* text, std::size_t count, const RangeOf& range_of,
                std::vector<std::uint32_t>& out);
   std::span<const std::uint32_t> word(std::string_view word);
-  std::span<const std::uint32_t> long_word(std::string_view word);
+  std::span<const std::uint32_t> long_word(std::string_view word,
+                                           std::uint64_t hash);
+  std::span<const std::uint32_t> new_word(std::string_view word,
+                                          WordCache::Key key,
+                                          std::uint64_t hash);
+  /// Asks the memory for what short words from `first` on that are new need.
+  void fetch_new(std::size_t first, std::size_t count) const;
 
   /// Takes away what is too much of what begins at `first`.
   template <class Item>
@@ -76,22 +82,28 @@ struct Encoder::Inside {
   WordTokens tokens;
   Pieces pieces;
   std::vector<ByteRange> cut_parts;
-  std::array<std::uint32_t, kRoom> ends;
+  std::array<std::uint32_t, kRoom + 1> ends;  // behind where the first begins
   std::array<WordCache::Key, kRoom> keys;
   std::array<std::uint64_t, kRoom> hashes;
   std::array<std::uint32_t, 3 * kRoom + 3> found;
 };
 
+// Memory is slow and can do many things at once: what a word needs of it is
+// asked for one loop before it is read.
 template <class RangeOf>
 void Encoder::Inside::look_up(const char* text, std::size_t count,
                               const RangeOf& range_of,
                               std::vector<std::uint32_t>& out) {
+  bool some_are_long = false;
   for (std::size_t i = 0; i < count; ++i) {
     const ByteRange range = range_of(i);
     const char* word = text + range.begin;
     const std::size_t size = range.size();
     if (size > WordCache::kShort) {
       keys[i] = {0, 0};
+      hashes[i] = WordCache::hash_long({word, size});
+      cache.fetch_long(hashes[i]);
+      some_are_long = true;
       continue;
     }
     if (reinterpret_cast<std::uintptr_t>(word) + 16 <= document_end) {
@@ -102,26 +114,29 @@ void Encoder::Inside::look_up(const char* text, std::size_t count,
     hashes[i] = keys[i].hash();
     cache.fetch(hashes[i]);
   }
+  if (some_are_long)
+    for (std::size_t i = 0; i < count; ++i)
+      if (keys[i].high == 0) cache.fetch_found(hashes[i]);
   std::uint32_t* next = found.data();
+  bool some_are_new = false;
   for (std::size_t i = 0; i < count; ++i) {
-    const ByteRange range = range_of(i);
-    const std::string_view word{text + range.begin, range.size()};
+    const WordCache::Slot* slot =
+        keys[i].high == 0 ? nullptr : cache.find(keys[i], hashes[i]);
+    if (slot != nullptr && slot->count <= 3) {
+      std::memcpy(next, slot->tokens, sizeof slot->tokens);
+      next += slot->count;
+      continue;
+    }
     std::span<const std::uint32_t> ids;
-    if (keys[i].high != 0) {
-      const WordCache::Slot* slot = cache.find(keys[i], hashes[i]);
-      if (slot != nullptr && slot->count <= 3) {
-        std::memcpy(next, slot->tokens, sizeof slot->tokens);
-        next += slot->count;
-        continue;
-      }
-      if (slot != nullptr) {
-        ids = {cache.ids(*slot), slot->count};
-      } else {
-        ids = this->word(word);
-        cache.insert(keys[i], hashes[i], ids);
-      }
+    if (slot != nullptr) {
+      ids = {cache.ids(*slot), slot->count};
     } else {
-      ids = long_word(word);
+      if (!some_are_new && keys[i].high != 0) {
+        fetch_new(i, count);
+        some_are_new = true;
+      }
+      const ByteRange range = range_of(i);
+      ids = new_word({text + range.begin, range.size()}, keys[i], hashes[i]);
     }
     out.insert(out.end(), found.data(), next);
     next = found.data();

@@ -62,25 +62,40 @@ Lowest* lowest_here() {
 
 Lowest* const lowest = lowest_here();
 
+bool are_in_order(const std::vector<Merges::Merge>& merges) {
+  std::uint32_t before = 0;
+  for (const auto& [first, second, whole] : merges) {
+    if (whole <= before || first >= whole || second >= whole) return false;
+    before = whole;
+  }
+  return true;
+}
+
 }  // namespace
 
-Merges::Merges(const std::vector<Merge>& merges) {
-  std::size_t size = std::bit_ceil(2 * merges.size() + 2);
+Merges::Merges(const std::vector<Merge>& merges)
+    : in_order_(are_in_order(merges)) {
+  std::size_t size = std::bit_ceil(merges.size() + merges.size() / 2 + 2);
   slots_.assign(size, kEmpty);
   mask_ = size - 1;
   low_.assign(kLow * kLow, kNone);
   shift_ = 64 - std::countr_zero(size);
-  wholes_.reserve(merges.size());
+  if (in_order_ && !merges.empty())
+    halves_.assign(merges.back().whole + std::size_t{1}, {kNone, kNone});
   for (const Merge& merge : merges) {
+    const auto rank =
+        in_order_ ? merge.whole : static_cast<std::uint32_t>(wholes_.size());
     std::uint64_t key = std::uint64_t{merge.first} << 21 | merge.second;
     std::size_t at = key * kSpread >> shift_;
     while (slots_[at] != kEmpty && slots_[at] >> 22 != key)
       at = (at + 1) & mask_;
-    slots_[at] = key << 22 | wholes_.size();
+    slots_[at] = key << 22 | rank;
     if ((merge.first | merge.second) < kLow)
-      low_[merge.first * kLow + merge.second] =
-          static_cast<std::uint32_t>(wholes_.size());
-    wholes_.push_back(merge.whole);
+      low_[merge.first * kLow + merge.second] = rank;
+    if (in_order_)
+      halves_[merge.whole] = {merge.first, merge.second};
+    else
+      wholes_.push_back(merge.whole);
   }
 }
 

@@ -32,7 +32,20 @@ class Merges {
       if (slot == kEmpty) return kNone;
     }
   }
-  std::uint32_t whole(std::uint32_t rank) const { return wholes_[rank]; }
+  std::uint32_t whole(std::uint32_t rank) const {
+    return in_order_ ? rank : wholes_[rank];
+  }
+
+  /// Whether ids grow from merge to merge, above those of what is merged: then
+  /// a rank is the id of what it makes, and halves() says of what.
+  bool in_order() const { return in_order_; }
+  struct Halves {
+    std::uint32_t first, second;
+  };
+  /// Twice kNone where no merge makes it.
+  Halves halves(std::uint32_t whole) const {
+    return whole < halves_.size() ? halves_[whole] : Halves{kNone, kNone};
+  }
 
  private:
   static constexpr std::uint64_t kEmpty = UINT64_MAX;
@@ -43,7 +56,9 @@ class Merges {
 
   std::vector<std::uint32_t> low_;
   std::vector<std::uint64_t> slots_;  // pair in 42 bits, rank in 22
-  std::vector<std::uint32_t> wholes_;
+  bool in_order_ = false;
+  std::vector<std::uint32_t> wholes_;  // unless in_order_
+  std::vector<Halves> halves_;         // if in_order_
   int shift_ = 0;
   std::size_t mask_ = 0;
 };

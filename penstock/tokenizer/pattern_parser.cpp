@@ -526,7 +526,7 @@ class Parser {
 std::optional<Pattern> Pattern::parse(std::string_view text, std::string& why) {
   try {
     if (unicode::first_invalid(text) != text.size())
-      throw Refused{"what is no UTF-8"};
+      throw Refused{"bytes that are not UTF-8"};
     Pattern pattern;
     pattern.program_ = std::make_shared<Program>(Parser(text).parse());
     return pattern;

@@ -63,7 +63,7 @@ Recipe read_recipe(std::string_view json, std::string_view origin) {
   Recipe recipe;
   check_padding(file.at("padding"));
   if (file.at("model").is_null())
-    file.wrong("it has no \"model\", so that it is no tokenizer.json",
+    file.wrong("it has no \"model\", so it is not a tokenizer.json",
                "name the tokenizer.json that the model came with");
   read_normalizer(file.at("normalizer"), recipe);
   read_model(file.at("model"), file.at("pre_tokenizer"), recipe);

@@ -92,6 +92,7 @@ TEST(Scanner, CutsWordsAsCommandR) {
 std::string drawn_text(std::uint64_t seed) {
   const std::string pieces[] = {"a",
                                 "the",
+                                "camelCASEs",
                                 "S",
                                 "'",
                                 "'s",
@@ -126,7 +127,7 @@ std::string drawn_text(std::uint64_t seed) {
   std::uint64_t rare = seed % 4;
   for (std::uint64_t i = 0; i < 40 + seed % 60; ++i) {
     Random random(seed, 0, i, 0);
-    std::uint64_t most = random.below(16) < rare ? std::size(pieces) : 23;
+    std::uint64_t most = random.below(16) < rare ? std::size(pieces) : 24;
     text += pieces[random.below(most)];
   }
   return text;

@@ -296,7 +296,7 @@ TEST(Tokenizer, NamesThePartThatItDoesNotKnow) {
           "content": ""})",
        "part", "a pattern that is empty"},
       {"normalizer", R"({"type": "Precompiled", "precompiled_charsmap": "?"})",
-       "file", "no map of characters"},
+       "file", "map of characters"},
       {"pre_tokenizer", R"({"type": "UnicodeScripts"})", "part",
        "'UnicodeScripts'"},
       {"pre_tokenizer", R"({"type": "Metaspace", "replacement": "ab"})", "file",

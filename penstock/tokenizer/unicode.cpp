@@ -45,6 +45,16 @@ Found character_at(std::string_view text) {
   return {wanted, true};
 }
 
+/// Whether a character of three bytes is here whose second byte may be any that
+/// goes on: of most languages that are not ASCII.
+bool is_plain_three(std::string_view text, std::size_t at) {
+  std::uint32_t four;
+  if (at + sizeof four > text.size()) return false;
+  std::memcpy(&four, text.data() + at, sizeof four);
+  const auto first = static_cast<unsigned char>(text[at]);
+  return (four & 0xC0C0F0) == 0x8080E0 && first != 0xE0 && first != 0xED;
+}
+
 }  // namespace
 
 const std::uint8_t* classes() {
@@ -83,6 +93,7 @@ bool is_word(const Character& c) {
 }
 
 std::size_t first_invalid(std::string_view text) {
+  if (is_ascii(text)) return text.size();
   std::size_t at = 0;
   while (at < text.size()) {
     if (text.size() - at >= 8) {
@@ -92,6 +103,10 @@ std::size_t first_invalid(std::string_view text) {
         at += 8;
         continue;
       }
+    }
+    if (is_plain_three(text, at)) {
+      at += 3;
+      continue;
     }
     Found found = character_at(text.substr(at));
     if (!found.whole) return at;

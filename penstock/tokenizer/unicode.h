@@ -77,11 +77,11 @@ inline std::uint32_t code_at(const char* from, std::uint32_t& size) {
 }
 
 inline bool is_ascii(std::string_view text) {
-  std::uint64_t seen = 0, part;
+  std::uint64_t seen = 0, part[4];
   std::size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    std::memcpy(&part, text.data() + at, 8);
-    seen |= part;
+  for (; at + 32 <= text.size(); at += 32) {
+    std::memcpy(part, text.data() + at, 32);
+    seen |= (part[0] | part[1]) | (part[2] | part[3]);
   }
   for (; at < text.size(); ++at) seen |= static_cast<unsigned char>(text[at]);
   return (seen & 0x8080808080808080) == 0;

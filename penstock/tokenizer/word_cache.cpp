@@ -1,28 +1,45 @@
 #include "penstock/tokenizer/word_cache.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <bit>
+#include <new>
 #include <utility>
 
 namespace penstock {
 namespace {
 
-constexpr std::size_t kFirst = std::size_t{1} << 13;
+constexpr std::size_t kPage = std::size_t{1} << 21;
+constexpr std::size_t kFirst = std::size_t{1} << 16;  // one page
+constexpr std::size_t kFirstLong = std::size_t{1} << 13;
 constexpr std::size_t kMost = std::size_t{1} << 20;  // 32 MiB
 constexpr std::size_t kMostLongBytes = std::size_t{1} << 25;
 constexpr std::size_t kLongest = 1024;
 
 }  // namespace
 
-WordCache::WordCache() : long_slots_(kFirst) { make_slots(kFirst); }
+WordCache::WordCache(std::size_t words) : long_slots_(kFirstLong) {
+  make_slots(std::max(kFirst, std::bit_ceil(2 * words + 2)));
+}
 
-void WordCache::make_slots(std::size_t size) {
-  memory_ = Bytes();
-  memory_.resize(size * sizeof(Slot) + 64);
-  auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-  slots_ = reinterpret_cast<Slot*>(memory_.mutable_data<std::byte>() +
-                                   (64 - address % 64) % 64);
-  std::memset(static_cast<void*>(slots_), 0, size * sizeof(Slot));
-  mask_ = size - 1;
+void WordCache::Unmap::operator()(void* memory) const {
+  ::munmap(memory, size);
+}
+
+// Words lie all over the slots: in large pages, where the system has them, the
+// processor need not look up where the page of each one is.
+void WordCache::make_slots(std::size_t count) {
+  memory_.reset();
+  const std::size_t size = count * sizeof(Slot) + kPage;
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  memory_ = {memory, Unmap{size}};
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  slots_ = reinterpret_cast<Slot*>((address + kPage - 1) / kPage * kPage);
+  ::madvise(slots_, count * sizeof(Slot), MADV_HUGEPAGE);
+  mask_ = count - 1;
 }
 
 void WordCache::grow() {
@@ -33,24 +50,26 @@ void WordCache::grow() {
     ids_.clear();
     return;
   }
-  const Bytes old = std::move(memory_);
+  const auto old = std::move(memory_);
   const Slot* from = slots_;
   make_slots(2 * count);
   for (std::size_t i = 0; i < count; ++i) {
     if (from[i].key.high == 0) continue;
-    std::size_t at = from[i].key.hash() & mask_;
-    while (slots_[at].key.high != 0) at = (at + 1) & mask_;
-    slots_[at] = from[i];
+    take(from[i].key, from[i].key.hash()) = from[i];
   }
+}
+
+WordCache::Slot& WordCache::take(Key key, std::uint64_t hash) {
+  std::size_t at = line_of(hash);
+  while (slots_[at].key.high != 0) at = (at + 1) & mask_;
+  slots_[at].key = key;
+  return slots_[at];
 }
 
 void WordCache::insert(Key key, std::uint64_t hash,
                        std::span<const std::uint32_t> ids) {
   if (used_ * 2 > mask_) grow();
-  std::size_t at = hash & mask_;
-  while (slots_[at].key.high != 0) at = (at + 1) & mask_;
-  Slot& slot = slots_[at];
-  slot.key = key;
+  Slot& slot = take(key, hash);
   slot.count = static_cast<std::uint32_t>(ids.size());
   if (ids.size() <= 3) {
     std::copy(ids.begin(), ids.end(), slot.tokens);
@@ -73,8 +92,7 @@ std::uint64_t WordCache::hash_long(std::string_view word) {
     std::memcpy(&part, word.data() + at, 8);
     mix(part);
   }
-  part = 0;
-  if (at < word.size()) std::memcpy(&part, word.data() + at, word.size() - at);
+  std::memcpy(&part, word.data() + word.size() - 8, 8);
   mix(part);
   return hash | 1;
 }
@@ -82,7 +100,7 @@ std::uint64_t WordCache::hash_long(std::string_view word) {
 std::span<const std::uint32_t> WordCache::find_long(std::string_view word,
                                                     std::uint64_t hash) const {
   std::size_t mask = long_slots_.size() - 1;
-  for (std::size_t at = hash >> 20 & mask;; at = (at + 1) & mask) {
+  for (std::size_t at = place_of_long(hash);; at = (at + 1) & mask) {
     const LongSlot& slot = long_slots_[at];
     if (slot.hash == 0) return {};
     if (slot.hash == hash && slot.size == word.size() &&
@@ -93,7 +111,7 @@ std::span<const std::uint32_t> WordCache::find_long(std::string_view word,
 
 void WordCache::grow_long() {
   if (texts_.size() > kMostLongBytes) {  // begins anew
-    long_slots_.assign(kFirst, {});
+    long_slots_.assign(kFirstLong, {});
     long_used_ = 0;
     texts_.clear();
     long_ids_.clear();

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "penstock/base/bytes.h"
 
 namespace penstock {
 
@@ -26,9 +26,7 @@ class WordCache {
       return ((a.low ^ b.low) | (a.high ^ b.high)) == 0;
     }
     std::uint64_t hash() const {
-      std::uint64_t mixed =
-          (low ^ (high * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93;
-      return mixed ^ mixed >> 32;
+      return ((low ^ (high * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93) >> 32;
     }
   };
   /// Up to three tokens in place, more in `ids`, from tokens[0] on.
@@ -38,22 +36,17 @@ class WordCache {
     std::uint32_t tokens[3];
   };
 
-  WordCache();
-  WordCache(const WordCache&) = delete;
-  WordCache& operator=(const WordCache&) = delete;
+  /// With room for so many short words before it grows.
+  explicit WordCache(std::size_t words = 0);
+  WordCache(WordCache&&) noexcept = default;
+  WordCache& operator=(WordCache&&) noexcept = default;
 
   /// Reads 16 bytes from `word`.
   static Key key_of(const char* word, std::size_t size) {
     Key key;
     std::memcpy(&key, word, sizeof key);
-    // Shifts by 64 are none in C++; a word of 8 to 15 bytes keeps its low half.
-    std::uint64_t kept = ~std::uint64_t{0} >> ((8 - (size & 7)) * 8 & 63);
-    if (size < 8) {
-      key.low &= size == 0 ? 0 : kept;
-      key.high = 0;
-    } else {
-      key.high &= size == 8 ? 0 : kept;
-    }
+    key.low &= kKept[size + 8];
+    key.high &= kKept[size];
     key.high |= std::uint64_t{size} << 56;
     return key;
   }
@@ -64,14 +57,15 @@ class WordCache {
     return key_of(padded, word.size());
   }
   void fetch(std::uint64_t hash) const {
-    __builtin_prefetch(&slots_[hash & mask_]);
+    __builtin_prefetch(slots_ + line_of(hash));
   }
   /// The slot of a word, or null.
   const Slot* find(Key key, std::uint64_t hash) const {
-    for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
-      const Slot& slot = slots_[at];
-      if (slot.key == key) return &slot;
-      if (slot.key.high == 0) return nullptr;
+    for (std::size_t at = line_of(hash);; at = (at + 2) & mask_) {
+      const Slot* line = slots_ + at;
+      if (line[0].key == key) return line;
+      if (line[1].key == key) return line + 1;
+      if (line[1].key.high == 0) return nullptr;
     }
   }
   const std::uint32_t* ids(const Slot& slot) const {
@@ -85,17 +79,48 @@ class WordCache {
   void insert_long(std::string_view word, std::uint64_t hash,
                    std::span<const std::uint32_t> ids);
   static std::uint64_t hash_long(std::string_view word);
+  /// Before find_long(): first where the word is looked for, later what is
+  /// found there.
+  void fetch_long(std::uint64_t hash) const {
+    __builtin_prefetch(&long_slots_[place_of_long(hash)]);
+  }
+  void fetch_found(std::uint64_t hash) const {
+    const LongSlot& slot = long_slots_[place_of_long(hash)];
+    __builtin_prefetch(texts_.data() + slot.text);
+    __builtin_prefetch(long_ids_.data() + slot.ids);
+  }
 
  private:
   struct LongSlot {
     std::uint64_t hash;  // 0: free
     std::uint32_t text, size, ids, count;
   };
-  void make_slots(std::size_t size);
+  /// Of the eight bytes of a half, those that a word has: of the second half at
+  /// its size, of the first 8 further on.
+  static constexpr auto kKept = [] {
+    std::array<std::uint64_t, 24> kept{};
+    for (std::size_t i = 9; i < kept.size(); ++i)
+      kept[i] = i < 16 ? kept[i - 1] << 8 | 0xFF : ~std::uint64_t{0};
+    return kept;
+  }();
+  /// Slots lie in lines of two, of which the first is taken first.
+  std::size_t line_of(std::uint64_t hash) const {
+    return hash & mask_ & ~std::size_t{1};
+  }
+  /// Puts a key that is not there; its slot.
+  Slot& take(Key key, std::uint64_t hash);
+  std::size_t place_of_long(std::uint64_t hash) const {
+    return hash >> 20 & (long_slots_.size() - 1);
+  }
+  void make_slots(std::size_t count);
   void grow();
   void grow_long();
 
-  Bytes memory_;  // of slots_
+  struct Unmap {
+    std::size_t size;
+    void operator()(void* memory) const;
+  };
+  std::unique_ptr<void, Unmap> memory_;  // of slots_
   Slot* slots_ = nullptr;
   std::size_t mask_ = 0, used_ = 0;
   std::vector<std::uint32_t> ids_;

@@ -103,7 +103,7 @@ std::size_t lowered_word(const Text& text, std::size_t at) {
   std::size_t end = at, both = at;
   for (Character c = text.at(at); c.in(kRaised); c = text.at(end)) {
     end += c.size;
-    if (c.in(kBoth)) both = end;
+    if (c.in(kBoth)) both = end = text.skip(kBoth, end);
   }
   std::size_t lowered = text.skip(kLowered, end);
   return lowered > end ? lowered : both;

@@ -61,6 +61,15 @@ nb::bytes bytes_of(const std::vector<Number>& numbers) {
                    numbers.size() * sizeof(Number));
 }
 
+/// Room for so many numbers, to be written before anyone sees it.
+template <class Number>
+nb::bytes empty_bytes(std::size_t count) {
+  PyObject* made = PyBytes_FromStringAndSize(
+      nullptr, static_cast<Py_ssize_t>(count * sizeof(Number)));
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal<nb::bytes>(made);
+}
+
 /// Neighbouring documents, and what they become.
 struct Part {
   std::size_t begin, end;
@@ -96,6 +105,10 @@ void encode_parts(SharedTokenizer& shared,
     Encoder encoder = shared.lend();
     for (std::size_t at; (at = next++) < parts.size();) {
       Part& part = parts[at];
+      std::size_t bytes = 0;
+      for (std::size_t d = part.begin; d < part.end; ++d)
+        bytes += documents[d].size();
+      part.ids.reserve(bytes / 4);
       for (std::size_t d = part.begin; d < part.end; ++d) {
         encoder.encode(documents[d], special, part.ids);
         part.ends.push_back(part.ids.size());
@@ -118,19 +131,30 @@ nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special,
     documents.emplace_back(bytes, static_cast<std::size_t>(size));
     held.push_back(nb::borrow(text));
   }
-  std::vector<std::uint32_t> ids;
-  std::vector<std::uint64_t> ends;
+  std::vector<Part> parts;
+  std::size_t count = 0;
   {
     nb::gil_scoped_release released;
-    std::vector<Part> parts = parts_of(documents);
+    parts = parts_of(documents);
     encode_parts(shared, documents, special, threads, parts);
+    for (const Part& part : parts) count += part.ids.size();
+  }
+  const nb::bytes ids = empty_bytes<std::uint32_t>(count),
+                  ends = empty_bytes<std::uint64_t>(documents.size());
+  auto* next_id = reinterpret_cast<std::uint32_t*>(PyBytes_AsString(ids.ptr()));
+  auto* next_end =
+      reinterpret_cast<std::uint64_t*>(PyBytes_AsString(ends.ptr()));
+  {
+    nb::gil_scoped_release released;
+    std::uint64_t before = 0;
     for (Part& part : parts) {
-      for (std::uint64_t end : part.ends) ends.push_back(ids.size() + end);
-      ids.insert(ids.end(), part.ids.begin(), part.ids.end());
+      next_id = std::copy(part.ids.begin(), part.ids.end(), next_id);
+      for (std::uint64_t end : part.ends) *next_end++ = before + end;
+      before += part.ids.size();
       part = {};
     }
   }
-  return nb::make_tuple(bytes_of(ids), bytes_of(ends));
+  return nb::make_tuple(ids, ends);
 }
 
 /// The ids of a text, and of each the characters from which to which it is.
