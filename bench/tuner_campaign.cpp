@@ -34,13 +34,16 @@ Outcome outcome_of(const Pipeline& pipeline) {
   int workers = static_cast<int>(pipeline.stages.size());
   std::map<std::string, std::int64_t> undone;
   for (const Decision& change : tuned.decisions) {
-    if (change.knob.ends_with(".workers")) workers += change.to - change.from;
+    for (const KnobChange& each : change.changes())
+      if (each.knob.ends_with(".workers")) workers += each.to - each.from;
     outcome.budget_broken |= workers > pipeline.cpus;
     if (!change.undone) continue;
-    auto [last, first] = undone.try_emplace(change.knob, change.window);
-    outcome.back_and_forth |=
-        !first && change.window - last->second < Tuner::kFrozen;
-    last->second = change.window;
+    for (const KnobChange& each : change.changes()) {
+      auto [last, first] = undone.try_emplace(each.knob, change.window);
+      outcome.back_and_forth |=
+          !first && change.window - last->second < Tuner::kFrozen;
+      last->second = change.window;
+    }
   }
   return outcome;
 }

@@ -10,62 +10,20 @@ The rate of its last windows is compared with that of the best of the sweep, and
 the SHA-256 of its first batches with those of a loader without threads.
 """
 import argparse
-import asyncio
 import hashlib
 import itertools
 import json
-import multiprocessing
 import os
-import pathlib
-import re
 import subprocess
 import sys
-import tempfile
 import time
 
 import penstock
+from late_proxy import further_away
 from result import print_result, processor
 
 WORKERS, READERS, PREFETCH = (1, 2), (1, 4, 8, 16, 32), (2, 8, 16)
 COMPARED = 200  # batches
-
-
-async def hand_on(reader, writer, delay_s):
-    """What comes in goes out as much later, in its order."""
-    late = asyncio.Queue(256)
-
-    async def send():
-        while True:
-            due, data = await late.get()
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-            if not data:
-                writer.close()
-                return
-            writer.write(data)
-            await writer.drain()
-
-    sending = asyncio.create_task(send())
-    try:
-        while data := await reader.read(1 << 16):
-            await late.put((time.monotonic() + delay_s, data))
-    except ConnectionError:
-        pass
-    await late.put((0, b""))
-    await sending
-
-
-def proxy(listens, server, delay_s):
-    async def connected(reader, writer):
-        there, to_there = await asyncio.open_unix_connection(server)
-        await asyncio.gather(hand_on(reader, to_there, delay_s),
-                             hand_on(there, writer, delay_s),
-                             return_exceptions=True)
-
-    async def serve():
-        async with await asyncio.start_unix_server(connected, listens) as made:
-            await made.serve_forever()
-
-    asyncio.run(serve())
 
 
 def job_of(uri, given, **loader):
@@ -145,18 +103,7 @@ def main():
     subprocess.run([given.program, "demo", "positions", "--rows",
                     str(given.rows), "--to", uri + "#measurements",
                     "--replace"], check=True, stdout=sys.stderr)
-    folder, port = (re.search(rf"[?&]{key}=([^&]+)", uri)[1]
-                    for key in ("host", "port"))
-    name = f".s.PGSQL.{port}"
-    with tempfile.TemporaryDirectory(prefix="penstock-proxy-") as made:
-        between = multiprocessing.get_context("fork").Process(
-            target=proxy, daemon=True, args=(
-                str(pathlib.Path(made) / name), f"{folder}/{name}",
-                given.delay_ms / 1000))
-        between.start()
-        while not (pathlib.Path(made) / name).exists():
-            time.sleep(0.01)
-        far = uri.replace(f"host={folder}", f"host={made}")
+    with further_away(uri, given.delay_ms / 1000) as far:
         swept = sweep(far, given)
         best = max(swept, key=lambda row: row["samples_per_s"])
         tuned = []
@@ -168,7 +115,6 @@ def main():
             print(json.dumps(tuned[-1]), file=sys.stderr)
         same = digest_of(job_of(far, given)) == digest_of(
             job_of(far, given, workers=0, tune="off"))
-        between.kill()
     print_result("tuner_postgres", __doc__,
                  " ".join(["bench/run tuner_postgres", *sys.argv[1:]]),
                  {"machine": processor(),

@@ -20,9 +20,16 @@ import json
 import pathlib
 import random
 import subprocess
+import sys
 import tempfile
 
+from result import print_result, processor
+
 BATCHES = 2000
+MUST_REACH = {"limited": "all named; rate_error_p95 <= 0.06",
+              "in_order": "stage_or_order_named of 99 %",
+              "gain_error_p95": 0.05, "on_threads": "50 pipelines or more",
+              "compute_bound": "all called so without an action; AU >= 0.97"}
 
 
 def stage_of(draw, name, rate, workers, cv):
@@ -147,14 +154,16 @@ def main():
                           folder)
         threads = Program([chosen.build / "bin/bench_pipeline_threads"],
                           folder)
-        print(json.dumps({
-            "seed": seed, "batches": BATCHES,
+        results = {
             "on_threads": limited(threads, draw, chosen.threads, "completion",
                                   (2, 6)) if chosen.threads else None,
             "limited": limited(program, draw, chosen.pipelines, "completion"),
             "in_order": limited(program, draw, chosen.pipelines, "step"),
-            "compute_bound": computing(program, draw, chosen.pipelines)},
-            indent=1))
+            "compute_bound": computing(program, draw, chosen.pipelines)}
+    print_result("verdict_campaign", __doc__,
+                 " ".join(["bench/verdict_campaign.py", *sys.argv[1:]]),
+                 {"machine": processor(), "seed": seed, "batches": BATCHES,
+                  **results, "must_reach": MUST_REACH})
 
 
 if __name__ == "__main__":

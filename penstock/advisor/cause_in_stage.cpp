@@ -81,18 +81,13 @@ bool waits_for_storage(const Snapshot& window, const StageNumbers& stage) {
              0.5 * static_cast<double>(stage.bytes);
 }
 
-std::string waits_for(const Snapshot& window, const StageNumbers& stage) {
+std::string waits_for(const StageNumbers& stage) {
   const auto calls = static_cast<double>(stage.calls);
   if (stage.calls > 0)
     return formatted(
         " waits for answers: %.0f rows per statement, %.2f ms each",
         static_cast<double>(stage.items) / calls,
         1e3 * seconds(stage.busy_wall) / calls);
-  if (waits_for_storage(window, stage))
-    return formatted(
-        " waits for storage: %.1f MB/s came from drives",
-        1e-6 * static_cast<double>(window.use.read_bytes.value_or(0)) /
-            seconds(window.parts.wall));
   if (stage.name == kFinishOnDevice) return " is the slowest stage";
   return formatted(
              " waits for nothing that is measured, and is on a processor for "
@@ -172,6 +167,11 @@ std::string cause_in_stage(const Snapshot& window, const StageNumbers& stage) {
         "the database is queried once per sample, %.2f ms each time",
         1e3 * seconds(stage.busy_wall) / static_cast<double>(stage.calls));
   if (auto lack = lacks_processors(window, stage)) return name + *lack;
+  // What is read ahead comes in bursts: before single pieces are looked for.
+  if (u < kWaitsFor && waits_for_storage(window, stage))
+    return name + formatted(" waits for storage: %.1f MB/s came from drives",
+                            1e-6 * static_cast<double>(*window.use.read_bytes) /
+                                seconds(window.parts.wall));
   if (auto slow = single_pieces(stage)) return *slow;
   if (u > kOnProcessor) return name + " needs more processor time";
   if (takes_turns(window, stage))
@@ -181,7 +181,7 @@ std::string cause_in_stage(const Snapshot& window, const StageNumbers& stage) {
                "they waited for one lock: of the interpreter, where it runs "
                "Python, or of what it uses",
                stage.workers);
-  if (u < kWaitsFor) return name + waits_for(window, stage);
+  if (u < kWaitsFor) return name + waits_for(stage);
   return name + " is the slowest stage";
 }
 

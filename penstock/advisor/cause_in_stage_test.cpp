@@ -77,6 +77,23 @@ TEST(CauseInStageTest, SeesThreadsOfWhichOneWorksAtATime) {
   EXPECT_FALSE(takes_turns(crowded, stage(0.5)));
 }
 
+TEST(CauseInStageTest, AReaderWhoseBytesComeFromADriveWaitsForStorage) {
+  StageNumbers read = stage(0.05);
+  read.name = "read";
+  read.calls = 50;
+  read.bytes = 80'000'000;
+  EXPECT_THAT(cause_of(read), HasSubstr("waits for answers: 20 rows"));
+  Snapshot window = window_of(read);
+  window.use.read_bytes = 79'000'000;
+  EXPECT_EQ(cause_in_stage(window, read),
+            "'read' waits for storage: 39.5 MB/s came from drives");
+  window.stages[0].times.add(1ms, 195);  // a drive reads ahead
+  window.stages[0].times.add(400ms, 5);
+  EXPECT_THAT(cause_in_stage(window, window.stages[0]), HasSubstr("storage"));
+  window.use.read_bytes = 1'000'000;  // the others were in memory
+  EXPECT_THAT(cause_in_stage(window, read), HasSubstr("waits for answers"));
+}
+
 TEST(CauseInStageTest, SaysWhatAStageMayWaitForWhereNothingIsMeasured) {
   EXPECT_THAT(cause_of(stage(0.05)),
               HasSubstr("on a processor for 5 % of its time: it waits for a "

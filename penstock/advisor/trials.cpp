@@ -10,7 +10,8 @@ namespace {
 
 // At a variation of 1 the mean of so many times is known to within 1.3 %.
 constexpr std::int64_t kFewest = 6000, kMost = 20'000;
-constexpr double kNotNext = 1.2;  // of the others: not to be the next limit
+constexpr double kAsGood = 0.005;  // less than the deepest queues give
+constexpr double kNotNext = 1.2;   // of the others: not to be the next limit
 
 double rate_of(const PipelineStage& stage) {
   return stage.workers / std::max(1e-9, stage.service_ms);
@@ -100,11 +101,22 @@ void deepen_queues(Pipeline& pipeline, int times, int most) {
     stage.queue = std::max(stage.queue, std::min(times * stage.queue, most));
 }
 
-double gain_of_deeper_queues(Pipeline now, int most) {
+DeeperQueues deep_enough(Pipeline now, int most) {
   now.batches = std::clamp(now.batches, kFewest, kMost);
-  Pipeline deeper = now;
-  deepen_queues(deeper, 2, most);
-  return Trial(now).gain_of(deeper);
+  const Trial trial(now);
+  std::vector<DeeperQueues> tried;
+  for (int times = 2;; times *= 2) {
+    Pipeline deeper = now;
+    deepen_queues(deeper, times, most);
+    tried.push_back({times, trial.gain_of(deeper)});
+    if (std::ranges::all_of(deeper.stages, [&](const PipelineStage& stage) {
+          return stage.queue >= most;
+        }))
+      break;
+  }
+  return *std::ranges::find_if(tried, [&](const DeeperQueues& deeper) {
+    return deeper.gain >= tried.back().gain - kAsGood;
+  });
 }
 
 }  // namespace penstock

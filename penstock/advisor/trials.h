@@ -19,9 +19,14 @@ struct Trials {
 };
 Trials try_changes(Pipeline now, std::size_t slowest);
 
-/// The gain, by the same means, of twice as many places in every queue, where
-/// that is not more than `most` or what the queue has.
-double gain_of_deeper_queues(Pipeline now, int most);
+/// How many times as many places, and what these gain.
+struct DeeperQueues {
+  int times = 1;
+  double gain = 0;
+};
+/// By the same means: the fewest that are as good as `most` places in every
+/// queue, or what it has where that is more.
+DeeperQueues deep_enough(Pipeline now, int most);
 /// Makes them so.
 void deepen_queues(Pipeline& pipeline, int times, int most);
 

@@ -1,13 +1,13 @@
 #include "penstock/advisor/tuner.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
-#include <cstdio>
-#include <limits>
 
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/advisor/trials.h"
+#include "penstock/advisor/window_rates.h"
 #include "penstock/base/error.h"
 
 namespace penstock {
@@ -17,100 +17,36 @@ constexpr double kCalm = 0.02;   // of the wall time, spent waiting
 constexpr double kSpare = 1.3;   // of the steps' rate: one thread too many
 constexpr double kPool = 1.05;   // of its own rate: a pool that became faster
 constexpr double kBurst = 1.05;  // of the steps' rate: fast enough on average
-constexpr double kAtWork = 0.8;  // of the time of a pool's threads
-// It takes two changes, and the first one makes a pool slower.
+// Of the rate. What a window tells of two pools whose times vary is off by as
+// much as they differ.
 constexpr double kWorthMoving = 0.05;
 constexpr std::int64_t kCalmWindows = 5;
 
-const std::string& name_of(const Pool& pool) {
-  return pool.name.empty() ? pool.stages.front().name : pool.name;
-}
-
-/// Processors that one thread of a pool uses while it is busy.
-double cpu_share(const Pool& pool) {
-  double wall = 0, cpu = 0;
-  for (const StageNumbers& stage : pool.stages) {
-    wall += seconds(stage.busy_wall);
-    cpu += seconds(stage.busy_cpu);
-  }
-  return wall <= 0 ? 0 : std::min(1.0, cpu / wall);
-}
-
-double rate_in(const Snapshot& window) {
-  return static_cast<double>(window.parts.samples) / seconds(window.parts.wall);
-}
-
-/// Of the steps alone; endless where they take no time.
-double step_rate(const Snapshot& window) {
-  if (!window.parts.steps_take_time())
-    return std::numeric_limits<double>::infinity();
-  return static_cast<double>(window.parts.samples) /
-         seconds(window.parts.compute);
-}
-
-double waits_in(const Snapshot& window) {
-  return seconds(window.parts.wait_data) / seconds(window.parts.wall);
-}
-
-double pool_rate(const Snapshot& window, const std::string& name) {
-  for (const Pool& pool : pools_of(window.stages))
-    if (name_of(pool) == name) return pool.rate();
-  return 0;
-}
-
-/// The threads of no pool are at work all the time: batches ahead, which bound
-/// how many reads are under way, are too few for them.
-bool threads_lack_work(const Snapshot& window) {
-  if (pipeline_of(window)) return false;
-  return std::ranges::none_of(pools_of(window.stages), [&](const Pool& pool) {
-    double busy = 0;
-    for (const StageNumbers& stage : pool.stages)
-      busy += seconds(stage.busy_wall);
-    return busy >
-           kAtWork * seconds(window.parts.wall) * std::max(1, pool.workers);
-  });
-}
-
-/// One pool of threads while its number is looked for.
-struct PlannedPool {
-  std::string name;
-  double each = 0;  ///< samples per second of one thread
-  double cpu = 0;
-  int threads = 1;
-  int most = 1;  ///< `threads` where it may not be changed
-
-  double rate() const { return each * threads; }
-};
-
-/// What the threads use while the slowest of them, or the steps, set the pace;
-/// of a described pipeline, whose budget is of threads, when all are busy.
-double processors(const std::vector<PlannedPool>& planned, double steps,
-                  bool all_busy) {
-  double pace = steps;
-  for (const PlannedPool& pool : planned) pace = std::min(pace, pool.rate());
-  double sum = 0;
-  for (const PlannedPool& pool : planned)
-    sum += pool.cpu * (all_busy
-                           ? pool.threads
-                           : std::min<double>(pool.threads, pace / pool.each));
-  return sum;
-}
-
-/// What the threads of a pool use at the rate of a window.
-double processors_of(const Pool& pool, double rate, bool all_busy) {
-  const double each = pool.rate() / pool.workers;
-  return cpu_share(pool) * (all_busy
-                                ? pool.workers
-                                : std::min<double>(pool.workers, rate / each));
-}
-
-std::string rounded(double number) {
-  char text[32];
-  std::snprintf(text, sizeof(text), number < 100 ? "%.1f" : "%.0f", number);
-  return text;
+Json json_of(const KnobChange& change) {
+  Json json;
+  json["knob"] = change.knob;
+  json["from"] = change.from;
+  json["to"] = change.to;
+  return json;
 }
 
 }  // namespace
+
+std::vector<KnobChange> Decision::changes() const {
+  std::vector<KnobChange> all = {{knob, from, to}};
+  if (also) all.push_back(*also);
+  return all;
+}
+
+bool Decision::moves() const { return also && also->to < also->from; }
+
+std::string Decision::text() const {
+  std::string text;
+  for (const KnobChange& each : changes())
+    text += (text.empty() ? "" : ", ") + each.knob + " " +
+            std::to_string(each.from) + " -> " + std::to_string(each.to);
+  return text;
+}
 
 Json Decision::json() const {
   Json json;
@@ -119,6 +55,7 @@ Json Decision::json() const {
   json["knob"] = knob;
   json["from"] = from;
   json["to"] = to;
+  json["also"] = also ? json_of(*also) : Json();
   json["reason"] = reason;
   json["predicted_gain"] = predicted_gain;
   json["measured_gain"] = measured_gain ? Json(*measured_gain) : Json();
@@ -148,7 +85,7 @@ std::optional<Decision> Tuner::next(const Snapshot& window) {
     calm_ = 0;
     return hurry(window);
   }
-  deep_after_.reset();
+  deep_again_ = 0;
   rests_ = "the loop does not wait for its input";
   return ++calm_ < kCalmWindows ? std::nullopt : relax(window);
 }
@@ -156,6 +93,10 @@ std::optional<Decision> Tuner::next(const Snapshot& window) {
 bool Tuner::frozen(const Knob& knob) const {
   auto found = frozen_.find(knob.name);
   return found != frozen_.end() && windows_ < found->second.until;
+}
+
+Knob& Tuner::named(const std::string& knob) {
+  return *std::ranges::find(knobs_, knob, &Knob::name);
 }
 
 const Knob* Tuner::of_pool(const std::string& pool) const {
@@ -168,12 +109,12 @@ std::optional<Decision> Tuner::judge(const Snapshot& window) {
   Decision& decision = decisions_.back();
   double rate = rate_in(window);
   if (pending.doubted > 0) rate = (rate + pending.doubted) / 2;
-  const std::string& pool = knobs_[pending.knob].pool;
+  const std::string& pool = named(decision.knob).pool;
   bool paid = rate > (1 + kSmallestGain) * pending.rate;
   if (decision.to < decision.from)
     paid = rate >= (1 - kSmallestGain) * pending.rate &&
            waits_in(window) <= pending.waits + kCalm;
-  else if (!paid && !pool.empty())
+  else if (!paid && !pool.empty() && !decision.moves())
     paid = rate >= (1 - kSmallestGain) * pending.rate &&
            pool_rate(window, pool) >= kPool * pending.pool_rate;
   if (!paid && pending.doubted == 0) {
@@ -185,62 +126,90 @@ std::optional<Decision> Tuner::judge(const Snapshot& window) {
   decision.measured_gain = rate / pending.rate - 1;
   if (!paid) return undo(rate);
   if (rate > (1 + kSmallestGain) * pending.rate) frozen_.clear();
+  if (decision.moves())  // or the next window might take it back
+    for (const KnobChange& each : decision.changes())
+      frozen_[each.knob].until = windows_ + kFrozen;
   pending_.reset();
   return std::nullopt;
 }
 
-Knob& Tuner::freeze_changed() {
+void Tuner::take_back() {
   decisions_.back().undone = true;
-  Knob& knob = knobs_[std::exchange(pending_, std::nullopt)->knob];
-  Freeze& freeze = frozen_[knob.name];
-  freeze.until = windows_ + freeze.next;
-  freeze.next *= 2;
+  pending_.reset();
   calm_ = 0;
-  return knob;
+  for (const KnobChange& each : decisions_.back().changes()) {
+    named(each.knob).value = each.from;
+    Freeze& freeze = frozen_[each.knob];
+    freeze.until = windows_ + freeze.next;
+    freeze.next *= 2;
+  }
 }
 
 void Tuner::give_up() {
-  if (!pending_) return;  // it was an undoing
-  freeze_changed().value = decisions_.back().from;
+  if (pending_) take_back();  // else it was an undoing
 }
 
 std::optional<Decision> Tuner::undo(double rate) {
-  Knob& knob = freeze_changed();
+  take_back();
+  const Decision& made = decisions_.back();
   Decision back{.window = windows_,
                 .at_s = seconds_,
-                .knob = knob.name,
-                .from = knob.value,
-                .to = decisions_.back().from,
+                .knob = made.knob,
+                .from = made.to,
+                .to = made.from,
+                .also = made.also,
                 .reason = "the change did not pay: " + rounded(rate) +
                           " samples/s with it"};
-  knob.value = back.to;
+  if (back.also) std::swap(back.also->from, back.also->to);
   return decisions_.emplace_back(std::move(back));
 }
 
-Decision Tuner::change(const Snapshot& window, std::size_t at, int to,
-                       std::string reason, double gain) {
-  Knob& knob = knobs_[at];
-  pending_ =
-      Pending{.knob = at,
-              .rate = rate_in(window),
-              .pool_rate = knob.pool.empty() ? 0 : pool_rate(window, knob.pool),
-              .waits = waits_in(window)};
-  calm_ = 0;
+Decision Tuner::change(const Snapshot& window, KnobChange main,
+                       std::optional<KnobChange> also, std::string reason,
+                       double gain) {
+  const std::string& pool = named(main.knob).pool;
+  pending_ = Pending{.rate = rate_in(window),
+                     .pool_rate = pool.empty() ? 0 : pool_rate(window, pool),
+                     .waits = waits_in(window)};
+  calm_ = deep_again_ = 0;
   rests_.clear();
   Decision decision{.window = windows_,
                     .at_s = seconds_,
-                    .knob = knob.name,
-                    .from = knob.value,
-                    .to = to,
+                    .knob = std::move(main.knob),
+                    .from = main.from,
+                    .to = main.to,
+                    .also = std::move(also),
                     .reason = std::move(reason),
                     .predicted_gain = gain};
-  knob.value = to;
+  for (const KnobChange& each : decision.changes())
+    named(each.knob).value = each.to;
   return decisions_.emplace_back(std::move(decision));
+}
+
+const Knob* Tuner::depth() const { return of_pool(""); }
+
+int Tuner::most_at_work(const Snapshot& window) const {
+  const std::optional<double> requests = requests_per_batch(window);
+  const int ahead = depth() == nullptr ? window.prefetch
+                    : frozen(*depth()) ? depth()->value
+                                       : depth()->most;
+  if (!requests || ahead < 1) return INT_MAX;
+  return static_cast<int>(std::lround(*requests * ahead));
+}
+
+std::optional<KnobChange> Tuner::room_for(const Snapshot& window,
+                                          int threads) const {
+  const std::optional<double> requests = requests_per_batch(window);
+  const Knob* ahead = depth();
+  if (!requests || ahead == nullptr || frozen(*ahead)) return std::nullopt;
+  const long batches = std::lround(kRequestsEach * threads / *requests);
+  const int to = static_cast<int>(std::min<long>(batches, ahead->most));
+  if (to <= ahead->value) return std::nullopt;
+  return KnobChange{ahead->name, ahead->value, to};
 }
 
 std::map<std::string, int> Tuner::fill(const Snapshot& window) {
   std::vector<PlannedPool> planned;
-  int threads = 0;
   for (const Pool& pool : pools_of(window.stages)) {
     if (pool.workers == 0 || std::isinf(pool.rate())) continue;
     const Knob* knob = of_pool(name_of(pool));
@@ -251,103 +220,119 @@ std::map<std::string, int> Tuner::fill(const Snapshot& window) {
                           .most = pool.workers};
     if (knob != nullptr && !frozen(*knob)) {
       pool_plan.threads = knob->least;
-      pool_plan.most = knob->most;
+      pool_plan.most =
+          std::clamp(most_at_work(window), knob->value, knob->most);
     }
-    threads += pool_plan.threads;
     planned.push_back(std::move(pool_plan));
   }
-  const double steps = step_rate(window), enough = kAhead * steps;
-  const bool all_busy = pipeline_of(window).has_value();
-  while (!planned.empty()) {
-    PlannedPool& lowest =
-        *std::ranges::min_element(planned, {}, &PlannedPool::rate);
-    if (lowest.rate() >= enough) break;
-    ++lowest.threads;
-    const bool room =
-        processors(planned, steps, all_busy) <= budget_.cpus + 1e-9 &&
-        threads < budget_.threads;
-    if (lowest.threads > lowest.most || !room) {
-      --lowest.threads;
-      rests_ = "'" + lowest.name + "' gives " + rounded(lowest.rate()) +
-               " samples/s with " + std::to_string(lowest.threads) +
-               (lowest.threads == 1 ? " thread" : " threads") +
-               (room ? ", its most"
-                     : ", and all " + rounded(budget_.cpus) +
-                           " processors of the budget are used");
-      break;
-    }
-    ++threads;
-  }
+  rests_ = fill_up(planned, budget_, step_rate(window), kAhead,
+                   pipeline_of(window).has_value());
   std::map<std::string, int> aim;
   for (const PlannedPool& pool_plan : planned)
     aim[pool_plan.name] = pool_plan.threads;
   return aim;
 }
 
+/// What is to become of the threads of a pool.
+struct Tuner::Place {
+  const Knob* knob = nullptr;  ///< null: they stay as they are
+  int threads = 0, aim = 0;
+  double rate = 0, cpu = 0;     ///< of the pool; of one thread while busy
+  double used = 0, needed = 0;  ///< processors, now and with `aim` threads
+};
+
+std::vector<Tuner::Place> Tuner::places_in(const Snapshot& window) {
+  const std::map<std::string, int> aim = fill(window);
+  const bool all_busy = pipeline_of(window).has_value();
+  std::vector<Place> places;
+  for (const Pool& pool : pools_of(window.stages)) {
+    auto found = aim.find(name_of(pool));
+    if (found == aim.end()) continue;
+    Place& place = places.emplace_back(Place{.knob = of_pool(found->first),
+                                             .threads = pool.workers,
+                                             .aim = found->second,
+                                             .rate = pool.rate(),
+                                             .cpu = cpu_share(pool)});
+    auto processors = [&](int threads) {
+      const double at_work = place.threads * rate_in(window) / place.rate;
+      return place.cpu *
+             (all_busy ? threads : std::min<double>(threads, at_work));
+    };
+    place.used = processors(place.threads);
+    place.needed = processors(place.aim);
+  }
+  std::ranges::sort(places, {}, &Place::rate);
+  return places;
+}
+
+/// How many threads the slow pool may have, at most twice as many, where
+/// another one may give up those that it does not need.
+int Tuner::affordable(const std::vector<Place>& places, const Place& slow,
+                      const Place* giver) const {
+  double cpus = giver == nullptr ? 0 : giver->needed - giver->used;
+  int threads = giver == nullptr ? 0 : giver->aim - giver->threads;
+  for (const Place& place : places) {
+    cpus += place.used;
+    threads += place.threads;
+  }
+  int more = std::min(slow.aim - slow.threads, slow.threads);
+  while (more > 0 && (cpus + more * slow.cpu > budget_.cpus + 1e-9 ||
+                      threads + more > budget_.threads))
+    --more;
+  return slow.threads + more;
+}
+
 std::optional<Decision> Tuner::hurry(const Snapshot& window) {
   if (threads_lack_work(window))
     if (std::optional<Decision> deeper = deepen(window)) return deeper;
-  const std::map<std::string, int> aim = fill(window);
-  const bool all_busy = pipeline_of(window).has_value();
-  double reached = step_rate(window), cpus = 0;
-  int threads = 0;
-  struct Place {
-    std::size_t knob;
-    double rate, cpu;
-    int aim;
-  };
-  std::vector<Place> places;
-  for (const Pool& pool : pools_of(window.stages)) {
-    if (!aim.contains(name_of(pool))) continue;
-    const int to = aim.at(name_of(pool));
-    reached = std::min(reached, pool.rate() / pool.workers * to);
-    cpus += processors_of(pool, rate_in(window), all_busy);
-    threads += pool.workers;
-    if (const Knob* knob = of_pool(name_of(pool)))
-      places.push_back({static_cast<std::size_t>(knob - knobs_.data()),
-                        pool.rate(), cpu_share(pool), to});
-  }
+  const std::vector<Place> places = places_in(window);
+  double reached = step_rate(window);
+  for (const Place& place : places)
+    reached = std::min(reached, place.rate / place.threads * place.aim);
   const double gain = reached / rate_in(window) - 1;
-  auto lacks = [&](const Place& place) {
-    return place.aim > knobs_[place.knob].value && !frozen(knobs_[place.knob]);
-  };
-  std::ranges::sort(places, {}, &Place::rate);
-  auto slow = std::ranges::find_if(places, lacks);
+  auto slow = std::ranges::find_if(
+      places, [](const Place& place) { return place.aim > place.threads; });
   if (slow == places.end() || !(gain >= kSmallestGain)) return deepen(window);
 
-  const Knob& knob = knobs_[slow->knob];
-  int to = knob.value + std::min(slow->aim - knob.value, knob.value);
-  while (to > knob.value &&
-         (cpus + (to - knob.value) * slow->cpu > budget_.cpus + 1e-9 ||
-          threads + to - knob.value > budget_.threads))
-    --to;
-  if (to > knob.value)
-    return change(window, slow->knob, to,
-                  "'" + knob.pool + "' gives " + rounded(slow->rate) +
-                      " samples/s, the lowest",
+  const std::string reason = "'" + slow->knob->pool + "' gives " +
+                             rounded(slow->rate) + " samples/s, the lowest";
+  auto set = [&](const Place& place, int to) {
+    return KnobChange{place.knob->name, place.threads, to};
+  };
+  if (const int to = affordable(places, *slow, nullptr); to > slow->threads) {
+    const std::optional<KnobChange> room = room_for(window, to);
+    return change(window, set(*slow, to), room,
+                  room
+                      ? reason + ", and the batches ahead hold too few requests"
+                      : reason,
                   gain);
+  }
   if (std::optional<Decision> deeper = deepen(window)) return deeper;
-  // The budget is used: threads that a faster pool does not need.
-  for (const Place& place : places)
-    if (knobs_[place.knob].value > place.aim && !frozen(knobs_[place.knob]) &&
-        gain >= kWorthMoving)
-      return change(window, place.knob, place.aim,
-                    "'" + knob.pool + "' needs its processors", gain);
+  for (const Place& giver : places) {
+    if (giver.aim >= giver.threads || gain < kWorthMoving) continue;
+    const int with_its = affordable(places, *slow, &giver);
+    if (with_its > slow->threads)
+      return change(window, set(*slow, with_its), set(giver, giver.aim),
+                    reason + ", and '" + giver.knob->pool + "' needs fewer",
+                    gain);
+  }
   return std::nullopt;
 }
 
 std::optional<Decision> Tuner::deepen(const Snapshot& window) {
-  auto depth = std::ranges::find_if(knobs_, [this](const Knob& knob) {
-    return knob.pool.empty() && knob.value < knob.most && !frozen(knob);
-  });
-  if (depth == knobs_.end() || deep_after_ == decisions_.size())
+  const Knob* ahead = depth();
+  if (ahead == nullptr || ahead->value == ahead->most || frozen(*ahead) ||
+      windows_ < deep_again_)
     return std::nullopt;
   const double steps = step_rate(window);
   std::string reason = "each stage is fast enough on average";
   double gain = steps / rate_in(window) - 1;
+  int times = 2;
   if (std::optional<Pipeline> pipeline = pipeline_of(window)) {
     reason = "the times of the stages vary";
-    gain = gain_of_deeper_queues(*pipeline, kDeepest);
+    const DeeperQueues enough = deep_enough(*pipeline, kDeepest);
+    times = enough.times;
+    gain = enough.gain;
   } else if (std::isinf(steps)) {
     gain = 0;
   } else if (slowest_rate(window.stages) < kBurst * steps) {
@@ -360,22 +345,21 @@ std::optional<Decision> Tuner::deepen(const Snapshot& window) {
                   1;
   }
   if (gain < kSmallestGain) {
-    deep_after_ = decisions_.size();
+    deep_again_ = windows_ + kFrozen;
     return std::nullopt;
   }
-  return change(window, static_cast<std::size_t>(depth - knobs_.begin()),
-                std::min(2 * std::max(1, depth->value), depth->most),
+  const int to = std::min(times * std::max(1, ahead->value), ahead->most);
+  return change(window, {ahead->name, ahead->value, to}, std::nullopt,
                 std::move(reason), gain);
 }
 
 std::optional<Decision> Tuner::relax(const Snapshot& window) {
   const double steps = step_rate(window);
-  for (std::size_t i = 0; i < knobs_.size(); ++i) {
-    const Knob& knob = knobs_[i];
+  for (const Knob& knob : knobs_) {
     if (knob.pool.empty() || knob.value <= knob.least || frozen(knob)) continue;
     const double rate = pool_rate(window, knob.pool);
     if (rate * (knob.value - 1) / knob.value < kSpare * steps) continue;
-    return change(window, i, knob.value - 1,
+    return change(window, {knob.name, knob.value, knob.value - 1}, std::nullopt,
                   "one thread less of '" + knob.pool + "' is enough", 0);
   }
   return std::nullopt;

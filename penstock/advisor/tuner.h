@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/advisor/water_filling.h"
 #include "penstock/base/json.h"
 #include "penstock/monitor/monitor.h"
 
@@ -22,10 +23,10 @@ struct Knob {
   int most = 1;
 };
 
-/// What the knobs may use in all, at any instant.
-struct TunerBudget {
-  double cpus = 1;   ///< of threads that are all busy
-  int threads = 64;  ///< whether or not they use a processor
+/// One knob, set to something else.
+struct KnobChange {
+  std::string knob;
+  int from = 0, to = 0;
 };
 
 /// One change that was made, and what became of it.
@@ -34,30 +35,44 @@ struct Decision {
   double at_s = 0;          ///< the sum of the windows' wall times up to then
   std::string knob;
   int from = 0, to = 0;
+  /// What was set at the same time, since neither helps alone: it is judged,
+  /// kept or undone with the other.
+  std::optional<KnobChange> also;
   std::string reason;
   double predicted_gain = 0;            ///< of the rate, by this and the next
   std::optional<double> measured_gain;  ///< of this one; none: not yet known
   bool undone = false;
 
+  /// One, or both.
+  std::vector<KnobChange> changes() const;
+  /// Threads left one pool for another.
+  bool moves() const;
+  /// "loader.readers 4 -> 8, loader.prefetch 2 -> 8".
+  std::string text() const;
   Json json() const;
 };
 
 /// Sets the knobs of an input pipeline by what its meters measured.
 ///
 ///     Tuner tuner({.cpus = 8}, knobs);
-///     if (std::optional<Decision> change = tuner.next(window))
-///       set(change->knob, change->to);
+///     if (std::optional<Decision> made = tuner.next(window))
+///       for (const KnobChange& change : made->changes())
+///         set(change.knob, change.to);
 ///
 /// Threads are set by water-filling: from the fewest on, the pool with the
 /// lowest rate gets one more until each is kAhead times as fast as the steps or
 /// the budget is used up. That is the aim; each call makes one change towards
-/// it, at most a doubling, and first takes threads away where there are too
-/// many for the budget. A change is judged by the next window: by the changed
+/// it, at most a doubling of threads, which come from another pool where the
+/// budget is used up. A change is judged by the next window: by the changed
 /// pool's own rate, since another pool may be the limit by then. One that does
 /// not pay is undone and not tried again for kFrozen windows, then twice as
-/// many. More batches lie ready only where each pool is fast enough, and the
-/// loop waits all the same, or where the threads of no pool are at work all the
-/// time: they bound how many reads can be under way.
+/// many.
+///
+/// How many reads are under way is bounded by the threads and by the batches
+/// that may lie ready, times the requests that each is read in: where more
+/// threads would find no work in those, both are raised as one change. More
+/// batches alone are for where each pool is fast enough, and the loop waits all
+/// the same, or where the threads of no pool are at work all the time.
 ///
 /// A pure function of the windows that it is given. One thread.
 class Tuner {
@@ -81,30 +96,44 @@ class Tuner {
   static constexpr double kAhead = 1.2;  ///< of the steps' rate
   static constexpr std::int64_t kFrozen = 20;
   static constexpr int kDeepest = 16;  ///< batches ready ahead, at most
+  /// Requests that the batches ahead hold, for each thread: the parts of a
+  /// batch come back one by one, and other batches are ready or being prepared.
+  static constexpr double kRequestsEach = 2;
 
  private:
   struct Freeze {
     std::int64_t until = 0, next = kFrozen;
   };
   struct Pending {
-    std::size_t knob = 0;
     double rate = 0;       ///< samples per second, before the change
     double pool_rate = 0;  ///< of the changed pool
     double waits = 0;      ///< share of the wall time
     double doubted = 0;    ///< the rate in a window that was not clear
   };
+  struct Place;
+  std::vector<Place> places_in(const Snapshot& window);
+  int affordable(const std::vector<Place>& places, const Place& slow,
+                 const Place* giver) const;
   std::optional<Decision> judge(const Snapshot& window);
   std::optional<Decision> undo(double rate);
-  Knob& freeze_changed();
+  void take_back();
   std::optional<Decision> hurry(const Snapshot& window);
   std::optional<Decision> deepen(const Snapshot& window);
   std::optional<Decision> relax(const Snapshot& window);
   std::map<std::string, int> fill(const Snapshot& window);
-  Decision change(const Snapshot& window, std::size_t knob, int to,
-                  std::string reason, double gain);
+  Decision change(const Snapshot& window, KnobChange main,
+                  std::optional<KnobChange> also, std::string reason,
+                  double gain);
   bool frozen(const Knob& knob) const;
+  Knob& named(const std::string& knob);
   /// The knob that sets a pool's threads; null where none does.
   const Knob* of_pool(const std::string& pool) const;
+  /// That of how many batches may lie ready; null where none sets it.
+  const Knob* depth() const;
+  /// Threads of a pool that find work at once, at most.
+  int most_at_work(const Snapshot& window) const;
+  /// More batches ahead, for so many threads to find work; none: they do.
+  std::optional<KnobChange> room_for(const Snapshot& window, int threads) const;
 
   const TunerBudget budget_;
   std::vector<Knob> knobs_;
@@ -112,8 +141,7 @@ class Tuner {
   std::map<std::string, Freeze> frozen_;
   std::optional<Pending> pending_;
   std::int64_t windows_ = 0, calm_ = 0;
-  /// After so many decisions no depth was found to be worth a change.
-  std::optional<std::size_t> deep_after_;
+  std::int64_t deep_again_ = 0;  ///< no depth was worth a change until then
   double seconds_ = 0;
   std::string rests_;
 };

@@ -1,9 +1,11 @@
 #include "penstock/advisor/tuner.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "penstock/advisor/fake/far_source.h"
 #include "penstock/advisor/fake/tuner_cases.h"
 
 namespace penstock {
@@ -74,8 +76,9 @@ TEST(TunerTest, NamesAKeyOfTheJobAndItsNewValue) {
   const std::vector<Knob> knobs = two_pools();
   const Snapshot window = Window();
   Tuner tuner({.cpus = 8}, knobs);
-  if (std::optional<Decision> change = tuner.next(window))
-    set(change->knob, change->to);
+  if (std::optional<Decision> made = tuner.next(window))
+    for (const KnobChange& change : made->changes())
+      set(change.knob, change.to);
   EXPECT_EQ(settings, (std::map<std::string, int>{{"loader.workers", 2}}));
 }
 
@@ -211,6 +214,85 @@ TEST(TunerTest, MoreBatchesLieReadyWhereReadersLackWork) {
   EXPECT_FALSE(tuner.decisions()[0].undone);
 }
 
+/// Tunes a loop over a far source, window by window.
+FarSource tuned_loop(Tuner& tuner, FarSource loop, std::uint64_t seed) {
+  for (std::uint64_t window = 0; window < 20; ++window) {
+    tuner.next(window_of(loop, 100 * seed + window));
+    loop.readers = tuner.knobs()[1].value;
+    loop.prefetch = tuner.knobs()[2].value;
+  }
+  return loop;
+}
+
+std::vector<Knob> far_knobs() {
+  std::vector<Knob> knobs = two_pools(64);
+  knobs[1].value = 4;
+  return knobs;
+}
+
+TEST(TunerTest, RaisesReadersAndBatchesAheadTogetherWhereEachBoundsTheOther) {
+  // Two batches of two parts: more than four reads are never under way.
+  Tuner tuner({.cpus = 2}, far_knobs());
+  std::optional<Decision> both = tuner.next(window_of({}, 1));
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->text(), "loader.readers 4 -> 8, loader.prefetch 2 -> 8");
+  EXPECT_THAT(both->reason,
+              testing::EndsWith("and the batches ahead hold too few requests"));
+  EXPECT_EQ(both->json().find("also")->dump(),
+            R"({"knob": "loader.prefetch", "from": 2, "to": 8})");
+  EXPECT_EQ(tuner.knobs()[1].value, 8);
+  EXPECT_EQ(tuner.knobs()[2].value, 8);
+}
+
+TEST(TunerTest, ComesCloseToTheBestOfALoopOverAFarSourceEachTime) {
+  for (int parts : {1, 2, 4})
+    for (double varies : {0.0, 0.1, 0.5}) {
+      const FarSource from{.parts = parts, .varies = varies};
+      double best = 0;
+      for (int readers : {1, 4, 8, 16, 32})
+        for (int prefetch : {2, 4, 8, 16}) {
+          FarSource tried = from;
+          tried.readers = readers;
+          tried.prefetch = prefetch;
+          best = std::max(best, rate_of(window_of(tried, 1)));
+        }
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Tuner tuner({.cpus = 2}, far_knobs());
+        EXPECT_GE(rate_of(window_of(tuned_loop(tuner, from, seed), 1)),
+                  0.95 * best)
+            << parts << " parts that vary by " << varies << ", seed " << seed;
+      }
+    }
+}
+
+TEST(TunerTest, WhatWasSetTogetherIsUndoneTogether) {
+  Tuner tuner({.cpus = 2}, far_knobs());
+  ASSERT_TRUE(tuner.next(window_of({}, 1)));
+  const FarSource no_better{.readers = 8, .prefetch = 8, .answer_ms = 15};
+  EXPECT_FALSE(tuner.next(window_of(no_better, 2)));
+  std::optional<Decision> back = tuner.next(window_of(no_better, 3));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->text(), "loader.readers 8 -> 4, loader.prefetch 8 -> 2");
+  EXPECT_EQ(tuner.knobs()[1].value, 4);
+  EXPECT_EQ(tuner.knobs()[2].value, 2);
+  for (std::int64_t i = 1; i < Tuner::kFrozen; ++i)
+    EXPECT_FALSE(tuner.next(window_of({}, 4))) << i;
+}
+
+TEST(TunerTest, WhatWasSetTogetherIsGivenUpTogether) {
+  Tuner tuner({.cpus = 2}, far_knobs());
+  ASSERT_TRUE(tuner.next(window_of({}, 1)));
+  tuner.give_up();
+  EXPECT_EQ(tuner.knobs()[1].value, 4);
+  EXPECT_EQ(tuner.knobs()[2].value, 2);
+}
+
+TEST(TunerTest, AsksForNoMoreReadersThanTheBatchesAheadHoldRequests) {
+  Tuner tuner({.cpus = 2}, {far_knobs()[1]});  // the job sets the prefetch
+  EXPECT_FALSE(tuner.next(window_of({}, 1)));
+  EXPECT_THAT(tuner.rests(), testing::HasSubstr("with 4 threads, its most"));
+}
+
 TEST(TunerTest, AWindowThatSaysNothingChangesNothing) {
   Tuner tuner({.cpus = 8}, two_pools());
   EXPECT_FALSE(tuner.next(Snapshot()));
@@ -236,15 +318,41 @@ TEST(TunerTest, ComesCloseToTheBestOfRandomPipelinesAndKeepsItsBudget) {
     std::map<std::string, std::int64_t> undone;  // when, by knob
     int sum = static_cast<int>(pipeline.stages.size());
     for (const Decision& change : tuned.decisions) {
-      if (change.knob.ends_with(".workers")) sum += change.to - change.from;
+      for (const KnobChange& each : change.changes())
+        if (each.knob.ends_with(".workers")) sum += each.to - each.from;
       EXPECT_LE(sum, pipeline.cpus) << seed;
       if (!change.undone) continue;
-      auto [last, first] = undone.try_emplace(change.knob, change.window);
-      EXPECT_TRUE(first || change.window >= last->second + Tuner::kFrozen)
-          << seed << ": " << change.knob;
-      last->second = change.window;
+      for (const KnobChange& each : change.changes()) {
+        auto [last, first] = undone.try_emplace(each.knob, change.window);
+        EXPECT_TRUE(first || change.window >= last->second + Tuner::kFrozen)
+            << seed << ": " << each.knob;
+        last->second = change.window;
+      }
     }
     EXPECT_EQ(sum, workers_of(tuned.pipeline)) << seed;
+  }
+}
+
+TEST(TunerTest, TakesAThreadFromOnePoolForAnotherAsOneChange) {
+  // The processors are used up, and 'b' does not need all that it has.
+  const Pipeline pipeline{
+      .stages = {{.name = "a", .service_ms = 30},
+                 {.name = "b", .service_ms = 10, .workers = 3}},
+      .step_ms = 10,
+      .cpus = 4};
+  const TunedPipeline tuned = tune(pipeline, 10);
+  ASSERT_FALSE(tuned.decisions.empty());
+  EXPECT_EQ(tuned.decisions[0].text(), "a.workers 1 -> 2, b.workers 3 -> 1");
+}
+
+TEST(TunerTest, ComesCloseWhereItDidNot) {
+  // Of bench/tuner_campaign: deeper queues that gained 1 % twice were undone
+  // each time, and a thread that moved in two changes made the loop slower.
+  for (std::uint64_t seed : {1795489893, 1795489966, 1795490296, 1795490313}) {
+    const Pipeline pipeline = pipeline_to_tune(seed);
+    EXPECT_GE(rate_of(simulate(tune(pipeline, 60).pipeline)),
+              0.97 * best_rate(pipeline))
+        << seed;
   }
 }
 

@@ -66,8 +66,7 @@ std::vector<Knob> knobs_of(const Job& job, const Dataset& rows,
 }
 
 std::string line_of(const Decision& change) {
-  std::string line = change.knob + " " + std::to_string(change.from) + " -> " +
-                     std::to_string(change.to) + ": " + change.reason;
+  const std::string line = change.text() + ": " + change.reason;
   char gain[64];
   std::snprintf(gain, sizeof(gain), " (%.0f %% more predicted)",
                 100 * change.predicted_gain);

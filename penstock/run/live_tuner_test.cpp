@@ -1,5 +1,6 @@
 #include "penstock/run/live_tuner.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "penstock/sources/fake/fake_store.h"
@@ -41,6 +42,7 @@ class LiveTunerTest : public testing::Test {
       const int readers = loader_->threads()->readers;
       reading_.workers = readers;
       reading_.items += 32;
+      reading_.calls += calls_;
       reading_.busy_wall += 100ms * readers;
       all_.stages = {reading_};
       tuner_->step(
@@ -62,6 +64,7 @@ class LiveTunerTest : public testing::Test {
   std::unique_ptr<LiveTuner> tuner_;
   Snapshot all_;
   StageNumbers reading_{.name = "read", .pool = "readers"};
+  int calls_ = 0;  // of a batch
   int asked_ = 0;
   std::vector<std::string> lines_;
 };
@@ -83,6 +86,21 @@ TEST_F(LiveTunerTest, RaisesTheReadersOfASlowSourceWindowByWindow) {
   take(6 + 31 + 31);
   EXPECT_EQ(loader_->threads()->readers, 4);
   EXPECT_TRUE(tuner_->tuner().decisions()[0].undone);
+}
+
+TEST_F(LiveTunerTest, SetsReadersAndBatchesAheadAsOneChange) {
+  open();
+  calls_ = 2;
+  take(31);
+  EXPECT_EQ(loader_->threads()->readers, 8);
+  EXPECT_EQ(loader_->threads()->prefetch, 8);
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_THAT(
+      lines_[0],
+      testing::StartsWith("loader.readers 4 -> 8, loader.prefetch 2 -> 8: "));
+  take(18 + 31 + 31);  // what is under way, and two looks
+  EXPECT_EQ(loader_->threads()->readers, 4);
+  EXPECT_EQ(loader_->threads()->prefetch, 2);
 }
 
 TEST_F(LiveTunerTest, AWindowGoesOnAcrossShortEpochs) {

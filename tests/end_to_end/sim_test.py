@@ -44,6 +44,20 @@ class Sim(Case):
         self.assertIn("all 3.0 processors of the budget are used",
                       none["tuned"]["rests"])
 
+    def test_moves_threads_from_stage_to_stage_as_one_change(self):
+        self.write("full.json", {
+            "step_ms": 10, "cpus": 4, "batches": 1000, "stages": [
+                {"name": "read", "service_ms": 30},
+                {"name": "decode", "service_ms": 10, "workers": 3}]})
+        seen = self.succeed("sim", "full.json", "--tune", "--json").json()
+        first = seen["tuned"]["decisions"][0]
+        self.assertEqual((first["knob"], first["from"], first["to"]),
+                         ("read.workers", 1, 2))
+        self.assertEqual(first["also"], {"knob": "decode.workers", "from": 3,
+                                         "to": 1})
+        text = self.succeed("sim", "full.json", "--tune").out
+        self.assertRegex(text, r"decode.workers +3 +1 +with that")
+
     def test_says_what_limits_a_described_pipeline(self):
         seen = self.succeed("sim", self.write("one.json", PIPELINE),
                             "--json").json()

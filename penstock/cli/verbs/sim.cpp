@@ -29,13 +29,18 @@ std::string per_second(const Json* rate) {
 std::string summary_of_tuned(const Json& tuned) {
   std::vector<std::vector<std::string>> rows = {
       {"window", "set", "from", "to", "predicted", "measured", "because"}};
-  for (const Json& change : tuned.find("decisions")->array())
+  for (const Json& change : tuned.find("decisions")->array()) {
     rows.push_back({change.find("window")->dump(),
                     printable(change.find("knob")->string()),
                     change.find("from")->dump(), change.find("to")->dump(),
                     percent(change.find("predicted_gain")),
                     percent(change.find("measured_gain")),
                     printable(change.find("reason")->string())});
+    if (const Json& also = *change.find("also"); !also.is_null())
+      rows.push_back({"", printable(also.find("knob")->string()),
+                      also.find("from")->dump(), also.find("to")->dump(), "",
+                      "", "with that"});
+  }
   return "\ntuned: " + per_second(tuned.find("rate")) + " batches\n" +
          table_text(rows) + printable(tuned.find("rests")->string()) + "\n";
 }
