@@ -190,10 +190,11 @@ std::string stages_text(const Json& report) {
   for (const ShownStage& stage : stages) {
     const std::string name =
         stage.of_pool.empty() ? stage.name : "= " + stage.name + " threads";
-    text += left(short_name(name), 17) + right(shown_rate(stage.rate), 8) +
-            " " + rate_bar(*stage.rate, widest, needed.has_value()) + " " +
-            right(shown_number(stage.workers), 7) +
-            right(stage.busy ? shown_share(stage.busy) : "n/a", 8);
+    text +=
+        left(short_name(name), 17) + right(shown_rate(stage.rate), 8) + " " +
+        rate_bar(*stage.rate, widest, needed.has_value()) + " " +
+        right(stage.workers == 0 ? "loop" : shown_number(stage.workers), 7) +
+        right(stage.busy ? shown_share(stage.busy) : "n/a", 8);
     if (stage.of_pool.empty())
       text += right(shown_number(stage.p50_ms), 9) +
               right(shown_number(stage.p99_ms), 9);

@@ -78,6 +78,19 @@ TEST(RunText, MarksTheRateThatIsNeeded) {
   EXPECT_THAT(text, HasSubstr("= loader threads    500 k ████████|███████>"));
 }
 
+TEST(RunText, StagesOfTheLoopsOwnThreadHaveNoThreadsAndOneTime) {
+  Json report = sample_report();
+  Json::Array stages = report.find("stages")->array();
+  for (Json& stage : stages) {
+    stage["workers"] = 0;
+    if (stage.find("pool") != nullptr) stage["busy"] = 0.6;
+  }
+  report["stages"] = stages;
+  const std::string text = text_of(report);
+  EXPECT_THAT(text, HasSubstr("loop  60.0 %"));
+  EXPECT_THAT(text, HasSubstr("loop 100.0 %")) << "and not 120 %";
+}
+
 TEST(RunText, ListsWhatTheTunerChanged) {
   Json report = sample_report();
   EXPECT_THAT(text_of(report), Not(HasSubstr("tuner")));

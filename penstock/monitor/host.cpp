@@ -71,11 +71,12 @@ HostUse use_between(const HostUse& earlier, const HostUse& later) {
 
 std::optional<MemoryShare> read_memory_share(
     const std::filesystem::path& root) {
-  // The kernel walks all pages of the process each time it is read.
-  const std::string sums = kernel_text(root / "proc/self/smaps_rollup");
-  auto anonymous = number_of_line(sums, "Pss_Anon:");
-  auto files = number_of_line(sums, "Pss_File:");
-  auto shared = number_of_line(sums, "Pss_Shmem:");
+  // Not smaps_rollup, for which the kernel walks all pages of the process: of a
+  // program that has loaded torch that takes longer than its first batch.
+  const std::string sums = kernel_text(root / "proc/self/status");
+  auto anonymous = number_of_line(sums, "RssAnon:");
+  auto files = number_of_line(sums, "RssFile:");
+  auto shared = number_of_line(sums, "RssShmem:");
   if (!anonymous || !files || !shared) return std::nullopt;
   return MemoryShare{
       .anonymous = static_cast<std::size_t>(*anonymous + *shared) * 1024,

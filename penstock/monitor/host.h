@@ -34,15 +34,13 @@ std::optional<double> cpu_seconds_used();
 /// `root` is "/" except in tests, which hand in a made-up tree.
 HostUse read_host_use(const std::filesystem::path& root = "/");
 
-/// Memory of this process as the kernel shares it out (PSS): a page that n
-/// processes map counts as an n-th. Pages of mapped files can be dropped and
-/// read again; others cannot.
+/// Memory of this process (RSS): pages that others map, too, count whole. Pages
+/// of mapped files can be dropped and read again; others cannot.
 struct MemoryShare {
   std::size_t anonymous = 0;  ///< bytes
   std::size_t files = 0;      ///< of mapped files, programs too
 };
-/// Missing where the system does not report it. Takes the longer, the more
-/// memory the process has: not for every step.
+/// Missing where the system does not report it.
 std::optional<MemoryShare> read_memory_share(
     const std::filesystem::path& root = "/");
 

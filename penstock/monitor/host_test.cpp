@@ -24,9 +24,9 @@ TEST_F(HostTest, KnowsHowLongTheQuotaHeldItBack) {
 }
 
 TEST_F(HostTest, TellsMemoryOfItsOwnFromMappedFiles) {
-  write("proc/self/smaps_rollup",
-        "00400000-7fff rollup\nRss: 900 kB\nPss: 700 kB\nPss_Anon: 500 kB\n"
-        "Pss_File: 150 kB\nPss_Shmem: 50 kB\n");
+  write("proc/self/status",
+        "VmRSS:\t  700 kB\nRssAnon:\t  500 kB\nRssFile:\t  150 kB\n"
+        "RssShmem:\t   50 kB\n");
   std::optional<MemoryShare> share = read_memory_share(root_);
   ASSERT_TRUE(share);
   EXPECT_EQ(share->anonymous, 550u * 1024);

@@ -95,7 +95,8 @@ void MachineSeries::add(Json& sample, const std::string& name, double value) {
   metrics_[name].add(value);
 }
 
-Json MachineSeries::sample() {
+Json MachineSeries::sample(
+    const std::vector<std::pair<std::string, double>>& more) {
   const Nanoseconds now = wall_clock().now();
   const double passed = std::max(1e-6, seconds(now - last_));
   last_ = now;
@@ -107,6 +108,7 @@ Json MachineSeries::sample() {
   before_ = std::move(counters);
   if (options_.process) add_process(sample, passed);
   add_gpus(sample);
+  for (const auto& [name, value] : more) add(sample, name, value);
   return sample;
 }
 

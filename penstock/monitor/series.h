@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/clock.h"
@@ -37,8 +38,9 @@ class MachineSeries {
 
   /// The numbers of the time since the last sample, or since the series began:
   /// {"cpu_percent": 12.5, "gpu0.utilisation_percent": 97, ...}. What is not
-  /// known is missing.
-  Json sample();
+  /// known is missing. `more`: numbers of the caller's, which are summed up
+  /// with the others.
+  Json sample(const std::vector<std::pair<std::string, double>>& more = {});
   /// {"seconds", "samples", "gpus", "metrics": {NAME: {"mean", "min", "max",
   /// "p95"}}, "process", "assessment": [{"finding", "because"}]}.
   Json summary() const;

@@ -1,13 +1,14 @@
 #include "penstock/monitor/thread_sampler.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/sync.h"
@@ -47,6 +48,41 @@ bool is_socket_or_pipe(int descriptor) {
   if (::fstat(descriptor, &about) != 0) return false;
   return S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode);
 }
+
+/// /proc/self/task/TID/syscall, kept open: to read it again is several times as
+/// cheap as to open it.
+class CallFile {
+ public:
+  CallFile(pid_t thread, const std::filesystem::path& root)
+      : thread_(thread),
+        file_(::open(
+            (root / "proc/self/task" / std::to_string(thread) / "syscall")
+                .c_str(),
+            O_RDONLY | O_CLOEXEC)) {}
+  ~CallFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  CallFile(CallFile&& other) noexcept
+      : thread_(other.thread_), file_(std::exchange(other.file_, -1)) {}
+  CallFile& operator=(CallFile&& other) noexcept {
+    std::swap(thread_, other.thread_);
+    std::swap(file_, other.file_);
+    return *this;
+  }
+
+  pid_t thread() const { return thread_; }
+  std::optional<ThreadDoes> what_it_says() const {
+    char line[256];
+    const ssize_t length = ::pread(file_, line, sizeof(line), 0);
+    if (length <= 0) return std::nullopt;
+    return what_line_says({line, static_cast<std::size_t>(length)},
+                          is_socket_or_pipe);
+  }
+
+ private:
+  pid_t thread_;
+  int file_;
+};
 
 void count(ThreadDoes does, ThreadSightings& in) {
   switch (does) {
@@ -92,11 +128,7 @@ std::optional<ThreadDoes> what_line_says(std::string_view line,
 
 std::optional<ThreadDoes> what_thread_does(pid_t thread,
                                            const std::filesystem::path& root) {
-  std::ifstream file(root / "proc/self/task" / std::to_string(thread) /
-                     "syscall");
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return what_line_says(line, is_socket_or_pipe);
+  return CallFile(thread, root).what_it_says();
 }
 
 struct ThreadSampler::State {
@@ -105,35 +137,54 @@ struct ThreadSampler::State {
   void look() {
     Lock lock(mutex);
     while (!stops) {
-      idle = threads.empty() ? idle + 1 : 0;
+      idle = working.empty() ? idle + 1 : 0;
       if (idle > kIdleLooks) {
         rests = true;
         while (rests && !stops) changed.wait(mutex);
         continue;
       }
-      changed.wait_until(mutex, std::chrono::steady_clock::now() +
-                                    (looks < kOften ? period : 5 * period));
-      looks += threads.empty() ? 0 : 1;
-      for (pid_t thread : threads)
-        if (std::optional<ThreadDoes> does = what_thread_does(thread))
+      changed.wait_until(mutex, std::chrono::steady_clock::now() + pause());
+      looks += working.empty() ? 0 : 1;
+      for (pid_t thread : working)
+        if (std::optional<ThreadDoes> does = look_at(thread))
           count(*does, seen);
     }
+  }
+
+  Nanoseconds pause() const PENSTOCK_REQUIRES(mutex) {
+    if (looks < kOften) return period;
+    return looks < kSeldom ? 10 * period : 20 * period;
+  }
+
+  std::optional<ThreadDoes> look_at(pid_t thread) PENSTOCK_REQUIRES(mutex) {
+    auto file = std::ranges::find(files, thread, &CallFile::thread);
+    if (file == files.end()) {
+      if (files.size() == kMostFiles) files.erase(files.begin());
+      file = files.emplace(files.end(), thread, "/");
+    }
+    const auto does = file->what_it_says();
+    if (!does) files.erase(file);  // of a thread that had this number before
+    return does;
   }
 
   /// Without anything to look at, until it rests: to wake it for each piece of
   /// work costs more than to look in vain.
   static constexpr int kIdleLooks = 20;
   /// Looks that tell enough to take one's time from then on.
-  static constexpr int kOften = 200;
+  static constexpr int kOften = 40;
+  static constexpr int kSeldom = 200;
+  static constexpr std::size_t kMostFiles = 64;
 
   const Nanoseconds period;
+  const pid_t process = ::getpid();
   Mutex mutex;
   Condition changed;
   int idle PENSTOCK_GUARDED_BY(mutex) = 0;
   std::int64_t looks PENSTOCK_GUARDED_BY(mutex) = 0;
   bool rests PENSTOCK_GUARDED_BY(mutex) = false;
   bool stops PENSTOCK_GUARDED_BY(mutex) = false;
-  std::vector<pid_t> threads PENSTOCK_GUARDED_BY(mutex);
+  std::vector<pid_t> working PENSTOCK_GUARDED_BY(mutex);
+  std::vector<CallFile> files PENSTOCK_GUARDED_BY(mutex);
   ThreadSightings seen PENSTOCK_GUARDED_BY(mutex);
   std::unique_ptr<Stage> thread;
 };
@@ -149,6 +200,10 @@ ThreadSampler::ThreadSampler(Nanoseconds period)
 }
 
 ThreadSampler::~ThreadSampler() {
+  if (::getpid() != state_->process) {  // a fork, which has no such thread
+    (void)state_.release();
+    return;
+  }
   {
     Lock lock(state_->mutex);
     state_->stops = true;
@@ -158,14 +213,14 @@ ThreadSampler::~ThreadSampler() {
 
 void ThreadSampler::begin() {
   Lock lock(state_->mutex);
-  state_->threads.push_back(::gettid());
+  state_->working.push_back(::gettid());
   if (std::exchange(state_->rests, false)) state_->changed.notify_all();
 }
 
 void ThreadSampler::end() {
   Lock lock(state_->mutex);
-  auto found = std::ranges::find(state_->threads, ::gettid());
-  if (found != state_->threads.end()) state_->threads.erase(found);
+  auto found = std::ranges::find(state_->working, ::gettid());
+  if (found != state_->working.end()) state_->working.erase(found);
 }
 
 ThreadSightings ThreadSampler::take() {

@@ -38,9 +38,10 @@ struct ThreadSightings {
 };
 
 /// Looks at threads of this process from a thread of its own while they are at
-/// some work: 10 us each time, every 5 ms, and every 25 ms after 200 looks.
-/// Thread-safe. The thread does not live on in a forked process: make another
-/// sampler there, and never destroy the one that was copied.
+/// some work: every 5 ms, every 50 ms after 40 looks and every 100 ms after
+/// 200: to wake it takes some 50 us on a virtual machine. Thread-safe. The
+/// thread does not live on in a forked process: make another sampler there; the
+/// one that was copied may be destroyed.
 class ThreadSampler {
  public:
   explicit ThreadSampler(Nanoseconds period = Nanoseconds(5'000'000));

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -48,18 +50,19 @@ TEST(ThreadSampler, SeesWhatAThreadWaitsFor) {
   EXPECT_GT(slept.asleep, 5);
   EXPECT_EQ(slept.in_lock + slept.in_network, 0);
 
+  ThreadSampler another(1ms);
   std::mutex held;
   held.lock();
   std::thread other([&] {
-    sampler.begin();
+    another.begin();
     held.lock();
-    sampler.end();
+    another.end();
     held.unlock();
   });
   std::this_thread::sleep_for(50ms);
   held.unlock();
   other.join();
-  ThreadSightings waited = sampler.take();
+  ThreadSightings waited = another.take();
   EXPECT_GT(waited.in_lock, 5);
   EXPECT_GT(waited.in_lock, waited.asleep + waited.running);
 }
@@ -74,6 +77,32 @@ TEST(ThreadSampler, LooksAtNobodyBetweenTwoPiecesOfWork) {
   EXPECT_EQ(seen.running + seen.in_lock + seen.in_file + seen.in_network +
                 seen.asleep + seen.other,
             0);
+}
+
+TEST(ThreadSampler, LooksTheSeldomerTheMoreItHasSeen) {
+  ThreadSampler sampler(100us);
+  sampler.begin();
+  std::this_thread::sleep_for(1s);
+  sampler.end();
+  const ThreadSightings seen = sampler.take();
+  // 40 in 4 ms, 160 in 160 ms, and 418 in what is left.
+  EXPECT_LT(seen.asleep + seen.running, 700);
+}
+
+TEST(ThreadSampler, IsDestroyedInAForkWithoutWaitingForItsThread) {
+  auto sampler = std::make_unique<ThreadSampler>(1ms);
+  sampler->begin();
+  std::this_thread::sleep_for(50ms);  // until its thread waits
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    sampler.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  sampler->end();
 }
 
 TEST(ThreadSampler, TakesAnyNumberOfThreads) {

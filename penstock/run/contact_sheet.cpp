@@ -9,6 +9,7 @@
 
 #include "penstock/base/file.h"
 #include "penstock/base/half.h"
+#include "penstock/run/small_letters.h"
 
 // A PNG file (ISO/IEC 15948) needs no compression: deflate (RFC 1951) also has
 // blocks of up to 65,535 bytes as they are.
@@ -17,6 +18,8 @@ namespace penstock {
 namespace {
 
 constexpr int kColumns = 8, kGap = 2;
+constexpr int kWide =
+    96;  // pictures below which there is room for large letters
 constexpr std::size_t kMostPictures = 64;
 
 std::uint32_t crc_of(std::string_view bytes) {
@@ -145,26 +148,29 @@ std::string shown(double value, bool whole) {
   return text;
 }
 
+bool holds_draws(const NamedTensor& tensor) {
+  return tensor.name.ends_with("_draw") || tensor.name.ends_with("_augment");
+}
+
 /// Row `row` of a tensor in words; empty: it is none that is shown.
-std::string caption_of(const NamedTensor& tensor, std::size_t row,
-                       const ContactSheet::Classes& all_classes) {
+std::string words_of(const NamedTensor& tensor, std::size_t row,
+                     const ContactSheet::Classes& all_classes) {
   const TensorView& view = tensor.view;
   const bool whole = is_whole(view.dtype);
-  const bool draws =
-      tensor.name.ends_with("_draw") || tensor.name.ends_with("_augment");
-  if (view.shape.size() != 1 && !draws) return {};
+  if (view.shape.size() != 1 && !holds_draws(tensor)) return {};
   std::size_t numbers = 1;
   for (std::size_t at = 1; at < view.shape.size(); ++at)
     numbers *= static_cast<std::size_t>(view.shape[at]);
   const auto of = all_classes.find(tensor.name);
   const std::size_t classes = of == all_classes.end() ? 0 : of->second.size();
-  std::string text = tensor.name;
+  std::string text;
   for (std::size_t at = 0; at < numbers; ++at) {
     const double value = number_at(view, row * numbers + at);
     const bool named =
         whole && value >= 0 && value < static_cast<double>(classes);
-    text += " " + (named ? of->second[static_cast<std::size_t>(value)]
-                         : shown(value, whole));
+    text += (at == 0 ? "" : " ") +
+            (named ? of->second[static_cast<std::size_t>(value)]
+                   : shown(value, whole));
   }
   return text;
 }
@@ -234,9 +240,13 @@ ContactSheet::ContactSheet(const std::vector<NamedTensor>& tensors,
     Picture& picture = pictures_.emplace_back();
     picture.rgb = rgb_of(view, row);
     for (const NamedTensor& tensor : tensors) {
-      const std::string text = caption_of(tensor, row, classes);
-      if (text.empty()) continue;
-      picture.caption += (picture.caption.empty() ? "" : ", ") + text;
+      const std::string words = words_of(tensor, row, classes);
+      if (words.empty()) continue;
+      auto add = [](std::string& to, const std::string& more) {
+        to += (to.empty() ? "" : ", ") + more;
+      };
+      add(picture.caption, tensor.name + " " + words);
+      if (!holds_draws(tensor)) add(picture.label, words);
     }
   }
 }
@@ -245,23 +255,29 @@ std::string ContactSheet::png() const {
   const int count = static_cast<int>(pictures_.size());
   const int columns = std::max(1, std::min(count, kColumns));
   const int rows = (count + columns - 1) / columns;
+  const SmallLetters letters{.dot = width_ >= kWide ? 2 : 1};
+  const bool labelled = std::ranges::any_of(
+      pictures_, [](const Picture& one) { return !one.label.empty(); });
+  const int cell =
+      height_ + kGap + (labelled ? letters.height() + 2 * kGap : 0);
   const int width = columns * (width_ + kGap) + kGap;
-  const int height = rows * (height_ + kGap) + kGap;
+  const int height = rows * cell + kGap;
   std::vector<std::uint8_t> sheet(
       static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3,
       255);
   for (int at = 0; at < count; ++at) {
     const int left = at % columns * (width_ + kGap) + kGap;
-    const int top = at / columns * (height_ + kGap) + kGap;
+    const int top = at / columns * cell + kGap;
+    const Picture& picture = pictures_[static_cast<std::size_t>(at)];
     const auto row = static_cast<std::size_t>(width_) * 3;
     for (int y = 0; y < height_; ++y)
       std::memcpy(sheet.data() + (static_cast<std::size_t>(top + y) *
                                       static_cast<std::size_t>(width) +
                                   static_cast<std::size_t>(left)) *
                                      3,
-                  pictures_[static_cast<std::size_t>(at)].rgb.data() +
-                      static_cast<std::size_t>(y) * row,
-                  row);
+                  picture.rgb.data() + static_cast<std::size_t>(y) * row, row);
+    letters.draw(picture.label, {.rgb = sheet, .width = width}, left,
+                 top + height_ + kGap, width_);
   }
   return png_of(sheet, width, height);
 }

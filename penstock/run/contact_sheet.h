@@ -26,7 +26,8 @@ class ContactSheet {
   ContactSheet(const std::vector<NamedTensor>& tensors,
                const Classes& classes = {});
 
-  /// All in one picture, without captions.
+  /// All in one picture, each above its label: what the captions say but for
+  /// draws and names of tensors, as far as the picture is wide.
   std::string png() const;
   /// A page that needs no other file.
   std::string html() const;
@@ -37,7 +38,7 @@ class ContactSheet {
  private:
   struct Picture {
     std::vector<std::uint8_t> rgb;
-    std::string caption;
+    std::string caption, label;
   };
   int width_ = 0, height_ = 0;
   std::vector<Picture> pictures_;

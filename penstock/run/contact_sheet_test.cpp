@@ -24,13 +24,26 @@ class ContactSheetTest : public testing::Test {
 
 TEST_F(ContactSheetTest, PicturesStandBesideOneAnother) {
   const std::string png = ContactSheet(tensors()).png();
-  // Two pictures of 2 x 1, gaps of 2 about them: 10 x 5; deflate keeps the
-  // bytes as they are: 0 and the pixels of line 2.
+  // Two pictures of 2 x 1 above labels of 5, gaps of 2 about all: 10 x 14;
+  // deflate keeps the bytes as they are: 0 and the pixels of line 2.
   EXPECT_THAT(png, testing::StartsWith("\x89PNG\r\n\x1A\n"));
-  EXPECT_EQ(png.substr(16, 8), std::string("\0\0\0\x0A\0\0\0\5", 8));
+  EXPECT_EQ(png.substr(16, 8), std::string("\0\0\0\x0A\0\0\0\x0E", 8));
   const std::string white(6, '\xFF');
   EXPECT_THAT(png, HasSubstr(std::string(1, '\0') + white + "\1\3\5\2\4\6" +
                              white + "\7\x09\x0B\x08\x0A\x0C" + white));
+}
+
+TEST_F(ContactSheetTest, LabelsStandBelowPictures) {
+  pixels_.assign(2 * 3 * 8, 255);
+  std::vector<NamedTensor> all = tensors();
+  all[0].view.shape = {2, 3, 1, 8};
+  const std::string png = ContactSheet(all, {{"label", {"LI", "-"}}}).png();
+  // The third line of letters: a dash of class 1 below the first picture.
+  const std::string white = std::string(3, '\xFF'), black(3, '\0');
+  std::string line(1, '\0');
+  for (char dot : std::string("..###.......#....#...."))
+    line += dot == '#' ? black : white;
+  EXPECT_THAT(png, HasSubstr(line));
 }
 
 TEST_F(ContactSheetTest, ThePageHasLabelsAndDraws) {

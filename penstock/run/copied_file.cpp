@@ -95,7 +95,7 @@ class OpenedFile {
                .what = "cannot copy '" + file.from + "'",
                .where = "source.path",
                .why = "it has changed since the files were listed",
-               .next = "start again when nobody writes the files"});
+               .next = "start again when no other program writes the files"});
 }
 
 /// The hash of the first `bytes`; none where there are fewer.

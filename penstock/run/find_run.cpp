@@ -112,7 +112,8 @@ QueuedSteps steps_in(const fs::path& file) {
 std::string last_sign_of(const fs::path& folder) {
   std::error_code none;
   std::optional<fs::file_time_type> newest;
-  for (const char* name : {"run.json", "steps.jsonl", "state.json"}) {
+  for (const char* name :
+       {"run.json", "steps.jsonl", "state.json", "progress.json"}) {
     const fs::file_time_type time = fs::last_write_time(folder / name, none);
     if (!none) newest = std::max(newest.value_or(time), time);
   }
@@ -131,6 +132,15 @@ void note_version(const Json& document, std::vector<std::string>& notes) {
                     "): what is known here is shown");
 }
 
+/// What a run that goes on, or was killed, had measured of itself.
+void take_over(const Json& progress, Json& report) {
+  const Json* verdict = found_in(progress, {"so_far", "verdict"});
+  if (verdict == nullptr || !verdict->is_object()) return;
+  for (const char* key : {"au", "parts", "stages", "verdict"})
+    if (const Json* value = found_in(progress, {"so_far", key}))
+      report[key] = *value;
+}
+
 /// What a run without report.json has left.
 FoundRun unfinished(const fs::path& folder, const Json& run) {
   const QueuedSteps steps = steps_in(folder / "steps.jsonl");
@@ -147,6 +157,10 @@ FoundRun unfinished(const fs::path& folder, const Json& run) {
       "a run that ends, also by Ctrl-C, writes report.json; go on with "
       "penstock train --resume " +
       folder.string();
+  std::string why;
+  const std::optional<Json> progress =
+      document_in(folder / "progress.json", why);
+  if (progress) take_over(*progress, found.report);
   steps.tell(found.report);
   note_version(run, found.notes);
   found.notes.push_back(
@@ -188,10 +202,11 @@ FoundRun find_run(const std::string& path) {
   if (!fs::is_directory(path, none)) {
     std::optional<Json> report = document_in(path, why);
     if (!report || report->find("verdict") == nullptr)
-      refuse(
-          path,
-          why.empty() ? "it is no report of a run: it has no \"verdict\"" : why,
-          "name a run folder, or the report.json in it");
+      refuse(path,
+             why.empty()
+                 ? "it is not the report of a run: it has no \"verdict\""
+                 : why,
+             "name a run folder, or the report.json in it");
     return finished(std::move(*report));
   }
   // The run itself, where `latest` leads to it.

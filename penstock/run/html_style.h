@@ -86,6 +86,13 @@ details td { overflow-wrap: anywhere; white-space: normal; }
 details td:first-child { min-width: 9rem; }
 summary { cursor: pointer; font-weight: 600; }
 footer { margin-top: 2rem; }
+@media (max-width: 40rem) {
+  main { padding: 1rem .75rem 2rem; }
+  h1 { font-size: 1.25rem; }
+  table { font-size: .78rem; }
+  th, td { padding-right: .35rem; white-space: normal; }
+  .memory td { min-width: 0; }
+  details td:first-child { min-width: 6rem; } }
 )css";
 
 }  // namespace penstock

@@ -5,6 +5,20 @@
 #include <cstdio>
 #include <utility>
 
+// The host runs ahead of the device: a step is queued, its loss and its times
+// are known some steps later, and nothing waits for them but the end of an
+// epoch and a checkpoint. So there are two lines of things that are yet to be
+// known: `log_` has the steps without their loss, `ended_` the epochs without
+// their times, each given out in order.
+//
+// `state` moves on after each step that was queued, and says where to go on.
+// What is saved is the state after all losses up to there have been looked at:
+// one that is not finite ends the run, and nothing is saved any more. However
+// run() ends, it saves first. A validation that was stopped is owed
+// (`to_validate`).
+//
+// One thread. Others set `stop` and `save`, which are looked at between steps.
+
 namespace penstock {
 namespace {
 
@@ -110,15 +124,19 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
       epochs_(epochs_in_all(p_, in_all)),
       log_(p_.folder),
       metrics_(p_.job.output, p_.folder.path()),
+      progress_(p_.folder.path(),
+                {.epochs = epochs_,
+                 .steps_per_epoch = p_.session.steps_per_epoch(),
+                 .steps = in_all}),
       trace_(traced(p_), p_.folder.path()),
       held_out_(held_out_rows(p_)),
       filling_(growing_rows(*p_.session.opened()) != nullptr) {
   p_.session.report_progress(p_.options.listener, epochs_,
                              in_all - p_.state.steps_taken,
                              p_.stepper.row_work());
-  if (!metrics_.any()) return;
   p_.session.on_point([this](const TimelineNumbers::Point& point) {
     metrics_.add(p_.state.steps_taken, point, p_.stepper.takes_time());
+    progress_.add(point);
   });
 }
 
@@ -220,9 +238,21 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   if (!batch->rejected().empty()) p_.quarantine.add(*batch, *session.opened());
   take_losses(false);
   session.report_step();
+  tell_progress(batch->at());
   tell_store();
   trace_.step(run.steps, p_.options.listener.note);
   report_epochs();
+}
+
+void Loop::tell_progress(Position at) {
+  progress_.step({.at = at,
+                  .taken = p_.state.steps_taken,
+                  .takes_time = p_.stepper.takes_time()},
+                 [this] {
+                   RunNumbers numbers = p_.session.numbers(false);
+                   if (!p_.stepper.takes_time()) numbers.leave_out_compute();
+                   return numbers.last_window();
+                 });
 }
 
 /// Once, where rows are prepared while batches are made.

@@ -9,6 +9,7 @@
 #include "penstock/run/checkpoint.h"
 #include "penstock/run/metrics/metrics.h"
 #include "penstock/run/profile.h"
+#include "penstock/run/progress_file.h"
 #include "penstock/run/quarantine.h"
 #include "penstock/run/session.h"
 #include "penstock/run/stepper.h"
@@ -78,6 +79,7 @@ class Loop {
   void step(const std::shared_ptr<Batch>& batch);
   void take(const std::shared_ptr<Batch>& batch);
   void tell_store();
+  void tell_progress(Position at);
   void take_losses(bool wait);
   [[noreturn]] void refuse_loss(double loss);
   /// Also where the run ends inside of it: one that is resumed with more steps
@@ -96,6 +98,7 @@ class Loop {
   const std::int64_t epochs_;  // for people
   StepLog log_;
   MetricSinks metrics_;
+  ProgressFile progress_;
   RunTrace trace_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
   bool filling_;  // nobody was told yet that the store is complete

@@ -1,5 +1,7 @@
 #include "penstock/run/report.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -8,6 +10,7 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/base/held_memory.h"
+#include "penstock/base/kernel_files.h"
 #include "penstock/run/findings.h"
 #include "penstock/run/sample_key.h"
 #include "penstock/run/scanned_rows.h"
@@ -211,6 +214,8 @@ Json run_json(const Job& job, const Device& device, const std::string& resumed,
   Json json;
   json["version"] = kReportVersion;
   json["started"] = utc_text(std::chrono::system_clock::now());
+  json["pid"] = std::int64_t{::getpid()};
+  if (auto began = process_began(::getpid())) json["pid_began"] = *began;
   json["job"] = without_secrets(job.document);
   json["settings"] = resolved_settings(job, device);
   json["machine"] = machine_of(device);

@@ -52,7 +52,7 @@ ShownStage pool_of(const std::string& name,
     busy += stage->busy.value_or(0);
   }
   pool.rate = 1 / time;
-  pool.busy = busy;
+  pool.busy = std::min(1.0, busy);  // what was measured apart may overlap
   return pool;
 }
 
@@ -143,6 +143,11 @@ std::vector<std::vector<std::string>> tuner_rows(const Json& report) {
          undoes ? "-" : gain("predicted_gain"),
          undoes ? "-" : gain("measured_gain"),
          undone != nullptr && *undone == Json(true) ? "undone" : ""});
+    if (found_in(change, {"also", "knob"}) != nullptr)
+      rows.push_back({"", text_in(change, {"also", "knob"}),
+                      shown_number(number_in(change, {"also", "from"})),
+                      shown_number(number_in(change, {"also", "to"})), "", "",
+                      "with that"});
   }
   if (rows.size() == 1) rows.clear();
   return rows;

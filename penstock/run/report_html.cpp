@@ -289,7 +289,7 @@ struct UseColumn {
   const char* heading;
   std::string (*shown)(std::optional<double>);
 };
-constexpr UseColumn kUse[] = {{"cpus", "processors", shown_number},
+constexpr UseColumn kUse[] = {{"cpus", "CPUs", shown_number},
                               {"resident_bytes", "RAM", shown_size},
                               {"gpu_utilisation", "GPU", shown_share},
                               {"device_bytes", "device memory", shown_size},

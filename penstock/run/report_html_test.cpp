@@ -59,6 +59,7 @@ Json tuned_report() {
   report["tuner"] = Json::parse(R"({"on": true, "rests": "it is <fast>",
     "decisions": [
       {"at_s": 2.0, "knob": "loader.readers", "from": 4, "to": 8,
+       "also": {"knob": "loader.prefetch", "from": 1, "to": 2},
        "predicted_gain": 0.8, "measured_gain": 0.75, "undone": false},
       {"at_s": 6.0, "knob": "loader.prefetch", "from": 2, "to": 4,
        "predicted_gain": 0.2, "measured_gain": -0.01, "undone": true},
@@ -75,6 +76,7 @@ TEST(ReportHtml, ListsWhatTheTunerChangedAndWhatThatGained) {
           ElementsAre("after", "setting", "from", "to", "predicted", "measured",
                       ""),
           ElementsAre("2 s", "loader.readers", "4", "8", "+80 %", "+75 %", ""),
+          ElementsAre("", "loader.prefetch", "1", "2", "", "", "with that"),
           ElementsAre("6 s", "loader.prefetch", "2", "4", "+20 %", "-1 %",
                       "undone"),
           ElementsAre("8 s", "loader.prefetch", "4", "2", "-", "-", "")));
@@ -100,6 +102,14 @@ TEST(ReportHtml, NeedsNothingFromElsewhere) {
   for (const char* reference :
        {"http:", "https:", "src=", "href=", "<script", "@import", "url("})
     EXPECT_THAT(page, Not(HasSubstr(reference)));
+}
+
+TEST(ReportHtml, TablesFitAPhone) {
+  const std::string page = report_html(sample_report());
+  EXPECT_THAT(page, HasSubstr("width=device-width"));
+  const auto narrow = page.find("@media (max-width: 40rem)");
+  ASSERT_NE(narrow, page.npos);
+  EXPECT_THAT(page.substr(narrow, 400), HasSubstr("white-space: normal"));
 }
 
 TEST(ReportHtml, TakesTextOfTheUserForText) {

@@ -13,6 +13,7 @@
 #include "penstock/run/doctor.h"
 #include "penstock/run/find_run.h"
 #include "penstock/run/hf_datasets.h"
+#include "penstock/run/live_run.h"
 #include "penstock/run/machine_profile.h"
 #include "penstock/run/model_stepper.h"
 #include "penstock/run/new_job.h"

@@ -22,6 +22,17 @@
 #include "penstock/run/machine_profile.h"
 #include "penstock/run/report_facts.h"
 
+// Files are copied to a folder of their own, named after what they are, and
+// read there. Processes that want the same files meet at a lock beside the
+// folder: one copies, the others wait and find the copies. A copy counts once
+// it is in the list in the folder (CopiedList), with the version of its
+// original and its own size, time and hash, so a run that is killed leaves
+// nothing that a later one would take for whole.
+//
+// A few threads take the next file each; `writing` guards the list, all else is
+// atomic. The first that fails sets `failed`, and the others end after their
+// file. Notes are given by the calling thread alone.
+
 namespace penstock {
 namespace {
 
@@ -187,7 +198,7 @@ void make_folder_of_copies(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0) real_files().make_folders(folder);
   struct stat found {};
   if (::stat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
-    refuse(folder, "it is no folder", "name a folder as source.stage");
+    refuse(folder, "it is not a folder", "name a folder as source.stage");
   if (found.st_uid != ::geteuid() && found.st_uid != 0)
     refuse(folder,
            "it belongs to user " + std::to_string(found.st_uid) +

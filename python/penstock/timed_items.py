@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from ._engine import Making, ThreadSampler
 
 _KEPT_TIMES = 20_000  # of items
-_LOOKS_EVERY = 8  # batches, at how long a maker waited for a processor
+# How long a maker waited for a processor is looked at after the first of these,
+# and then when half as much time again has passed.
+_LOOKS_FIRST_S, _LOOKS_LATER = 0.05, 0.5
+_ALL_OF = 64  # batches of a maker: each is timed
+_TIMED_EVERY_S = 0.05  # of making one is, from then on: timing costs 60 us
+_MOST_SKIPPED = 31
+_PAUSE = 10  # times the mean
 
 
 def _keep(times: array[float], more: Iterable[float]) -> None:
@@ -38,6 +44,8 @@ class Made:
         self.seconds = array("d")
         self.batch_seconds = array("d")
         self.slowest, self.slowest_s = "", 0.0
+        self.batches = 1  # and those skipped before it; see _Timing.skips()
+        self.pauses = 0  # batches that took many times the mean
         self.seen: tuple[int, ...] = (0,) * 6
         self.ran_ns = self.queued_ns = 0  # on a processor, and waiting for one
 
@@ -57,14 +65,19 @@ class Made:
             self.slowest_s = slowest
 
     def add(self, other: Made) -> None:
-        """How one more batch was made."""
-        self.items += other.items
-        self.item_s += other.item_s
-        self.item_cpu_s += other.item_cpu_s
-        self.collate_s += other.collate_s
-        self.collate_cpu_s += other.collate_cpu_s
-        _keep(self.seconds, other.seconds)
-        _keep(self.batch_seconds, (other.item_s + other.collate_s,))
+        """How one more batch was made, and those that were skipped."""
+        alike = other.batches
+        if other.item_s * self.items > _PAUSE * self.item_s * other.items > 0:
+            self.pauses += 1
+            if self.pauses < 3:  # so far its own, not one of each skipped
+                alike = 1
+        self.items += alike * other.items
+        self.item_s += alike * other.item_s
+        self.item_cpu_s += alike * other.item_cpu_s
+        self.collate_s += alike * other.collate_s
+        self.collate_cpu_s += alike * other.collate_cpu_s
+        _keep(self.seconds, alike * other.seconds)
+        _keep(self.batch_seconds, alike * [other.item_s + other.collate_s])
         if other.slowest_s > self.slowest_s:
             self.slowest, self.slowest_s = other.slowest, other.slowest_s
         self.seen = tuple(map(sum, zip(self.seen, other.seen)))
@@ -76,75 +89,109 @@ class Made:
         had a processor; 1 where that is unknown."""
         return processor_share(self.ran_ns, self.queued_ns)
 
-    def making(self) -> Making:
+    def making(self, items: int) -> Making:
+        """Of all that was made, where the loop has got so many items: the last
+        ones may have been skipped."""
         from ._engine import Making
 
         making = Making()
-        for name in ("item_s", "item_cpu_s", "collate_s", "collate_cpu_s",
-                     "slowest", "slowest_s"):
-            setattr(making, name, getattr(self, name))
+        making.slowest, making.slowest_s = self.slowest, self.slowest_s
+        of_all = max(1.0, items / self.items) if self.items else 1.0
+        for name in ("item_s", "item_cpu_s", "collate_s", "collate_cpu_s"):
+            setattr(making, name, of_all * getattr(self, name))
         making.seconds = list(self.seconds)
         making.cpu_share = self.processors_got()
         making.add_seen(list(self.seen))
         return making
 
 
-class _Maker:
-    """Times what one process makes, thread by thread. Samplers of other
-    processes, which a fork has copied, are kept and never used."""
-
-    _of: dict[int, _Maker] = {}
+class _Timing:
+    """Times what the batches of a loop are made of, where they are made: each
+    worker has one of its own."""
 
     def __init__(self) -> None:
-        from ._engine import ThreadSampler
+        self._made = Made()
+        self._sampler: ThreadSampler | None = None
+        self._process = 0  # whose threads it looks at
+        self._to_skip = self._skipped = self._taken = 0
+        self._spent = self._began = self._looks_at = 0.0
+        self._looked: tuple[int, int] | None = None
 
-        self.sampler: ThreadSampler = ThreadSampler()
-        self._threads = threading.local()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
 
-    @classmethod
-    def here(cls) -> _Maker:
-        if os.getpid() not in cls._of:
-            cls._of[os.getpid()] = cls()
-        return cls._of[os.getpid()]
+    def _sampler_here(self) -> ThreadSampler:
+        """A fork of the process has another one."""
+        process = os.getpid()
+        if self._sampler is None or self._process != process:
+            from ._engine import ThreadSampler
 
-    @property
-    def made(self) -> Made:
-        """By this thread."""
-        if not hasattr(self._threads, "made"):
-            self._threads.made = Made()
-        made: Made = self._threads.made
+            self._sampler, self._process = ThreadSampler(), process
+        return self._sampler
+
+    def skips(self) -> bool:
+        """Whether the batch at hand is not timed: the next one that is stands
+        for it. Batches that are made quickly are timed in their turn only, or
+        it would cost more than it tells."""
+        return self._to_skip > 0
+
+    def take(self) -> Made | None:
+        """How the batch was made; None where it was skipped."""
+        if self._to_skip:
+            self._to_skip -= 1
+            return None
+        made, self._made = self._made, Made()
+        made.seen = tuple(self._sampler_here().take())
+        made.batches += self._skipped
         return made
 
-    def take(self) -> Made:
-        made, self._threads.made = self.made, Made()
-        made.seen = tuple(self.sampler.take())
-        mine = self._threads
-        mine.taken = getattr(mine, "taken", -1) + 1
-        if mine.taken % _LOOKS_EVERY == 0:
-            now = scheduled(threading.get_native_id())
-            before, mine.looked = getattr(mine, "looked", None), now
-            if before and now:
-                made.ran_ns, made.queued_ns = (now[0] - before[0],
-                                               now[1] - before[1])
-        return made
+    def took(self, made: Made) -> None:
+        """The batch is there, and how long collate_fn took: how many are
+        skipped after it?"""
+        self._taken += 1
+        self._spent += made.item_s + made.collate_s
+        if self._taken >= _ALL_OF:
+            each = max(self._spent / self._taken, 1e-6)
+            self._skipped = self._to_skip = min(
+                _MOST_SKIPPED, max(0, int(_TIMED_EVERY_S / each) - 1))
+        now = time.perf_counter()
+        if now < self._looks_at:
+            return
+        self._began = self._began or now
+        self._looks_at = now + max(_LOOKS_FIRST_S,
+                                   _LOOKS_LATER * (now - self._began))
+        before, self._looked = self._looked, scheduled(
+            threading.get_native_id())
+        if before and self._looked:
+            made.ran_ns, made.queued_ns = map(sub, self._looked, before)
 
     def timed(self, make: Callable[[list[float]], Any],
               name: Callable[[int], str]) -> Any:
         """What `make` makes; it notes when each of its items was there."""
-        self.sampler.begin()
+        sampler = self._sampler_here()
+        sampler.begin()
         cpu, ends = time.thread_time(), [time.perf_counter()]
         try:
             return make(ends)
         finally:
-            self.made.add_items(ends, time.thread_time() - cpu, name)
-            self.sampler.end()
+            self._made.add_items(ends, time.thread_time() - cpu, name)
+            sampler.end()
+
+    def not_timed(self, make: Callable[[], Any]) -> Any:
+        """The same for a batch that is skipped: its thread is looked at."""
+        sampler = self._sampler_here()
+        sampler.begin()
+        try:
+            return make()
+        finally:
+            sampler.end()
 
 
 class _Timed:
     """A data set whose items are timed; else it is the one behind it."""
 
-    def __init__(self, behind: Any) -> None:
-        self.__dict__["_behind"] = behind
+    def __init__(self, behind: Any, timing: _Timing) -> None:
+        self.__dict__.update(_behind=behind, _timing=timing)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__getitems__":
@@ -158,7 +205,7 @@ class _Timed:
         return len(self._behind)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._behind,)
+        return type(self), (self._behind, self._timing)
 
 
 class _TimedMap(_Timed):
@@ -168,13 +215,18 @@ class _TimedMap(_Timed):
     def __getitems__(self, indices: list[Any]) -> list[Any]:
         """torch requests a batch so where it can: what is measured for each
         item is then one look at the clock."""
+        timing, dataset = self._timing, self._behind
+        if timing.skips():
+            return cast(list[Any], timing.not_timed(
+                lambda: [dataset[index] for index in indices]))
+
         def make(ends: list[float]) -> list[Any]:
-            items, dataset, now = [], self._behind, time.perf_counter
+            items, now = [], time.perf_counter
             for index in indices:
                 items.append(dataset[index])
                 ends.append(now())
             return items
-        return cast(list[Any], _Maker.here().timed(
+        return cast(list[Any], timing.timed(
             make, lambda at: f"dataset[{indices[at]!r}]"))
 
 
@@ -182,26 +234,34 @@ class _TimedMapOfMany(_TimedMap):
     """The data set itself makes many items at once."""
 
     def __getitem__(self, index: Any) -> Any:
+        timing = self._timing
+        if timing.skips():
+            return timing.not_timed(lambda: self._behind[index])
+
         def make(ends: list[float]) -> Any:
             item = self._behind[index]
             ends.append(time.perf_counter())
             return item
-        return _Maker.here().timed(make, lambda at: f"dataset[{index!r}]")
+        return timing.timed(make, lambda at: f"dataset[{index!r}]")
 
     def __getitems__(self, indices: list[Any]) -> Any:
+        timing = self._timing
+        if timing.skips():
+            return timing.not_timed(lambda: self._behind.__getitems__(indices))
+
         def make(ends: list[float]) -> Any:
             items = self._behind.__getitems__(indices)
             begin, took = ends[0], time.perf_counter() - ends[0]
             count = max(1, len(indices))
             ends.extend(begin + took * i / count for i in range(1, count + 1))
             return items
-        return _Maker.here().timed(
+        return timing.timed(
             make, lambda at: f"dataset.__getitems__({list(indices)!r})")
 
 
 class _TimedIterable(_Timed):
     def __iter__(self) -> Iterator[Any]:
-        items, maker, count = iter(self._behind), _Maker.here(), 0
+        items, timing, count = iter(self._behind), self._timing, 0
 
         def make(ends: list[float]) -> Any:
             item = next(items)
@@ -209,7 +269,8 @@ class _TimedIterable(_Timed):
             return item
         while True:
             try:
-                item = maker.timed(make, lambda at: f"item {count}")
+                item = timing.not_timed(lambda: next(items)) \
+                    if timing.skips() else timing.timed(make, lambda at: f"item {count}")
             except StopIteration:
                 return
             count += 1
@@ -229,18 +290,22 @@ class Stamped:
 
 
 class _Stamping:
-    """A collate_fn that is timed, and whose batches say how they were made."""
+    """A collate_fn that is timed, and whose batches say how they were made, but
+    for those that are skipped."""
 
-    def __init__(self, behind: Callable[[Any], Any]) -> None:
-        self._behind = behind
+    def __init__(self, behind: Callable[[Any], Any],
+                 timing: _Timing) -> None:
+        self._behind, self._timing = behind, timing
 
-    def __call__(self, items: Any) -> Stamped:
-        maker = _Maker.here()
+    def __call__(self, items: Any) -> Any:
+        made = self._timing.take()
+        if made is None:
+            return self._behind(items)
         wall, cpu = time.perf_counter(), time.thread_time()
         batch = self._behind(items)
-        made = maker.take()
         made.collate_s += time.perf_counter() - wall
         made.collate_cpu_s += time.thread_time() - cpu
+        self._timing.took(made)
         return Stamped(batch, made)
 
 
@@ -259,15 +324,16 @@ def timed_copy(loop: Any) -> Any | None:
     pipes = getattr(data, "IterDataPipe", ()), getattr(data, "MapDataPipe", ())
     if isinstance(dataset, tuple(filter(None, pipes))):
         return None
+    timing = _Timing()
     timed: _Timed
     if isinstance(dataset, data.IterableDataset):
-        timed = _TimedIterable(dataset)
+        timed = _TimedIterable(dataset, timing)
     elif getattr(dataset, "__getitems__", None):
-        timed = _TimedMapOfMany(dataset)
+        timed = _TimedMapOfMany(dataset, timing)
     else:
-        timed = _TimedMap(dataset)
+        timed = _TimedMap(dataset, timing)
     again = copy.copy(loop)
     # torch forbids to set these, for what it has made of them; not here.
-    vars(again).update(dataset=timed, collate_fn=_Stamping(loop.collate_fn),
-                       _iterator=None)
+    vars(again).update(dataset=timed, _iterator=None,
+                       collate_fn=_Stamping(loop.collate_fn, timing))
     return again

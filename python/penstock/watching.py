@@ -97,6 +97,7 @@ class Watched(Generic[_Batch]):
         self._copy = None if self._is_ours else timed_copy(loop)
         self._shown = False
         self._iterating = False
+        self._process = 0  # in which the loop began
         self._idle = _Idle()
         self._monitor: Monitor | None = None
         self._sampled = 0.0
@@ -114,13 +115,13 @@ class Watched(Generic[_Batch]):
         if self._iterating:  # a second loop inside the first: not counted
             yield from self._loop
             return
-        self._iterating, process = True, os.getpid()
+        self._iterating, self._process = True, os.getpid()
         try:
             yield from (self._own_epoch() if self._is_ours
                         else self._watched_epoch())
             self._show()
         except GeneratorExit:  # the loop was left
-            if os.getpid() == process and not sys.is_finalizing():
+            if not sys.is_finalizing():
                 self._show(knows=True)
             raise
         finally:
@@ -154,19 +155,9 @@ class Watched(Generic[_Batch]):
                 self._note_wait(time.perf_counter() - asked, made)
             meter.answered(asked, rows, first)
             first = False
-            if self._copy is not None and self._moving is None and \
-                    meter.wants_transfer_cost():
-                self._moving = measured_transfer(batch, rows)
-                if self._workers():  # theirs is measured as it happens
-                    meter.restart_step()
-            if self._has_workers() and self._workers() == 0 and \
-                    meter.wants_transfer_cost():
-                meter.note_transfer(self._moving or
-                                    measured_transfer(batch, rows))
-            if meter.batches == _COPIES_AT and self._copy is not None and \
-                    not self._copy.pin_memory:
-                self._copying = measured_copies(batch)
-                meter.restart_step()
+            count = meter.batches
+            if count == _COPIES_AT or not count & (count - 1):
+                self._measure_moving(batch, rows)
             yield batch
             del batch
             asked = meter.asked()
@@ -175,6 +166,23 @@ class Watched(Generic[_Batch]):
             if self._monitor is None or asked > self._sampled + _SAMPLED_S:
                 self._look_at_machine()
                 asked = time.perf_counter()
+
+    def _measure_moving(self, batch: _Batch, rows: int) -> None:
+        """What it costs to hand a batch to another process, and to a GPU: once,
+        as soon as that would matter."""
+        meter, copy = self._meter, self._copy
+        if meter.wants_transfer_cost():
+            if copy is not None and self._moving is None:
+                self._moving = measured_transfer(batch, rows)
+                if self._workers():  # theirs is measured as it happens
+                    meter.restart_step()
+            if self._has_workers() and self._workers() == 0:
+                meter.note_transfer(self._moving or
+                                    measured_transfer(batch, rows))
+        if meter.batches == _COPIES_AT and copy is not None and \
+                not copy.pin_memory:
+            self._copying = measured_copies(batch)
+            meter.restart_step()
 
     def _look_at_machine(self) -> None:
         if self._monitor is None:
@@ -195,8 +203,10 @@ class Watched(Generic[_Batch]):
     def _count(self, made: Made) -> None:
         self._made.add(made)
         if self._workers():
-            self._meter.worked(made.item_s + made.collate_s, made.items,
-                               made.item_cpu_s + made.collate_cpu_s)
+            self._meter.worked(
+                made.batches * (made.item_s + made.collate_s),
+                made.batches * made.items,
+                made.batches * (made.item_cpu_s + made.collate_cpu_s))
 
     def _workers(self) -> int:
         return int(getattr(self._loop, "num_workers", 0))
@@ -210,8 +220,9 @@ class Watched(Generic[_Batch]):
 
     def _show(self, knows: bool = False) -> None:
         """The verdict, once; never a reason for the loop to end. `knows`: only
-        where there is one."""
-        if self._shown or not (self._is_ours or
+        where there is one. A fork of the process goes on with the loop, too:
+        it says nothing."""
+        if self._shown or os.getpid() != self._process or not (self._is_ours or
                                self._meter.batches >= _LEAST_BATCHES):
             return
         try:
@@ -273,7 +284,7 @@ class Watched(Generic[_Batch]):
         if self._workers():
             window.prefetch = self._prefetch()
         if self._copy is not None:
-            window.making = self._made.making()
+            window.making = self._made.making(self._meter.items)
         if self._copying is not None:
             window.copies = Copies(*self._copying)
         return window

@@ -5,6 +5,8 @@ import io
 import multiprocessing
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -167,6 +169,22 @@ class WatchOfAnyLoop(unittest.TestCase):
         self.assertLessEqual(len(report["worst_steps"]), 5)
         self.assertIn("memory_percent", report["machine"])
 
+    def test_a_fork_goes_on_with_the_loop_and_says_nothing(self):
+        file, numbers = io.StringIO(), []
+        watched, (read, write) = penstock.watch(range(40), file=file), os.pipe()
+        child = None
+        for number in watched:
+            numbers.append(number)
+            if number == 20:
+                child = os.fork()
+        if child == 0:
+            os.write(write, f"{len(numbers)} {file.getvalue()}".encode())
+            os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(os.read(read, 100), b"40 ")
+        os.close(read), os.close(write)
+        self.assertEqual(file.getvalue().count("penstock: "), 1)
+
     def test_a_file_that_is_closed_ends_no_loop(self):
         file = io.StringIO()
         file.close()
@@ -250,6 +268,58 @@ class WatchOfTorch(unittest.TestCase):
                 self.told(dataset, num_workers=workers)
                 self.assertEqual(len(self.batches), 5)
                 self.assertGreater(len(self.watched._made.seconds), 0)
+
+    def test_batches_that_are_quick_are_timed_in_their_turn(self):
+        """And stand for those that were not: all items are counted."""
+        timed = []
+
+        class Counted(Items):
+            def __getitem__(self, index):
+                timed.append(sys._getframe(1).f_code.co_name == "make")
+                return index
+
+        told = self.told(Counted(4000))
+        self.assertEqual(len(self.batches), 1000)
+        self.assertLess(sum(timed), 1000)
+        self.assertGreater(sum(timed), 4 * 64)  # the first ones all are
+        made = self.watched._made
+        self.assertLess(abs(made.items - 4000), 4 * 32)
+        self.assertGreater(len(made.seconds), 2000)
+        self.assertIn(told.limit, ("data", "compute"))
+
+    def test_a_single_pause_stands_for_itself_alone(self):
+        from penstock.timed_items import Made
+
+        def batch(seconds, batches):
+            made = Made()
+            made.add_items([0.0, seconds], 0.0, str)
+            made.batches = batches
+            return made
+
+        for pauses, counted in ((1, 1), (2, 2), (5, 2 + 3 * 32)):
+            made = Made()
+            for _ in range(100):
+                made.add(batch(0.001, 32))
+            for _ in range(pauses):
+                made.add(batch(1.0, 32))
+            self.assertAlmostEqual(made.item_s, 3.2 + counted)
+            self.assertEqual(len(made.batch_seconds), 3200 + counted)
+
+    def test_a_fork_of_the_loop_can_end(self):
+        ended = subprocess.run([sys.executable, "-c", """
+import os, signal, sys
+import penstock
+from torch.utils.data import DataLoader
+
+for number, _ in enumerate(penstock.watch(DataLoader(range(200)))):
+    if number == 20:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            sys.exit(7)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""], stderr=subprocess.DEVNULL, timeout=100)
+        self.assertEqual(ended.returncode, 7)
 
     def test_no_workers_and_items_that_compute(self):
         told = self.told(Items(60, lambda i: compute(0.005)),

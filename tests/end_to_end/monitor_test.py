@@ -40,6 +40,56 @@ class Monitor(Case):
         self.assertGreater(
             seen["metrics"]["process.cpu_percent"]["max"], 10)
 
+    def starved_run(self, epochs):
+        """A run whose reader waits 20 ms for each batch, left running."""
+        self.database(self.rows())
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "d.sqlite", "table": "t",
+                    "round_trip_ms": 20},
+            loader={"batch_size": 16, "seed": 3, "cache": "none",
+                    "workers": 1, "readers": 1},
+            device={"kind": "sim", "step_ms": 2}, train={"epochs": epochs}))
+        running = self.start("train", "job.json", "--json")
+        self.wait_for(lambda: list(self.folder.glob("runs/*/progress.json")),
+                      "the first numbers of the run")
+        return running
+
+    def test_watches_a_run_that_goes_on(self):
+        running = self.starved_run(epochs=100_000)
+        text = self.succeed("monitor", "runs/latest", "--duration=2.2",
+                            "--gpus=none").out
+        self.assertRegex(text, r"epoch \d+/100000 step \d/4 \d+ samples/s AU "
+                         r"\d+ % <- data \d+ %")
+        self.assertIn("'read'", text)
+        seen = self.succeed("monitor", "runs/latest", "--duration=2.2",
+                            "--interval=0.5", "--gpus=none", "--json",
+                            "--output=seen.json").json()
+        self.assertEqual(seen["run"]["verdict"]["stage"], "read")
+        self.assertEqual(seen["run"]["epochs"], 100_000)
+        self.assertFalse(seen["run"]["ended"])
+        self.assertEqual(seen["process"]["pid"], running.pid)
+        self.assertLess(seen["metrics"]["run.au_percent"]["mean"], 50)
+        text = self.succeed("monitor", "runs/latest", "--duration=0.4",
+                            "--interval=0.2", "--gpus=none",
+                            "--compare=seen.json").out
+        self.assertRegex(text, r"run\.au_percent +\d")
+        running.kill()
+        running.wait()
+        text = self.succeed("explain", "runs/latest").out
+        self.assertIn("'read'", text)
+        self.assertNotIn("is not known", text)
+
+    def test_ends_with_the_run_and_says_what_limited_it(self):
+        running = self.starved_run(epochs=40)
+        text = self.succeed("monitor", "runs/latest", "--interval=0.2",
+                            "--gpus=none").out
+        running.communicate()
+        self.assertIn("the run has ended. Input-bound", text)
+        self.assertEqual(
+            list(self.folder.glob("runs/*/progress.json")), [])
+        self.refused(self.run_it("monitor", "runs/latest", "--json"),
+                     "request", "monitor.run_ended", "penstock explain")
+
     def test_compares_with_an_earlier_summary(self):
         self.succeed("monitor", "--duration=0.2", "--interval=0.1",
                      "--gpus=none", "--output=before.json")
@@ -63,6 +113,8 @@ class Monitor(Case):
         self.assertGreater(json.loads(out)["samples"], 0)
 
     def test_names_what_is_wrong(self):
+        self.refused(self.run_it("monitor", "no-run", "--json"), "request",
+                     "explain.no_run", "no-run")
         self.refused(self.run_it("monitor", "--pid=2147483632", "--json"),
                      "request", "monitor.process", "2147483632")
         (self.folder / "other.json").write_text("{}")

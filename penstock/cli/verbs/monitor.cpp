@@ -21,7 +21,7 @@ namespace {
 struct MonitorArguments {
   double duration = 0, interval = 1;
   int pid = 0;
-  std::string gpus = "auto", output, compare;
+  std::string run, gpus = "auto", output, compare;
 };
 
 bool is_bytes(const std::string& name) {
@@ -66,6 +66,7 @@ std::string sample_line(const Json& sample) {
   std::string line;
   for (const auto& [name, value] : sample.object()) {
     if (name == "t_s" || name.ends_with("_used_bytes")) continue;
+    if (name.starts_with("run.")) continue;  // its own line says them
     std::string shown = name;
     if (shown.ends_with("_percent")) shown.resize(shown.size() - 8);
     if (shown.ends_with("_bytes_s")) shown.resize(shown.size() - 8);
@@ -136,33 +137,52 @@ void wait_until(Nanoseconds end, const Invocation& invocation) {
         std::min(end, wall_clock().now() + from_seconds(0.1)));
 }
 
+/// The run's own line before the machine's.
+std::string run_line(const LiveRun& run) {
+  const std::string verdict = printable(run.verdict());
+  return run.line() + (verdict.empty() ? "" : " | " + verdict) + "\n";
+}
+
+std::optional<pid_t> process_of(const MonitorArguments& arguments,
+                                const std::optional<LiveRun>& run) {
+  if (arguments.pid > 0) return arguments.pid;
+  return run ? run->process() : std::nullopt;
+}
+
 void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
+  std::optional<LiveRun> run;
+  if (!arguments.run.empty()) run.emplace(arguments.run);
   Json before;
   if (!arguments.compare.empty()) before = read_summary(arguments.compare);
-  MachineSeries series({.process = arguments.pid > 0
-                                       ? std::optional<pid_t>(arguments.pid)
-                                       : std::nullopt,
-                        .gpus = arguments.gpus});
+  MachineSeries series(
+      {.process = process_of(arguments, run), .gpus = arguments.gpus});
   std::optional<InterpreterLock> lock;
   if (arguments.pid > 0) lock.emplace(arguments.pid);
   const bool screen = !invocation.json && ::isatty(STDOUT_FILENO) == 1;
   Screen drawn;
   const Nanoseconds began = wall_clock().now();
-  for (std::int64_t n = 1; !stopped(invocation) && series.process_lives();
+  for (std::int64_t n = 1;
+       !stopped(invocation) && series.process_lives() && !(run && run->ended());
        ++n) {
     const double at = static_cast<double>(n) * arguments.interval;
     const bool last = arguments.duration > 0 && at >= arguments.duration;
     wait_until(began + from_seconds(last ? arguments.duration : at),
                invocation);
-    const Json sample = series.sample();
+    if (run) run->look();
+    const Json sample = series.sample(
+        run ? run->numbers() : std::vector<std::pair<std::string, double>>());
     if (lock) lock->look();
+    const std::string of_run = run ? run_line(*run) : "";
     if (screen)
-      print(drawn.over(table_of(sample, series), terminal_size(STDOUT_FILENO)));
+      print(drawn.over(of_run + table_of(sample, series),
+                       terminal_size(STDOUT_FILENO)));
     else if (!invocation.json)
-      print(sample_line(sample));
+      print(of_run + sample_line(sample));
     if (last) break;
   }
+  if (run) run->look();  // its process may have ended with its report
   Json summary = series.summary();
+  if (run) summary["run"] = run->json();
   if (lock) summary["interpreter_lock"] = lock->json();
   if (!before.is_null())
     summary["compared"] = compare_summaries(before, summary);
@@ -170,14 +190,20 @@ void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
     real_files().write_atomic(arguments.output, summary.dump(1) + "\n");
   if (invocation.json) return print_document(summary);
   print("\n" + summary_of_machine(summary));
+  if (run && run->ended())
+    print("the run has ended. " + printable(run->verdict()) +
+          "\npenstock explain " + run->folder().string() + " says more\n");
   if (lock) print(lock->text());
   if (!before.is_null()) print(comparison_of(*summary.find("compared")));
 }
 
 RunVerb add_monitor(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<MonitorArguments>();
+  options.add(
+      "run", arguments->run,
+      "A folder of a run that goes on: its progress, AU and what limits", {});
   options.add("--duration", arguments->duration,
-              "Seconds; 0: until Ctrl-C, or the process ends",
+              "Seconds; 0: until Ctrl-C, or the process or run ends",
               {.least = 0, .most = 1e7});
   options.add("--interval", arguments->interval, "Seconds between two samples",
               {.least = 0.05, .most = 3600});
@@ -196,7 +222,7 @@ RunVerb add_monitor(Options& options, Invocation& invocation) {
 
 Verb monitor_verb() {
   return {.name = "monitor",
-          .help = "Watch GPUs, processors, memory, drives, a process",
+          .help = "Watch GPUs, processors, memory, drives, a process or run",
           .example = "penstock monitor --duration 30 --pid 4711",
           .ends_in_order = true,
           .add = add_monitor};

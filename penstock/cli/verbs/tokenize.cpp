@@ -1,9 +1,14 @@
-#include <fstream>
+#include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string_view>
 
+#include "penstock/base/utf8.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/verb.h"
+#include "penstock/sources/sources.h"
 #include "penstock/tokenizer/tokenizer.h"
 
 namespace penstock {
@@ -14,39 +19,106 @@ struct TokenizeArguments {
   bool special = false;
 };
 
-[[noreturn]] void refuse(const TokenizeArguments& arguments, std::int64_t line,
-                         std::string why) {
-  throw Error(
-      ErrorKind::transform,
-      {.code = "tokenizer.line",
-       .what = "cannot tokenise a document",
-       .where = (arguments.file == "-" ? "standard input" : arguments.file) +
-                ", line " + std::to_string(line),
-       .why = std::move(why),
-       .next = "correct the line, or name its field with --field"});
+[[noreturn]] void refuse(std::string where, std::string why) {
+  throw Error(ErrorKind::transform,
+              {.code = "tokenizer.line",
+               .what = "cannot tokenise a document",
+               .where = std::move(where),
+               .why = std::move(why),
+               .next = "correct the line, or name its field with --field"});
 }
 
-/// The text of a line; `line` counts from 1.
-std::string document_of(const std::string& text,
-                        const TokenizeArguments& arguments, std::int64_t line) {
-  Json json;
-  try {
-    json = Json::parse(text, "this line");
-  } catch (const Error& error) {
-    refuse(arguments, line,
-           error.parts().why + " (" + error.parts().where + " of its own)");
+using TakeDocument = std::function<void(std::string_view text)>;
+
+/// The member of a member, "a.b", or one whose name is all of it.
+const Json* member_at(const Json& json, std::string_view path) {
+  if (!json.is_object()) return nullptr;
+  if (const Json* found = json.find(std::string(path))) return found;
+  const std::size_t dot = path.find('.');
+  if (dot == path.npos) return nullptr;
+  const Json* inner = json.find(std::string(path.substr(0, dot)));
+  return inner == nullptr ? nullptr : member_at(*inner, path.substr(dot + 1));
+}
+
+/// Of standard input, line by line as they come.
+void read_input(const std::string& field, const TakeDocument& take) {
+  std::int64_t at = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::string place = "standard input:" + std::to_string(++at);
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    Json json;
+    try {
+      json = Json::parse(line, "this line");
+    } catch (const Error& error) {
+      const std::string& where = error.parts().where;  // "line 1, column 7"
+      refuse(place + ":" + where.substr(where.rfind(' ') + 1),
+             error.parts().why);
+    }
+    if (!json.is_object())
+      refuse(place + ":1",
+             "found " + std::string(json.type_name()) + ", expected an object");
+    const Json* found = member_at(json, field);
+    if (found == nullptr || !found->is_string())
+      refuse(place, "field '" + field + "': found " +
+                        (found == nullptr ? "nothing"
+                                          : std::string(found->type_name())) +
+                        ", expected a text");
+    take(found->string());
   }
-  if (!json.is_object())
-    refuse(arguments, line,
-           "found " + std::string(json.type_name()) + ", expected an object");
-  const Json* found = json.find(arguments.field);
-  if (found == nullptr || !found->is_string())
-    refuse(
-        arguments, line,
-        "field '" + arguments.field + "': found " +
-            (found == nullptr ? "nothing" : std::string(found->type_name())) +
-            ", expected a text");
-  return found->string();
+}
+
+/// The text of a row; empty: it has none. JSON stands in quotation marks.
+std::optional<std::string> document_in(const Column& column, std::int64_t row) {
+  if (!column.valid(row)) return std::nullopt;
+  const std::string_view text = column.text(row);
+  if (column.type != ColumnType::json) return std::string(text);
+  if (!text.starts_with('"')) return std::nullopt;
+  return Json::parse(text, "the text").string();
+}
+
+/// All rows of a source of one column, in their order.
+void read_rows(const Source& source, Reader& reader, const Partition& partition,
+               const std::string& field, const TakeDocument& take) {
+  reader.scan(partition, {}, [&](KeyList& keys, Block& block) {
+    const Column& column = block.columns[0];
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      const auto problem =
+          std::ranges::find(block.problems, row, &RowProblem::row);
+      std::optional<std::string> text;
+      if (problem == block.problems.end()) text = document_in(column, row);
+      if (text) {
+        take(*text);
+        continue;
+      }
+      const std::string found =
+          problem != block.problems.end() ? problem->why
+          : column.valid(row)
+              ? "holds " + beginning(column.text(row)) + ", expected a text"
+              : "found nothing, expected a text";
+      refuse(source.place_of(keys.integer(row)),
+             "field '" + field + "': " + found);
+    }
+    return true;
+  });
+}
+
+/// Of files, which may be compressed, and of all that a pattern names.
+void read_files(const TokenizeArguments& from, const TakeDocument& take) {
+  Json section;
+  section["kind"] = "jsonl";
+  section["path"] = from.file;
+  const std::unique_ptr<Source> source =
+      open_source(parse_source_spec(section, "source"), {{.column = from.field,
+                                                          .as = ReadAs::value,
+                                                          .setting = "--field",
+                                                          .document = true}});
+  if (!source->types()[0].is_text())
+    refuse(source->place_of(0), "field '" + from.field + "' holds " +
+                                    std::string(name_of(source->types()[0])) +
+                                    ", expected texts");
+  const std::unique_ptr<Reader> reader = source->open_reader();
+  for (const Partition& partition : source->partitions(1))
+    read_rows(*source, *reader, partition, from.field, take);
 }
 
 std::string list_of(const std::vector<std::uint32_t>& ids) {
@@ -58,39 +130,26 @@ std::string list_of(const std::vector<std::uint32_t>& ids) {
   return text + "]\n";
 }
 
-void tokenize(const TokenizeArguments& arguments, std::istream& lines,
-              const Invocation& invocation) {
+void run_tokenize(const TokenizeArguments& arguments,
+                  const Invocation& invocation) {
   Encoder encoder(Tokenizer::load(arguments.tokenizer));
   std::vector<std::uint32_t> ids;
   std::int64_t documents = 0, tokens = 0, bytes = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::string text = document_of(line, arguments, ++documents);
+  auto take = [&](std::string_view text) {
     ids.clear();
     encoder.encode(text, arguments.special, ids);
-    tokens += static_cast<std::int64_t>(ids.size());
-    bytes += static_cast<std::int64_t>(text.size());
+    ++documents;
+    tokens += std::ssize(ids);
+    bytes += std::ssize(text);
     if (invocation.json) print(list_of(ids));
-  }
+  };
+  if (arguments.file == "-")
+    read_input(arguments.field, take);
+  else
+    read_files(arguments, take);
   if (invocation.json) return;
   print(std::to_string(documents) + " documents, " + std::to_string(tokens) +
         " tokens, " + std::to_string(bytes) + " bytes of text\n");
-}
-
-void run_tokenize(const TokenizeArguments& arguments,
-                  const Invocation& invocation) {
-  if (arguments.file == "-") return tokenize(arguments, std::cin, invocation);
-  std::ifstream file(arguments.file);
-  // A folder can be opened, and fails when it is read.
-  if (!file || file.peek() == std::ifstream::traits_type::eof())
-    if (file.bad() || !file.is_open())
-      throw Error(ErrorKind::source,
-                  {.code = "tokenizer.unreadable",
-                   .what = "cannot read the documents",
-                   .where = arguments.file,
-                   .why = "there is no file that can be read",
-                   .next = "name a file of JSON lines, or - for standard "
-                           "input"});
-  tokenize(arguments, file, invocation);
 }
 
 }  // namespace
@@ -104,9 +163,12 @@ Verb tokenize_verb() {
         auto arguments = std::make_shared<TokenizeArguments>();
         options.add("tokenizer", arguments->tokenizer,
                     "The tokenizer.json of a model", {.required = true});
-        options.add("file", arguments->file, "JSON lines; - is standard input");
+        options.add(
+            "file", arguments->file,
+            "JSON lines, which may be .gz or .zst, or a pattern of such "
+            "files; - is standard input");
         options.add("--field", arguments->field,
-                    "The member that holds the text");
+                    "The member that holds the text; a.b is one of a member");
         options.flag("--special", arguments->special,
                      "With what the template adds, such as <s>");
         add_json(options, invocation, "One list of ids for each document");

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "penstock/cli/output.h"
 #include "penstock/cli/python_program.h"
@@ -9,6 +11,7 @@
 #include "penstock/cli/verb.h"
 #include "penstock/run/run.h"
 #include "penstock/sources/sources.h"
+#include "penstock/transforms/transforms.h"
 
 namespace penstock {
 namespace {
@@ -176,20 +179,36 @@ void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
   invocation.interrupted = true;
 }
 
-/// What "fast" costs: of photo-like pictures, as bench/run peers_images
-/// measured it (2026-11-26).
-void tell_of_fast_pictures(const Job& job, Terminal& terminal) {
+/// The value of a key of objects within one another; null: it is not there.
+const Json* found(const Json& in, const std::vector<std::string>& keys) {
+  const Json* at = &in;
+  for (const std::string& key : keys) {
+    if (!at->is_object()) return nullptr;
+    at = at->find(key);
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+/// What settings of fields cost that give up exactness, as the schemas of
+/// their kinds say it.
+void tell_costs(const Job& job, Terminal& terminal) {
+  const Json schema = fields_schema();
   for (const Field& field : job.fields) {
     const Json recipe = field.kind->recipe();
-    const Json* image = recipe.find("image");
-    const Json* parity = image == nullptr || !image->is_object()
-                             ? nullptr
-                             : image->find("parity");
-    if (parity != nullptr && *parity == Json("fast"))
-      terminal.note("field '" + field.name +
-                    "', \"parity\": \"fast\": of photo-like pictures 30 % of "
-                    "the bytes are the exact ones, the others are off by 1.5 "
-                    "on average and by 14 at most (45 dB)");
+    if (!recipe.is_object()) continue;
+    for (const auto& [kind, settings] : recipe.object()) {
+      if (!settings.is_object()) continue;
+      for (const auto& [key, value] : settings.object()) {
+        if (!value.is_string()) continue;
+        const Json* costs =
+            found(schema, {"additionalProperties", "properties", kind,
+                           "properties", key, "costs", value.string()});
+        if (costs != nullptr)
+          terminal.note("field '" + field.name + "', \"" + key + "\": \"" +
+                        value.string() + "\": " + costs->string());
+      }
+    }
   }
 }
 
@@ -212,7 +231,7 @@ void run_train(TrainArguments arguments, Invocation& invocation) {
   std::vector<ManifestKey> said;
   Job job = job_of(arguments, said);
   for (const ManifestKey& key : said) terminal.note(key.text());
-  tell_of_fast_pictures(job, terminal);
+  tell_costs(job, terminal);
   if (arguments.plan) return show_plan(job, terminal, invocation);
   if (job.model.kind == "own")
     become_python("penstock.training",

@@ -37,9 +37,13 @@ _COUNTED = ("batches", "items", "first_batch_s", "wait_s", "loop_s",
 def scheduled(thread: int) -> tuple[int, int] | None:
     """How long a thread of this process was on a processor, and how long it
     waited for one."""
-    try:
-        with open(f"/proc/self/task/{thread}/schedstat", "rb") as file:
-            ran, waited, _ = map(int, file.read().split())
+    try:  # not by open(), which takes several times as long
+        file = os.open(f"/proc/self/task/{thread}/schedstat",
+                       os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            ran, waited, _ = map(int, os.read(file, 200).split())
+        finally:
+            os.close(file)
     except (OSError, ValueError):
         return None
     return ran, waited
