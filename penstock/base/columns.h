@@ -34,6 +34,9 @@ struct ColumnRequest {
   /// Of a value: numbers do that say which of ColumnInfo::values each is, from
   /// 0 on.
   bool coded = false;
+  /// Of a value: it is a document. What is written as a number or a list in a
+  /// file without types is none.
+  bool document = false;
   /// Above 0: the rows are windows of the column, which is one long array: so
   /// many of its elements each, every `stride` elements. The source numbers
   /// them.

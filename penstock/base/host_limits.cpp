@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <limits>
+#include <mutex>
 #include <sstream>
 
 #include "penstock/base/kernel_files.h"
@@ -46,16 +49,39 @@ std::optional<double> quota_of(const path& folder, bool version_2) {
   return quota / period;
 }
 
-void apply_cpu_quota(const path& root, const Cgroups& groups,
-                     HostLimits& limits) {
-  CgroupFolders cpu = groups.folders("cpu");
+struct CpuQuota {
+  double cpus = std::numeric_limits<double>::infinity();
+  std::string origin;
+};
+
+CpuQuota least_quota(const path& root) {
+  CpuQuota least;
+  const CgroupFolders cpu = cgroup_folders("cpu", root);
   for (const path& folder : cpu.folders) {
     std::optional<double> quota = quota_of(folder, cpu.version_2);
-    if (!quota || *quota >= limits.cpus) continue;
-    limits.cpus = *quota;
-    limits.cpus_origin =
+    if (!quota || *quota >= least.cpus) continue;
+    least.cpus = *quota;
+    least.origin =
         shown(folder / (cpu.version_2 ? "cpu.max" : "cpu.cfs_quota_us"), root);
   }
+  return least;
+}
+
+/// That of this process, at most 0.1 s old: a start asks for it a dozen times,
+/// and each answer takes three files of the kernel.
+CpuQuota recent_quota() {
+  using Clock = std::chrono::steady_clock;
+  static std::mutex lock;
+  static std::optional<CpuQuota> recent;
+  static Clock::time_point read;
+  // A fork may have begun while it was held.
+  const std::unique_lock held(lock, std::try_to_lock);
+  if (!held) return least_quota("/");
+  if (!recent || Clock::now() - read > std::chrono::milliseconds(100)) {
+    recent = least_quota("/");
+    read = Clock::now();
+  }
+  return *recent;
 }
 
 void apply_memory_limit(const path& root, const Cgroups& groups,
@@ -106,8 +132,7 @@ void apply_process_limits(const path& root, HostLimits& limits) {
 }
 
 /// Of the affinity and the cgroups' quotas.
-void apply_cpu_limits(const path& root, const Cgroups& groups,
-                      HostLimits& limits) {
+void apply_cpu_limits(const path& root, HostLimits& limits) {
   cpu_set_t set;
   CPU_ZERO(&set);
   limits.cpus =
@@ -115,27 +140,29 @@ void apply_cpu_limits(const path& root, const Cgroups& groups,
           ? CPU_COUNT(&set)
           : static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   limits.cpus_origin = "affinity";
-  apply_cpu_quota(root, groups, limits);
+  CpuQuota quota = root == "/" ? recent_quota() : least_quota(root);
+  if (quota.cpus >= limits.cpus) return;
+  limits.cpus = quota.cpus;
+  limits.cpus_origin = std::move(quota.origin);
 }
 
 }  // namespace
 
 double read_cpu_limit() {
   HostLimits limits;
-  apply_cpu_limits("/", Cgroups(), limits);
+  apply_cpu_limits("/", limits);
   return limits.cpus;
 }
 
 HostLimits read_host_limits(const path& root) {
   HostLimits limits;
-  const Cgroups groups(root);
-  apply_cpu_limits(root, groups, limits);
+  apply_cpu_limits(root, limits);
   const std::string info = kernel_text(root / "proc/meminfo");
   if (auto kib = number_of_line(info, "MemTotal:"))
     lower(limits.memory, limits.memory_origin, *kib * 1024, "MemTotal");
   if (auto kib = number_of_line(info, "MemAvailable:"))
     lower(limits.memory_free, limits.free_origin, *kib * 1024, "MemAvailable");
-  apply_memory_limit(root, groups, limits);
+  apply_memory_limit(root, Cgroups(root), limits);
   apply_process_limits(root, limits);
   if (limits.memory && limits.memory_free > limits.memory) {
     limits.memory_free = limits.memory;

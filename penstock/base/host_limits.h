@@ -29,11 +29,12 @@ struct HostLimits {
   std::optional<std::size_t> addresses_free;
 };
 
-/// What `cpus` of these is, for who needs nothing else: at half the cost.
+/// `cpus` of these alone.
 double read_cpu_limit();
 
-/// Reads the current limits; cgroups of version 1 and 2. `root` is "/" except
-/// in tests, which pass a made-up tree.
+/// Reads the current limits (quotas of processors at most 0.1 s old); cgroups
+/// of version 1 and 2. `root` is "/" except in tests, which pass a made-up
+/// tree.
 HostLimits read_host_limits(const std::filesystem::path& root = "/");
 
 /// False where a limit on the address space (ulimit -v) leaves no range of that

@@ -140,6 +140,17 @@ std::optional<std::int64_t> number_in(const path& file, std::string_view key) {
   return number_of_line(kernel_text(file), key);
 }
 
+std::optional<std::int64_t> process_began(int process) {
+  const std::string stat =
+      kernel_text("/proc/" + std::to_string(process) + "/stat");
+  // Its name stands in parentheses and may hold any others.
+  std::size_t at = stat.rfind(')');
+  for (int field = 2; field < 22 && at != stat.npos; ++field)
+    at = stat.find(' ', at + 1);
+  if (at == stat.npos) return std::nullopt;
+  return number_at(std::string_view(stat).substr(at));
+}
+
 Cgroups::Cgroups(path root)
     : root_(std::move(root)),
       groups_(kernel_text(root_ / "proc/self/cgroup")),

@@ -5,6 +5,16 @@
 #include "penstock/base/error.h"
 #include "penstock/cache/cache.h"
 
+// A pure function from what is to be kept and what is free to a decision. Each
+// tier gets a line: what it takes of the host's memory, the device's own and
+// the disk, the ring of batches included, since that is there whatever the
+// tier. A line fits where all three fit into 80 % of what is free, and its rows
+// into their budget. Then the requested tier is taken or refused; for `auto`
+// the fastest that fits, or, of rows of equal size, each tier in turn up to
+// what it holds. What is unknown (the host's free memory) refuses nothing.
+//
+// On a device that is the host both of its memories are one, and counted once.
+
 namespace penstock {
 namespace {
 

@@ -11,6 +11,17 @@
 #include "penstock/base/hash.h"
 #include "penstock/base/held_memory.h"
 
+// A store is written from front to end under another name and gets its own when
+// it is sealed, so that a file of that name is whole. It is read through a
+// mapping. What is small (footer, directory, hashes, the gaps between arrays)
+// is checked when it is opened; of the arrays each block is compared with its
+// hash when it is first used.
+//
+// Thread-safe without a lock: a block's bit in `checked_` is set after its hash
+// was right, `unchecked_` counts those that are not set. Threads that meet at
+// one block may both compare it; the one that sets the bit counts it. Relaxed
+// order is enough, because the bytes themselves never change.
+
 namespace penstock {
 namespace {
 
@@ -107,6 +118,14 @@ void StoreWriter::append(std::span<const std::byte> bytes) {
   PENSTOCK_ASSERT(!s.arrays.empty(), "an array has been begun");
   s.arrays.back().bytes += bytes.size();
   while (!bytes.empty()) {
+    if (s.block.empty() && bytes.size() >= kStoreBlock) {
+      const std::size_t whole = bytes.size() / kStoreBlock * kStoreBlock;
+      for (std::size_t at = 0; at < whole; at += kStoreBlock)
+        s.hashes.push_back(hash64(bytes.subspan(at, kStoreBlock)));
+      s.write(bytes.first(whole));
+      bytes = bytes.subspan(whole);
+      continue;
+    }
     std::size_t part = std::min(bytes.size(), kStoreBlock - s.block.size());
     s.block.insert(s.block.end(), bytes.begin(),
                    bytes.begin() + static_cast<std::ptrdiff_t>(part));

@@ -30,12 +30,13 @@ std::span<const std::byte> bytes(const std::string& text) {
 struct Contents {
   std::string rows = bytes_of(150'000, 1), keys = bytes_of(777, 2);
 
-  void write(FileSystem& files, const std::string& path) const {
+  void write(FileSystem& files, const std::string& path,
+             std::size_t piece = 7777) const {
     StoreWriter writer(files, path);
     writer.begin("rows");
-    for (std::size_t at = 0; at < rows.size(); at += 7777)
+    for (std::size_t at = 0; at < rows.size(); at += piece)
       writer.append(bytes(rows).subspan(
-          at, std::min<std::size_t>(7777, rows.size() - at)));
+          at, std::min<std::size_t>(piece, rows.size() - at)));
     writer.begin("keys");
     writer.append(bytes(keys));
     writer.begin("nothing");
@@ -73,6 +74,15 @@ TEST_F(StoreTest, GivesBackWhatWasWritten) {
   EXPECT_THAT(error_of([&] { store.array("runs"); }),
               HasSubstr("no array 'runs'"));
   store.check_all();
+}
+
+TEST_F(StoreTest, PiecesOfAnySizeGiveTheSameBytes) {
+  for (std::size_t piece :
+       {std::size_t{1000}, kStoreBlock, kStoreBlock + 1, 2 * kStoreBlock,
+        std::size_t{140'000}, std::size_t{1} << 20}) {
+    contents_.write(files_, "b.store", piece);
+    EXPECT_EQ(*files_.files["b.store"], file()) << piece;
+  }
 }
 
 TEST_F(StoreTest, ArraysBeginAtPages) {

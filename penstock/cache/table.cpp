@@ -10,6 +10,18 @@
 #include "penstock/cache/cache.h"
 #include "penstock/cache/host_memory.h"
 
+// The rows lie in pieces, one for each tier, in order of id; a row is found by
+// its piece and its place there. The pieces are filled one after the other: on
+// the host in place, on a device by way of pinned staging memory, of which one
+// part is written while another is copied, and on the disk not at all, since
+// the store is there already.
+//
+// `filled[p].bytes` were appended to piece p, and `sent` of these have left the
+// staging memory: never more than was appended. `current` is the first piece
+// that is not full. After seal() nothing changes any more, so that threads read
+// without a lock. Tables share the memory of pieces (off_device()), which lives
+// as long as its last table.
+
 namespace penstock {
 namespace {
 
@@ -235,6 +247,7 @@ std::byte* Table::append(std::int64_t rows) {
   State& s = *state_;
   PENSTOCK_ASSERT(rows > 0 && (on_host() || rows <= most_rows()),
                   "so many rows fit at a time");
+  PENSTOCK_ASSERT(s.current < s.pieces.size(), "the table is full");
   std::size_t bytes = static_cast<std::size_t>(rows) * s.row_bytes;
   State::Filled& into = s.filled[s.current];
   PENSTOCK_ASSERT(into.bytes + bytes <= s.bytes_of(s.current),

@@ -7,6 +7,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
 #include "penstock/cache/cache.h"
+#include "tests/conformance/tier_suite.h"
 
 namespace penstock {
 namespace {
@@ -27,32 +28,6 @@ class TableTest : public testing::TestWithParam<Case> {
   std::unique_ptr<Device> device_ = open_device(spec());
 };
 
-// More rows than the staging memory holds, so that it is sent several times.
-TEST_P(TableTest, GivesBackEveryRowByItsId) {
-  constexpr std::int64_t kRows = 3000;
-  constexpr std::size_t kRowBytes = 4096;
-  Table table(GetParam().tier, kRows, kRowBytes, *device_);
-  for (std::int64_t id = 0; id < kRows; ++id)
-    std::memset(table.append(1), static_cast<int>(id % 251), kRowBytes);
-  table.seal();
-  std::vector<std::int64_t> rows = {2999, 0, 1024, 1023};
-  std::vector<std::byte> out(rows.size() * 16);
-  GatherField field{table.data() + 8, kRowBytes, 16, out.data()};
-  Gather gather{.fields = {&field, 1}, .rows = rows};
-  if (GetParam().tier == Tier::device) {
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    Buffer target = device_->allocate(out.size());
-    field.out = target.data();
-    stream->run(gather);
-    stream->copy(out.data(), target.data(), out.size());
-    stream->synchronize();
-  } else {
-    run_on_host(gather);
-  }
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    EXPECT_EQ(out[16 * i + 15], static_cast<std::byte>(rows[i] % 251));
-}
-
 TEST_P(TableTest, ItsRowsCanBeBroughtIntoAnotherOrderOnTheHost) {
   constexpr std::int64_t kRows = 1000;
   Table table(GetParam().tier, kRows, 24, *device_);
@@ -70,14 +45,6 @@ TEST_P(TableTest, ItsRowsCanBeBroughtIntoAnotherOrderOnTheHost) {
     std::memcpy(&found, table.data() + 24 * id + 8, sizeof(found));
     ASSERT_EQ(found, place(id)) << id;
   }
-}
-
-TEST_P(TableTest, RefusesMoreRowsThanPlanned) {
-  Table table(GetParam().tier, 1, 8, *device_);
-  std::memset(table.append(1), 0, 8);
-  EXPECT_THROW(table.append(1), Error);
-  table.seal();
-  EXPECT_EQ(table.bytes(), 8u);
 }
 
 // Eight pieces of staging memory, each of which takes 4 ms to be packed and 4
@@ -124,6 +91,28 @@ INSTANTIATE_TEST_SUITE_P(Tiers, TableTest,
                                          Case{"cpu", Tier::device},
                                          Case{"sim", Tier::ram},
                                          Case{"sim", Tier::device}));
+
+DeviceSpec sim() { return {.kind = "sim", .virtual_time = true}; }
+
+// More rows than the staging memory holds, so that it is sent several times.
+INSTANTIATE_TEST_SUITE_P(
+    Tiers, TierSuite,
+    testing::Values(
+        TierSuiteCase{"cpu_ram", {.kind = "cpu"}, {{Tier::ram, 9000}}},
+        TierSuiteCase{"cpu_device", {.kind = "cpu"}, {{Tier::device, 9000}}},
+        TierSuiteCase{"cpu_disk", {.kind = "cpu"}, {{Tier::disk, 900}}},
+        TierSuiteCase{"sim_ram", sim(), {{Tier::ram, 9000}}},
+        TierSuiteCase{"sim_device", sim(), {{Tier::device, 9000}}},
+        TierSuiteCase{"sim_pinned", sim(), {{Tier::pinned, 9000}}},
+        TierSuiteCase{"sim_disk", sim(), {{Tier::disk, 900}}},
+        TierSuiteCase{"sim_device_and_pinned",
+                      sim(),
+                      {{Tier::device, 5000}, {Tier::pinned, 700}}},
+        TierSuiteCase{
+            "sim_device_ram_and_disk",
+            sim(),
+            {{Tier::device, 5000}, {Tier::ram, 700}, {Tier::disk, 400}}}),
+    testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace penstock

@@ -21,9 +21,10 @@ std::string percent(double share) {
 
 }  // namespace
 
-BackgroundScan::BackgroundScan(TableDatasetOptions options)
+BackgroundScan::BackgroundScan(TableDatasetOptions options, Begins begins)
     : options_(std::move(options)),
       device_(open_device({.kind = "cpu"})),
+      begun_(begins == Begins::at_once),
       thread_({.name = "store",
                .workers = 1,
                .body = [this](int) { run(); },
@@ -36,7 +37,22 @@ BackgroundScan::BackgroundScan(TableDatasetOptions options)
 
 BackgroundScan::~BackgroundScan() {
   stop_ = true;
+  begin();
   thread_.join();
+}
+
+void BackgroundScan::begin() {
+  Lock lock(mutex_);
+  if (begun_) return;
+  begun_ = true;
+  changed_.notify_all();
+}
+
+/// False: it ends before it begins.
+bool BackgroundScan::wait_to_begin() {
+  Lock lock(mutex_);
+  while (!begun_) changed_.wait(mutex_);
+  return !stop_;
 }
 
 std::shared_ptr<const TableDataset> BackgroundScan::rows() const {
@@ -50,6 +66,7 @@ void BackgroundScan::wait(StopFlag stop) const {
 }
 
 void BackgroundScan::run() {
+  if (!wait_to_begin()) return;
   // Of this thread and those that it starts: on Linux each has its own.
   if (options_.cache != "ram") ::setpriority(PRIO_PROCESS, 0, kNice);
   try {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "penstock/base/sync.h"
@@ -16,9 +17,12 @@ namespace penstock {
 /// kept. Thread-safe; its end waits until a block is parsed.
 class BackgroundScan {
  public:
-  /// Begins at once. `options.open` opens the source.
-  explicit BackgroundScan(TableDatasetOptions options);
+  enum class Begins : std::uint8_t { at_once, when_told };
+  /// `options.open` opens the source.
+  BackgroundScan(TableDatasetOptions options, Begins begins);
   ~BackgroundScan();
+  /// Once it has begun, nothing.
+  void begin();
 
   /// The rows that are kept; null: they are not all there, or will not be.
   std::shared_ptr<const TableDataset> rows() const;
@@ -27,6 +31,7 @@ class BackgroundScan {
 
  private:
   void run();
+  bool wait_to_begin();
   void scan();
 
   TableDatasetOptions options_;
@@ -34,6 +39,7 @@ class BackgroundScan {
   const std::unique_ptr<Device> device_;
   mutable Mutex mutex_;
   mutable Condition changed_;
+  bool begun_ PENSTOCK_GUARDED_BY(mutex_);
   bool ended_ PENSTOCK_GUARDED_BY(mutex_) = false;
   // Released when `rows_` is written, which nobody writes later.
   std::atomic<bool> there_{false};

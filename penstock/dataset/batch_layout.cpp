@@ -3,6 +3,17 @@
 #include <algorithm>
 #include <limits>
 
+// A batch is one piece of memory. First what is copied to the device: the
+// tensors that the host fills, then the stored rows that the device finishes;
+// behind it the tensors that are made there. Each begins at a multiple of 256
+// bytes. measure() finds the sizes of one plan, most_bytes() the largest there
+// can be; both walk through the tensors in the same order.
+//
+// Outputs that share their lengths are placed once, by the first of them. A
+// packed tensor puts the ranges one behind the other; a padded one gives each
+// row the room of the batch's longest. Both count in elements, 2^31 - 1 at
+// most.
+
 namespace penstock {
 
 using What = BatchTensor::What;

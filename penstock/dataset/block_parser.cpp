@@ -62,14 +62,11 @@ std::string no_weight(const Column& column, std::int64_t row) {
           : std::isnan(weight) ? "NaN"
           : std::isinf(weight) ? "an infinite number"
                                : Json(weight).dump()) +
-         ", which is no weight; expected a finite number from 0 on";
+         ", which is not a weight; expected a finite number from 0 on";
 }
 
 /// Seeds the hashes of values whose rows are counted.
 constexpr std::uint64_t kValueOfRow = 0x76616c7565;  // "value"
-
-/// What `ends` of values can say.
-constexpr std::size_t kMostRunBytes = UINT32_MAX;
 
 /// Keeps the runs of these rows in `values`, and no others.
 void compact(Values& values, std::span<const std::int64_t> rows) {
@@ -90,19 +87,6 @@ void compact(Values& values, std::span<const std::int64_t> rows) {
 
 }  // namespace
 
-void check_runs(const Values& values, std::int64_t rows) {
-  if (values.width == 0 && values.bytes.size() > kMostRunBytes)
-    throw Error(
-        ErrorKind::request,
-        {.code = "fields.too_many_bytes",
-         .what = "cannot hold these rows",
-         .where = std::to_string(rows) + " rows of one reading",
-         .why = "a field has " + std::to_string(values.bytes.size()) +
-                " bytes of them, expected 4 GiB at most",
-         .next = "use a smaller \"loader.batch_size\", or shorter rows"});
-  PENSTOCK_ASSERT(values.rows() == rows, "a field gives every row a run");
-}
-
 BoundFields bind_fields(const std::vector<Field>& fields,
                         const std::vector<ColumnInfo>& infos,
                         const std::vector<ColumnType>& types) {
@@ -112,6 +96,7 @@ BoundFields bind_fields(const std::vector<Field>& fields,
       "every request is answered");
   BoundFields bound;
   for (const Field& field : fields) {
+    check_declared(field);
     FieldColumns columns;
     for (const ColumnRequest& request : field.kind->columns()) {
       auto found =
@@ -199,6 +184,7 @@ struct BlockParser::State {
   std::int64_t too_short = 0;
 
   explicit State(Options from) : options(std::move(from)), by(options.parts) {
+    options.names.resize(options.fields.size());
     for (const auto& field : options.fields)
       fields.push_back({.parser = field->parser()});
   }
@@ -218,12 +204,15 @@ struct BlockParser::State {
     bad.clear();
     too_short = 0;
     sort_problems(block);
-    for (FieldState& field : fields) {
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      FieldState& field = fields[f];
       field.values.clear();
       field.faults.rows.clear();
       field.next_fault = 0;
       field.parser->parse(block, field.values, field.faults);
-      check_runs(field.values, block.rows);
+      const std::string& name = options.names[f];
+      check_runs(field.values, 0, block.rows, name);
+      check_rejected(field.faults.rows, block.rows, name);
     }
   }
 
@@ -319,10 +308,13 @@ struct BlockParser::State {
   /// Of the key, and of the values of all fields as one run.
   void hash() {
     std::vector<const Values*> canonical;
-    for (FieldState& field : fields)
+    for (std::size_t f = 0; f < fields.size(); ++f) {
       canonical.push_back(options.canonical
-                              ? &field.parser->canonical(field.values)
-                              : &field.values);
+                              ? &fields[f].parser->canonical(fields[f].values)
+                              : &fields[f].values);
+      if (canonical.back() != &fields[f].values)
+        check_runs(*canonical.back(), 0, keys.size(), options.names[f]);
+    }
     for (std::int64_t row = 0; row < keys.size(); ++row) {
       std::uint64_t key = hash_of_key(keys, row);
       if (canonical.size() == 1) {
@@ -346,6 +338,13 @@ struct BlockParser::State {
     }
   }
 
+  Bytes taken(std::span<const std::byte> values) {
+    if (!options.lends_values) return memory.keep(values);
+    // An owner of nothing, but not null: they are not the block's own.
+    return Bytes::borrow(values, std::shared_ptr<const void>(
+                                     std::shared_ptr<const void>(), this));
+  }
+
   ParsedBlock finish(ParseNotes& notes) {
     ParseNotes of_block;
     ParsedBlock parsed;
@@ -357,7 +356,7 @@ struct BlockParser::State {
     hash();
     for (FieldState& field : fields) {
       if (!options.keeps_values) break;
-      parsed.fields.push_back({.bytes = memory.keep(field.values.bytes.span()),
+      parsed.fields.push_back({.bytes = taken(field.values.bytes.span()),
                                .width = field.values.width,
                                .ends = field.values.ends});
     }

@@ -80,11 +80,6 @@ struct ParseNotes {
   std::string last_bad_;
 };
 
-/// A kind gave each of `rows` rows a run, as it must. Throws Error(request),
-/// fields.too_many_bytes, where they end beyond 4 GiB, which `ends` cannot
-/// hold.
-void check_runs(const Values& values, std::int64_t rows);
-
 /// Turns blocks into parsed rows, all fields of them. One per thread: it owns
 /// scratch memory and allocates nothing per row once warm.
 class BlockParser {
@@ -97,6 +92,7 @@ class BlockParser {
   /// none of a NULL. Without it all sides are 0.
   struct Options {
     BoundFields fields;
+    std::vector<std::string> names = {};    ///< of the fields, for errors
     std::vector<std::string> columns = {};  ///< those of the fields, by name
     bool by_column = false;
     std::string by_name = {};  ///< of the split's column, for messages
@@ -104,6 +100,8 @@ class BlockParser {
     Drawing drawing = {};
     std::shared_ptr<const RowParts> parts = nullptr;  ///< SourceInfo::parts
     bool keeps_values = true;  ///< false: only keys, sides and hashes
+    /// Values are the parser's own, until it parses the next block.
+    bool lends_values = false;
     /// Hashes are the same whatever width a source gives its numbers. False:
     /// they only tell a row from the same one of this source after a change.
     bool canonical = true;

@@ -30,7 +30,7 @@ TEST(Runs, BeyondFourGibAreRefused) {
   values.bytes = Bytes::borrow({&byte, (std::size_t{1} << 32) + 7},
                                std::make_shared<int>());
   try {
-    check_runs(values, 1);
+    check_runs(values, 0, 1, "x");
     ADD_FAILURE() << "nothing was refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().code, "fields.too_many_bytes");

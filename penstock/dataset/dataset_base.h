@@ -73,6 +73,7 @@ struct FillerOptions {
 class Dataset {
  public:
   virtual ~Dataset() = default;
+  /// Never changes, once the data set is there.
   virtual const DatasetInfo& info() const = 0;
   /// Differs when the rows do: what a saved position is checked against. May
   /// be made when it is first asked for.
@@ -135,6 +136,7 @@ class Dataset {
 /// Rows of fields whose statistics are known: what a model is made for.
 class FittedDataset : public Dataset {
  public:
+  /// In the order of their tensors in a batch.
   virtual const std::vector<Field>& fields() const = 0;
   /// Those of one field; null where it needs none. Throws Error(internal) where
   /// there is no such field.

@@ -8,6 +8,18 @@
 #include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/packed_dataset.h"
 
+// A sample is prepared (read, parsed, encoded) when the plan of its batch first
+// asks how long it is, and what was made is kept in `recent_` until the batch
+// is filled a moment later; what has left it by then is made once more.
+// Meanwhile a scan beside the batches writes a store of all rows. Once it is
+// complete every question goes there, and what was prepared is forgotten.
+//
+// A length is written once and never changes: it is that of the stored form,
+// which the store has too. So batches do not depend on when the store is
+// complete. `mutex_` guards the lengths, `recent_` and the idle readers;
+// nothing is read or parsed under it. Two threads may prepare the same sample,
+// and both get the same.
+
 namespace penstock {
 namespace {
 
@@ -52,7 +64,7 @@ std::string GrowingDataset::needs_scan(const TableDatasetOptions& options,
     for (const Output& output : field.kind->outputs())
       if (output.own_lengths() && output.lengths != Lengths::bins &&
           output.most == 0)
-        return "nobody knows how long the samples of field '" + field.name +
+        return "it is not known how long the samples of field '" + field.name +
                "' may be";
   }
   return {};
@@ -95,7 +107,8 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
   if (!options_.open || !uses_stores(options_)) return;
   TableDatasetOptions all = options_;
   all.cache = "disk";  // for the next run, wherever this one's rows shall be
-  scan_ = std::make_unique<BackgroundScan>(std::move(all));
+  scan_ = std::make_unique<BackgroundScan>(std::move(all),
+                                           BackgroundScan::Begins::at_once);
 }
 
 const GrowingDataset* growing_rows(const Dataset& rows) {

@@ -142,7 +142,8 @@ void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
   info_.plan.notes.push_back(
       "all samples are packed in memory beside the first batches, which are "
       "read where they lie");
-  scan_ = std::make_unique<BackgroundScan>(std::move(all));
+  scan_ = std::make_unique<BackgroundScan>(std::move(all),
+                                           BackgroundScan::Begins::when_told);
 }
 
 void IndexedDataset::bind() {

@@ -49,9 +49,10 @@ class IndexedDataset final : public FittedDataset {
   /// few that are read. Where they cannot be read it says nothing. Before the
   /// data set is shared.
   void predict_plan(const TableDatasetOptions& options, const Device& device);
-  /// Keeps all rows in memory, by a scan beside the batches, which from its end
-  /// on are made of these: the same. `options.open` opens the source. Of fields
-  /// that the host finishes; before the data set is shared.
+  /// Keeps all rows in memory, by a scan beside the batches that begins with
+  /// the first rows which are filled, and from the end of which on batches are
+  /// made of these: the same. `options.open` opens the source. Of fields that
+  /// the host finishes; before the data set is shared.
   void keep_beside(const TableDatasetOptions& options);
   /// Those rows; null before that end, or where they could not be kept.
   std::shared_ptr<const TableDataset> kept() const {
@@ -84,8 +85,8 @@ class IndexedDataset final : public FittedDataset {
   friend class IndexedFiller;
   void plan_readers();
   void bind();
-  /// Of all rows, as `sampled` of them have it.
-  std::size_t sampled_run_bytes(std::int64_t& sampled) const;
+  struct Sampled;
+  Sampled sample() const;
   void find_lengths();
 
   const IndexedOptions options_;

@@ -31,6 +31,7 @@ void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {
   std::ranges::sort(faults.rows, {}, &RowFault::row);
   for (RowFault& fault : faults.rows)
     rows_->name(item.ids[static_cast<std::size_t>(fault.row)], fault);
+  if (dataset_.scan_ != nullptr) dataset_.scan_->begin();
 }
 
 // A batch has its shape before it is read.

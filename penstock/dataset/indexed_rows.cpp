@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "penstock/dataset/row_place.h"
+
 namespace penstock {
 namespace {
 
@@ -50,14 +52,7 @@ void IndexedRows::prepare(std::span<const SampleId> ids, ItemRead* read_ahead,
 }
 
 void IndexedRows::name(SampleId sample, RowFault& fault) const {
-  const RowParts* parts = of_.source.info().parts.get();
-  if (parts == nullptr) return;
-  const std::size_t part = parts->part_of(sample);
-  if (part == parts->size()) return;
-  const std::int64_t first = parts->begin(part);
-  if (parts->end(part) - first > 1)
-    fault.place += " of row " + std::to_string(sample - first + 1);
-  fault.place += " of '" + std::string(parts->name(part)) + "'";
+  add_row_place(of_.source.info().parts.get(), sample, fault.place);
 }
 
 void IndexedRows::read(std::span<const SampleId> ids, ItemRead* ahead) {
@@ -73,7 +68,8 @@ void IndexedRows::parse() {
     values_[f].clear();
     faults_[f].rows.clear();
     parsers_[f]->parse(block_, values_[f], faults_[f]);
-    check_runs(values_[f], block_.rows);
+    check_runs(values_[f], 0, block_.rows, of_.fields[f].name);
+    check_rejected(faults_[f].rows, block_.rows, of_.fields[f].name);
     bytes += values_[f].bytes.size();
   }
   meters_.prepare.add_items(block_.rows, static_cast<std::int64_t>(bytes));

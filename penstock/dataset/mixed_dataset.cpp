@@ -5,6 +5,13 @@
 
 #include "penstock/dataset/mixed_refusal.h"
 
+// The rows of several data sets, numbered one set after the other: `firsts_`
+// has the first number of each, so that a number says its source. The parts
+// keep their own numbers, fillers and I/O threads; a batch's ranges are shared
+// out to them, and each writes to the places of its own. Which source a sample
+// of the train side comes from is a function of its place in the order
+// (Mixture), never of what was read before. Immutable, so without a lock.
+
 namespace penstock {
 namespace {
 

@@ -56,6 +56,13 @@ std::string PackedNumbers::text() const {
 
 Json PackedNumbers::json() const {
   Json json;
+  if (window > 0 && bins == 0) {  // nothing of it is known yet
+    json["efficiency"] = nullptr;
+    json["cut"] = nullptr;
+    json["max_length"] = size;
+    json["window"] = window;
+    return json;
+  }
   json["efficiency"] = efficiency;
   json["cut"] = cut;
   json["rows"] = bins;
@@ -194,12 +201,28 @@ std::optional<Packing> packing_of(const TableDatasetOptions& options) {
   return found;
 }
 
+namespace {
+
+[[noreturn]] void refuse_empty(std::int64_t samples, const std::string& field) {
+  throw Error(ErrorKind::source,
+              {.code = "packing.empty",
+               .what = "there is nothing to pack into rows",
+               .where = "fields." + field,
+               .why = "none of the " + std::to_string(samples) +
+                      " documents has a token",
+               .next = "check which column is named, and what it holds"});
+}
+
+}  // namespace
+
 std::shared_ptr<const Dataset> packed(std::shared_ptr<const Dataset> rows,
                                       const TableDatasetOptions& options) {
   const std::optional<Packing> packing = packing_of(options);
   if (!packing || options.plan_only) return rows;
+  const std::int64_t samples = rows->info().rows;
   auto bins =
       std::make_shared<PackedDataset>(std::move(rows), *packing, options.seed);
+  if (bins->info().rows == 0) refuse_empty(samples, options.fields[0].name);
   for (Side side : {Side::train, Side::val}) {
     if (bins->rows_on(side) == 0) continue;
     const std::string line =

@@ -5,6 +5,13 @@
 #include <map>
 #include <utility>
 
+// From values to statistics and stored rows. Statistics are found in passes
+// over the train rows: threads add blocks of 1,024 ids to partial fits, which
+// are merged in order of id, so that neither threads nor the blocks of the
+// source change a bit. Rows are encoded 256 at a time, field by field: they are
+// then still in the cache, and a kind is asked once for all of them. What it
+// stored is checked before anything is read by it.
+
 namespace penstock {
 namespace {
 
@@ -107,6 +114,19 @@ Json fit_together(std::size_t field, std::span<const FitRows> sources) {
   return fit->statistics();
 }
 
+namespace {
+
+/// Of a run, as far as its kind says: else what a length can be.
+std::size_t most_elements(const FieldKind& kind) {
+  for (const Output& output : kind.outputs())
+    if (output.own_lengths() && output.lengths != Lengths::bins &&
+        output.most > 0)
+      return static_cast<std::size_t>(output.most);
+  return std::numeric_limits<std::int32_t>::max();
+}
+
+}  // namespace
+
 RowEncoder::RowEncoder(const BoundFields& fields,
                        const std::vector<Field>& names, const RowLayout& layout,
                        const std::vector<Json>& statistics)
@@ -115,9 +135,9 @@ RowEncoder::RowEncoder(const BoundFields& fields,
   for (std::size_t f = 0; f < fields.size(); ++f) {
     StoredForm stored = names[f].kind->stored();
     parts_.push_back(
-        {fields[f]->encoder(statistics[f], "statistics." + names[f].name),
+        {checked_encoder(names[f], *fields[f], statistics[f]),
          stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,
-         stored.element_bytes, names[f].name});
+         stored.element_bytes, most_elements(*names[f].kind), names[f].name});
     tensor += stored.tensors.size();
   }
 }
@@ -134,20 +154,17 @@ void RowEncoder::check_runs(const Part& part, const Values& runs,
                  .why = std::move(why),
                  .next = "correct its encode(), or report it to its author"});
   };
-  auto expected = static_cast<std::int64_t>(rows_.size());
-  if (runs.rows() - before == expected) penstock::check_runs(runs, runs.rows());
-  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (runs.rows() - before != expected)
-    refuse("it stored " + std::to_string(runs.rows() - before) + " runs for " +
-           std::to_string(expected) + " rows");
+  penstock::check_runs(runs, before, std::ssize(rows_), part.name);
   for (std::int64_t row = before; row < runs.rows(); ++row) {
     std::size_t bytes = runs.row(row).size();
     if (bytes % part.run_bytes != 0)
       refuse("a run has " + std::to_string(bytes) +
              " bytes, which is not a multiple of its element's " +
              std::to_string(part.run_bytes));
-    if (bytes / part.run_bytes > kMost)
-      refuse("a run has more than 2147483647 elements");
+    if (bytes / part.run_bytes > part.most_elements)
+      refuse("a run has " + std::to_string(bytes / part.run_bytes) +
+             " elements, expected " + std::to_string(part.most_elements) +
+             " at most");
   }
 }
 

@@ -91,6 +91,7 @@ class RowEncoder {
     std::unique_ptr<FieldEncoder> encoder;
     std::size_t offset;     // of the field in a row
     std::size_t run_bytes;  // of an element of its run; 0: it has none
+    std::size_t most_elements;
     std::string name;
   };
   void check_runs(const Part& part, const Values& runs,

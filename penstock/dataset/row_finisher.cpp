@@ -3,6 +3,18 @@
 #include <algorithm>
 #include <cstring>
 
+// A field goes one of three ways into a batch. Without a finisher its stored
+// tensors are copied, many rows at once, and its run by the range that is
+// wanted. With one, rows are handed to it, all of the call at once, padding and
+// rejected ones left out: `at_[r]` is the place of its row r in the item. What
+// a device finishes is staged (copied as it is stored, behind the batch's
+// tensors) or read where the device keeps it, and queued for the whole batch;
+// the host has inspected the heads of its runs before, because a device rejects
+// nothing.
+//
+// A row that two fields reject is rejected once, by the first of them. One
+// thread's; its vectors are scratch memory.
+
 namespace penstock {
 
 RowFinisher::RowFinisher(const std::vector<Field>& fields,
@@ -23,7 +35,7 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
         .outputs = kind.outputs().size(),
         .offset = stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,
         .run_bytes = stored.element_bytes,
-        .finisher = kind.finisher(options.side == Side::train)};
+        .finisher = checked_finisher(fields[f], options.side == Side::train)};
     part.pads = part.finisher != nullptr && part.finisher->pads();
     part.heads = stored.head_bytes > 0 || stored.read_by_host;
     if (part.finisher == nullptr)

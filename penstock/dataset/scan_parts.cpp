@@ -23,11 +23,11 @@ namespace penstock {
 namespace {
 
 /// Numbers are read in place.
-constexpr std::size_t kAlign = sizeof(double);
-constexpr std::byte kZeros[kAlign] = {};
+constexpr std::size_t kPartAlign = sizeof(double);
+constexpr std::byte kZeros[kPartAlign] = {};
 
 std::size_t padding_of(std::size_t size) {
-  return (kAlign - size % kAlign) % kAlign;
+  return (kPartAlign - size % kPartAlign) % kPartAlign;
 }
 
 template <class Number>

@@ -125,6 +125,8 @@ void TableDataset::bind() {
     parsing_.columns.push_back(request.column);
   bound_ = bind_fields(options_.fields, *source_);
   parsing_.fields = bound_;
+  for (const Field& field : options_.fields)
+    parsing_.names.push_back(field.name);
   parsing_.by_column = !options_.split.by.empty();
   parsing_.drawing = options_.drawing;
   check_weights();
@@ -438,6 +440,19 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
   }
 }
 
+/// For what encoded runs take, which is about what parsed ones do.
+void TableDataset::make_room(const RowsById& rows, SampleId first, SampleId end,
+                             std::vector<Values>& runs) const {
+  for (std::size_t f = 0; f < runs.size(); ++f) {
+    if (runs_[f] == nullptr) continue;
+    std::size_t bytes = 0;
+    for (SampleId id = first; id < end; ++id)
+      bytes += options_.fields[f].kind->stored_run(rows.row(id, f));
+    runs[f].bytes.resize(bytes);
+    runs[f].bytes.clear();
+  }
+}
+
 // Threads encode ranges of rows; their runs are put together in order of id.
 void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
                           std::byte* out, const ShareOut& share_out,
@@ -446,6 +461,7 @@ void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
   std::map<std::int64_t, std::vector<Values>> runs;  // by their first row
   share_out(end - first, [&](std::int64_t from, std::int64_t to) {
     std::vector<Values> made(options_.fields.size());
+    make_room(rows, first + from, first + to, made);
     encoder().encode(rows, first + from, first + to,
                      out + static_cast<std::size_t>(from) * layout_.row_bytes,
                      made);

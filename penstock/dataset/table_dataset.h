@@ -77,6 +77,8 @@ class TableDataset final : public FittedDataset {
   const std::vector<Field>& fields() const override { return options_.fields; }
   Json statistics() const override;
   Json key_of(SampleId sample) const override { return keys().json(sample); }
+  /// Adds the file that the source had a sample in, where it knows that.
+  void add_place(SampleId sample, std::string& place) const;
   RowEncoder encoder() const;
   /// The stored rows, but for those in tier `none`; null where that is all.
   const Table* table() const { return table_.get(); }
@@ -155,6 +157,8 @@ class TableDataset final : public FittedDataset {
                   StoreWriter* store = nullptr);
   void encode(const RowsById& rows, SampleId first, SampleId end,
               std::byte* out, const ShareOut& share_out, StoreWriter* store);
+  void make_room(const RowsById& rows, SampleId first, SampleId end,
+                 std::vector<Values>& runs) const;
   /// One field has runs, and no field anything else: they go to a store as they
   /// are encoded, and are not held in memory.
   bool runs_alone() const {

@@ -1,11 +1,13 @@
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "penstock/dataset/gather_filler.h"
 #include "penstock/dataset/missing_rows.h"
 #include "penstock/dataset/row_finisher.h"
+#include "penstock/dataset/row_place.h"
 #include "penstock/dataset/table_dataset.h"
 
 // The rows of a batch come from up to four places: the device, pinned memory,
@@ -38,8 +40,12 @@ class TableFiller final : public SlotFiller {
   }
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
+    const std::size_t before = faults.rows.size();
     try {
       fill_rows(item, stream, faults);
+      for (RowFault& fault : std::span(faults.rows).subspan(before))
+        dataset_.add_place(item.ids[static_cast<std::size_t>(fault.row)],
+                           fault.place);
     } catch (const Error& error) {
       dataset_.remove_damaged(error);
       throw;
@@ -223,6 +229,12 @@ std::unique_ptr<SlotFiller> open_gather(const TableDataset& dataset,
 }
 
 }  // namespace
+
+void TableDataset::add_place(SampleId sample, std::string& place) const {
+  const RowParts* parts = parsing_.parts.get();
+  if (parts != nullptr && keys().type() == ColumnType::int64)
+    add_row_place(parts, keys().integer(sample), place);
+}
 
 std::unique_ptr<SlotFiller> TableDataset::open_filler(
     FillMeters& meters, const FillerOptions& options) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/base/row_places.h"
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/key_order.h"
 
@@ -35,11 +34,9 @@ namespace {
 
 /// Says of bad rows by position where they are written, if that is known.
 void add_places(const Source& source, std::vector<BadRow>& bad) {
-  const auto* places = dynamic_cast<const RowPlaces*>(&source);
-  if (places == nullptr) return;
   for (BadRow& row : bad) {
     if (!std::holds_alternative<std::int64_t>(row.key.value())) continue;
-    const std::string place = places->place_of(row.key.integer());
+    const std::string place = source.place_of(row.key.integer());
     if (!place.empty() && row.why.find("(" + place) == row.why.npos)
       row.why += " (" + place + ")";
   }
@@ -116,6 +113,7 @@ void TablePreparation::scan() {
       !set.store_file_.path.empty())
     parts_.emplace(real_files(), ScanParts::folder_of(set.store_file_.path),
                    parsing.fields);
+  parsing.lends_values = parts_.has_value();  // they are written at once
   pass_ = scan_table(*set.source_, parsing, options, limit, *spill_,
                      parts_ ? &*parts_ : nullptr);
   set.too_short_ = pass_.notes.too_short;

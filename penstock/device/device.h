@@ -86,8 +86,11 @@ class Event {
   class State {
    public:
     virtual ~State() = default;
+    /// As those of Event, from any threads at once: once true, always true.
     virtual bool passed() = 0;
+    /// Returns when passed() is true, at once where it is.
     virtual void wait() = 0;
+    /// Waits; always the same.
     virtual Nanoseconds time() = 0;
   };
 
@@ -124,6 +127,7 @@ class Stream {
   /// Copies what the operation shows of the host's memory but does not name as
   /// pinned: it need not outlive the call.
   virtual void run(DeviceOperation operation) = 0;
+  /// An event that passes when all that was queued here before it is done.
   virtual Event record() = 0;
   /// An event that is only waited for: cheaper on a GPU, and asking it for its
   /// time is an internal error (on cpu it has one).
@@ -163,11 +167,13 @@ struct DeviceMemory {
 class Device {
  public:
   virtual ~Device() = default;
+  /// For people: the model of a GPU, say.
   virtual std::string name() const = 0;
   /// Throws Error(out_of_memory) with what was asked and what is left.
   virtual Buffer allocate(std::size_t bytes) = 0;
   /// Host memory from which copies are asynchronous.
   virtual Buffer allocate_pinned(std::size_t bytes) = 0;
+  /// A stream of its own, whose work is ordered with no other's but by events.
   virtual std::unique_ptr<Stream> make_stream() = 0;
   /// A stream of another library: work that is queued here is ordered with the
   /// work there. On cuda `handle` is a cudaStream_t (null: the default stream)
@@ -177,6 +183,7 @@ class Device {
   /// Looks for what decodes pictures here (Resize), which is else looked for
   /// when the first one is decoded. Throws Error(device), device.no_nvjpeg.
   virtual void load_decoders() {}
+  /// Now: other programs take and give it too.
   virtual DeviceMemory memory() const = 0;
   /// The clock on which events tell their time.
   virtual Clock& clock() const = 0;

@@ -13,6 +13,12 @@
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
 
+// Threads that count themselves. `running` is the number of workers that have
+// not ended, and the one that takes it to 0 calls `last`, once; add() raises it
+// only where it is not 0 yet, so that no worker begins behind `last`. There are
+// no locks: `places_` belongs to the thread that owns the stage, and a worker
+// touches of it only its own `ended`, as the last thing that it does.
+
 namespace penstock {
 
 struct Stage::State {

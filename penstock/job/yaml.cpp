@@ -188,7 +188,7 @@ class YamlParser {
   std::string key_of(const Line& line, std::size_t colon) const {
     const std::string_view key = trimmed(line.text.substr(0, colon));
     if (key == "<<") refuse(line.number, "it merges another mapping (<<)");
-    if (key.starts_with("? ")) refuse(line.number, "its key is no text");
+    if (key.starts_with("? ")) refuse(line.number, "its key is not text");
     if (!key.empty() && (key[0] == '"' || key[0] == '\''))
       return quoted(key, line.number);
     return std::string(key);

@@ -101,6 +101,27 @@ TEST_P(BadSamplesTest, TheSameOnesStandInOnAnyNumberOfRanks) {
   EXPECT_EQ(alone.in_place_of.size(), 5u);
 }
 
+// The rank that the sample falls to says so, at the step at which one process
+// would; the others have their rows of that step, and no error before it.
+TEST_P(BadSamplesTest, TheSameErrorEndsTheSameStepOnAnyNumberOfRanks) {
+  options_.on_bad = OnBad::stop;
+  options_.batch_size = 640;
+  const Outcome alone = run(few, 64'000);
+  ASSERT_TRUE(alone.error);
+  int ended = 0;
+  for (int rank = 0; rank < 64; ++rank) {
+    options_.rank = {rank, 64};
+    const Outcome share = run(few, 64'000);
+    EXPECT_GE(share.batches, alone.batches) << "rank " << rank;
+    if (share.batches > alone.batches) continue;
+    ++ended;
+    ASSERT_TRUE(share.error);
+    EXPECT_EQ(share.error->kind(), alone.error->kind());
+    EXPECT_EQ(std::string(share.error->what()), alone.error->what());
+  }
+  EXPECT_EQ(ended, 1);
+}
+
 TEST_P(BadSamplesTest, AMaskedRowIsZerosAndWeighsNothing) {
   options_.on_bad = OnBad::mask;
   Outcome outcome = run(few);

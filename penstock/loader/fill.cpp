@@ -4,6 +4,17 @@
 
 #include "penstock/loader/ring_bytes.h"
 
+// A batch is filled in parts, whole rows of it, by any threads; each thread has
+// a filler and a stream of its own. A part writes nothing but its own ranges of
+// each tensor, so no lock is needed: the values first, then what depends on the
+// plan alone (lengths, padding, weights), and last what stands in the place of
+// bad samples. What the whole batch needs (batch operations, what a device
+// finishes) is done by the thread that fills its last part: on the host before
+// the copy, on the device behind it, in an order that events give.
+//
+// `ids` and `ranges` of a slot change only where a substitute takes a bad
+// sample's place, within the part of the thread that writes it.
+
 namespace penstock {
 
 using What = BatchTensor::What;

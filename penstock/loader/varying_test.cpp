@@ -159,6 +159,8 @@ TEST_P(VaryingTest, ABatchThatIsTooLargeIsAnErrorThatNamesIt) {
 TEST_P(VaryingTest, AKindThatBreaksItsPromiseIsNamed) {
   for (auto [wrong, expected] :
        {std::pair(Letters::Wrong::throws, "letters failed"),
+        std::pair(Letters::Wrong::parses_too_few_rows, "runs for"),
+        std::pair(Letters::Wrong::rejects_no_row_of_the_block, "field 'text'"),
         std::pair(Letters::Wrong::too_few_runs, "runs for"),
         std::pair(Letters::Wrong::half_an_element, "not a multiple of")}) {
     WordsDataset words;
@@ -177,7 +179,8 @@ TEST_P(VaryingTest, AKindThatBreaksItsPromiseIsNamed) {
 TEST_P(VaryingTest, AFinisherThatBreaksItsPromiseIsNamedInItsBatchsTurn) {
   for (auto [wrong, expected] :
        {std::pair(Noisy::Wrong::throws, "noisy failed"),
-        std::pair(Noisy::Wrong::rejects_no_row_of_the_call, "field 'noisy'")}) {
+        std::pair(Noisy::Wrong::rejects_no_row_of_the_call, "field 'noisy'"),
+        std::pair(Noisy::Wrong::writes_behind_its_rows, "it wrote behind")}) {
     WordsDataset words;
     words.options.cache = GetParam().cache;
     words.options.workers = GetParam().workers;

@@ -247,6 +247,8 @@ struct FieldColumns {
 class FieldNotes {
  public:
   virtual ~FieldNotes() = default;
+  /// Adds those of other blocks, of the same field; what is left in `other`
+  /// does not matter.
   virtual void merge(FieldNotes& other) = 0;
   /// All of it, for BoundField::notes_of(); empty: it cannot be written down,
   /// and a scan that is interrupted begins anew.
@@ -304,6 +306,8 @@ class FieldFit {
 class FieldEncoder {
  public:
   virtual ~FieldEncoder() = default;
+  /// Stores each row, whatever the rows beside it, and appends a run for every
+  /// row where there are runs, also for those that it rejects.
   virtual void encode(std::span<const ValueRow> rows, const StoredRows& out,
                       Faults& faults) = 0;
 };
@@ -351,6 +355,7 @@ class FieldFinisher {
 class BoundField {
  public:
   virtual ~BoundField() = default;
+  /// One more, for one thread: all parse a row to the same values.
   virtual std::unique_ptr<FieldParser> parser() const = 0;
   /// Finds statistics, given the notes of all parsers (null where they made
   /// none); null for a kind that has no statistics. Throws Error(transform).
@@ -396,6 +401,7 @@ class FieldKind {
   virtual ~FieldKind() = default;
   /// The columns that it reads.
   virtual std::vector<ColumnRequest> columns() const = 0;
+  /// What is kept of a sample: always the same, whatever the columns hold.
   virtual StoredForm stored() const = 0;
   /// The bytes of the run that is stored of a parsed value, as far as these
   /// show without encoding it. As it is: its own.

@@ -25,7 +25,7 @@ std::vector<double> ascending(Spec& spec, std::string_view key) {
     for (const Json& number : found->array())
       numbers.push_back(number.number());
   if (!good || !std::ranges::is_sorted(numbers))
-    spec.refuse(key, "it is no ascending list of numbers",
+    spec.refuse(key, "it is not an ascending list of numbers",
                 "fit the data set again");
   return numbers;
 }

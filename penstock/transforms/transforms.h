@@ -13,6 +13,7 @@
 ///     std::printf("%zu bytes a row\n", row.row_bytes);
 #include "penstock/transforms/batch_operation.h"
 #include "penstock/transforms/category/category.h"
+#include "penstock/transforms/checked_kind.h"
 #include "penstock/transforms/field_kind.h"
 #include "penstock/transforms/fields.h"
 #include "penstock/transforms/json_set/json_set.h"

@@ -10,6 +10,7 @@
 #include "penstock/base/settings.h"
 #include "penstock/base/with_number.h"
 #include "penstock/transforms/array/json_numbers.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 
 // Numbers are converted once, when they are parsed: what is hashed and stored
@@ -271,7 +272,7 @@ class BoundArray final : public BoundField {
   const std::size_t column_;
 };
 
-class ArrayKind final : public FieldKind {
+class ArrayKind final : public BuiltInKind {
  public:
   ArrayKind(std::string name, Arrays array)
       : name_(std::move(name)), array_(std::move(array)) {}

@@ -15,23 +15,10 @@ class AugmentFinisher final : public FieldFinisher {
 
   void finish(std::span<const StoredRow> rows, const DrawKey& key,
               std::span<const TensorPlace> to) override {
-    // Some rows at once: the processor waits for the memory of several, as it
-    // does not where what is drawn for one decides what comes next.
-    const std::size_t together =
-        std::max<std::size_t>(1, kTogetherBytes / to[0].bytes);
-    for (std::size_t first = 0; first < rows.size(); first += together) {
-      const std::size_t end = std::min(rows.size(), first + together);
-      for (std::size_t r = first; r < end; ++r)
-        std::memcpy(to[0].row(r), rows[r].tensors, to[0].bytes);
-      for (std::size_t r = first; r < end; ++r)
-        augmenter_.apply(reinterpret_cast<float*>(to[0].row(r)), shape_,
-                         rows[r], key);
-    }
+    augmenter_.copy(rows, key, shape_, to[0]);
   }
 
  private:
-  static constexpr std::size_t kTogetherBytes = 32 << 10;  // the first cache
-
   const AugmentShape shape_;
   Augmenter augmenter_;
 };

@@ -8,6 +8,7 @@
 #include "penstock/base/error.h"
 #include "penstock/transforms/audio/clip.h"
 #include "penstock/transforms/audio/mel.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 
 // A parsed value is an encoded clip: the bytes of the file, or its path. What
@@ -166,7 +167,7 @@ class BoundAudio final : public BoundField {
   const Places places_;
 };
 
-class AudioKind final : public FieldKind {
+class AudioKind final : public BuiltInKind {
  public:
   AudioKind(std::string name, Audio audio)
       : name_(std::move(name)), audio_(std::move(audio)) {}
@@ -207,7 +208,10 @@ class AudioKind final : public FieldKind {
     Audio stored = audio_;
     stored.form = audio_.stored_form();
     stored.augment.clear();
-    return audio_settings().shown(stored);
+    Json recipe = audio_settings().shown(stored);
+    // What an older version stored differs in the last bits.
+    if (stored.form == Audio::Form::features) recipe["window"] = "float32";
+    return recipe;
   }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnKind kind = columns.types[0].kind;

@@ -151,6 +151,18 @@ TEST(Audio, ACropAtRandomIsDrawnForTheTrainSideAlone) {
             center.row(read_sound("mono.wav")));
 }
 
+// What an older version kept of spectrograms has other last bits.
+TEST(Audio, StoresOfSpectrogramsSayHowTheWindowWasMade) {
+  auto recipe = [](const char* store) {
+    return SoundRun(std::string(R"({"seconds": 0.2, "mel": {}, "store": ")") +
+                    store + "\"}")
+        .kind->stored_recipe();
+  };
+  const Json features = recipe("features");
+  ASSERT_NE(features.find("window"), nullptr) << features.dump();
+  EXPECT_EQ(recipe("samples").find("window"), nullptr);
+}
+
 // Whatever is kept, a batch has the same.
 TEST(Audio, EveryFormThatIsKeptGivesTheSameRows) {
   for (const char* augment : {"[]", R"([{"spec_augment": {"time_masks": 1,

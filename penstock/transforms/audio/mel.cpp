@@ -63,12 +63,7 @@ MelSpectrogram::MelSpectrogram(const Audio& audio, const lanes::Code& code)
       code_(code),
       n_fft_(static_cast<std::size_t>(mel_.n_fft)),
       bins_(n_fft_ / 2 + 1) {
-  const auto win = static_cast<std::size_t>(mel_.win_length);
-  window_.assign(n_fft_, 0.0);
-  for (std::size_t i = 0; i < win; ++i)
-    window_[(n_fft_ - win) / 2 + i] = static_cast<double>(static_cast<float>(
-        0.5 - 0.5 * std::cos(2 * kPi * static_cast<double>(i) /
-                             static_cast<double>(win))));
+  make_window();
   plan_transform();
   make_bands();
   if (mel_.n_mfcc > 0) make_coefficients();
@@ -87,6 +82,21 @@ MelSpectrogram::MelSpectrogram(const Audio& audio, const lanes::Code& code)
                   .log = static_cast<int>(mel_.log)};
   scratch_ = allocate_aligned(code_.scratch(n_fft_) * sizeof(double));
   if (scratch_ == nullptr) throw std::bad_alloc();
+}
+
+// torch.hann_window: in float32 as there, since the window's last bits are seen
+// in a quiet bin beside loud ones.
+void MelSpectrogram::make_window() {
+  const auto win = static_cast<std::size_t>(mel_.win_length);
+  const auto step = static_cast<float>(2 * kPi / static_cast<double>(win));
+  window_.assign(n_fft_, 0.0);
+  for (std::size_t i = 0; i < win; ++i) {
+    const float angle = static_cast<float>(i) * step;
+    const auto cosine =
+        static_cast<float>(std::cos(static_cast<double>(angle)));
+    window_[(n_fft_ - win) / 2 + i] =
+        static_cast<double>(-0.5F * cosine + 0.5F);
+  }
 }
 
 void MelSpectrogram::plan_transform() {

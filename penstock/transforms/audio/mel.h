@@ -21,6 +21,7 @@ class MelSpectrogram {
   void run(std::span<const float> wave, std::span<float> to);
 
  private:
+  void make_window();
   void plan_transform();
   void make_bands();
   void make_coefficients();

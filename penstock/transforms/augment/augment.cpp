@@ -1,9 +1,12 @@
 #include "penstock/transforms/augment/augment.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+
+#include "penstock/base/aligned.h"
 
 // tests/data/sound/make_augment.py says the same in numpy.
 namespace penstock {
@@ -48,20 +51,62 @@ void fill_one(float* line, std::int64_t size, std::int64_t most, MaskPlace mask,
     line[at] = at - begin < width ? value : line[at];
 }
 
-/// So many values in each of `lines` that lie `stride` apart: four at once, the
-/// last four of a line over what is there already.
+/// So many values in each of `lines` that lie `stride` apart: by stores of
+/// `kEach` values, the last one of a line over what is there already.
+template <std::int64_t kStores, std::int64_t kEach>
+void fill_each(float* first, std::int64_t lines, std::int64_t stride,
+               std::int64_t width, float value) {
+  float values[kEach];
+  std::fill_n(values, kEach, value);
+  for (std::int64_t line = 0; line < lines; ++line, first += stride) {
+    for (std::int64_t at = 0; at + 1 < kStores; ++at)
+      std::memcpy(first + at * kEach, values, sizeof(values));
+    std::memcpy(first + width - kEach, values, sizeof(values));
+  }
+}
+
+using FillLines = void (*)(float*, std::int64_t, std::int64_t, std::int64_t,
+                           float);
+/// By the number of stores of four values.
+constexpr std::array<FillLines, 9> kFillFours = {
+    nullptr,         fill_each<1, 4>, fill_each<2, 4>,
+    fill_each<3, 4>, fill_each<4, 4>, fill_each<5, 4>,
+    fill_each<6, 4>, fill_each<7, 4>, fill_each<8, 4>};
+
+/// A mask of time in each of `lines`: how many stores it takes is the same in
+/// all of them.
 void fill_lines(float* first, std::int64_t lines, std::int64_t stride,
                 std::int64_t width, float value) {
-  constexpr std::int64_t kFour = 4;
-  const float four[] = {value, value, value, value};
-  for (std::int64_t line = 0; line < lines; ++line, first += stride) {
-    if (width < kFour) {
-      for (std::int64_t at = 0; at < width; ++at) first[at] = value;
-      continue;
-    }
-    for (std::int64_t at = 0; at < width - kFour; at += kFour)
-      std::memcpy(first + at, four, sizeof(four));
-    std::memcpy(first + width - kFour, four, sizeof(four));
+  const auto fours = static_cast<std::size_t>((width + 3) / 4);
+  if (width == 0) return;
+  if (width == 1) return fill_each<1, 1>(first, lines, stride, width, value);
+  if (width < 4) return fill_each<2, 2>(first, lines, stride, width, value);
+  if (fours < kFillFours.size())
+    return kFillFours[fours](first, lines, stride, width, value);
+  for (std::int64_t line = 0; line < lines; ++line, first += stride)
+    std::fill_n(first, width, value);
+}
+
+/// Rows are copied so many at a time, and then changed: while the processor
+/// copies it waits for the memory of several rows, which it does not where what
+/// is drawn for one comes between. They stay in its second cache.
+constexpr std::size_t kTogetherBytes = 256 << 10;
+/// What is asked for ahead of a small row that is copied, and of a large one
+/// while those before it are changed. The processor reads on by itself.
+constexpr std::size_t kAheadBytes = 8 << 10, kBeginBytes = 4 << 10;
+
+void ask_for(const std::byte* begin, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += kCacheLine)
+    __builtin_prefetch(begin + at, 0, 2);
+}
+
+void copy_rows(std::span<const StoredRow> rows, std::size_t first,
+               std::size_t end, const TensorPlace& to) {
+  const std::size_t ahead = kAheadBytes / to.bytes;
+  for (std::size_t r = first; r < end; ++r) {
+    if (ahead > 0 && r + ahead < rows.size())
+      ask_for(rows[r + ahead].tensors, to.bytes);
+    std::memcpy(to.row(r), rows[r].tensors, to.bytes);
   }
 }
 
@@ -73,12 +118,30 @@ AugmentShape::AugmentShape(const Shape& row) {
   for (std::size_t d = 0; d + 2 < row.size(); ++d) channels *= row[d];
 }
 
-void Augmenter::apply(float* values, const AugmentShape& shape,
-                      const StoredRow& row, const DrawKey& key) {
-  for (std::size_t at = 0; at < list_.size(); ++at) {
-    const Random random = key.random(row, kAugment + first_ + at);
-    std::visit([&](const auto& one) { run(one, values, shape, random); },
-               list_[at]);
+void Augmenter::apply(std::span<const StoredRow> rows, std::size_t first,
+                      std::size_t end, DrawKey key, const AugmentShape& shape,
+                      const TensorPlace& to) {
+  for (std::size_t at = 0; at < list_.size(); ++at)
+    std::visit(
+        [&](const auto& one) {
+          for (std::size_t r = first; r < end; ++r)
+            run(one, reinterpret_cast<float*>(to.row(r)), shape,
+                key.random(rows[r], kAugment + first_ + at));
+        },
+        list_[at]);
+}
+
+void Augmenter::copy(std::span<const StoredRow> rows, DrawKey key,
+                     const AugmentShape& shape, const TensorPlace& to) {
+  const std::size_t together =
+      std::max<std::size_t>(1, kTogetherBytes / to.bytes);
+  for (std::size_t first = 0; first < rows.size(); first += together) {
+    const std::size_t end = std::min(rows.size(), first + together);
+    copy_rows(rows, first, end, to);
+    if (to.bytes > kAheadBytes)
+      for (std::size_t r = end; r < std::min(rows.size(), end + together); ++r)
+        ask_for(rows[r].tensors, kBeginBytes);
+    apply(rows, first, end, key, shape, to);
   }
 }
 
@@ -86,7 +149,7 @@ void Augmenter::run(const SpecAugment& of, float* values,
                     const AugmentShape& shape, Random random) {
   if (of.time_warp > 0) warp(of.time_warp, values, shape, random);
   const auto value = static_cast<float>(of.value);
-  const std::int64_t lines = shape.channels * shape.frequencies;
+  const std::int64_t lines = shape.lines();
   for (std::int64_t m = 0; m < of.time_masks; ++m) {
     const MaskPlace mask = draw_mask(random, of.time_width, shape.times);
     if (lines == 1)
@@ -118,8 +181,7 @@ void Augmenter::warp(std::int64_t most, float* values,
   const auto after =
       static_cast<double>(times - from) / static_cast<double>(times - to);
   line_.resize(static_cast<std::size_t>(times));
-  for (std::int64_t line = 0; line < shape.channels * shape.frequencies;
-       ++line) {
+  for (std::int64_t line = 0; line < shape.lines(); ++line) {
     float* row = values + line * times;
     for (std::int64_t t = 0; t < times; ++t) {
       const double at = t < to ? static_cast<double>(t) * before
@@ -170,8 +232,7 @@ void Augmenter::run(const TimeShift& of, float* values,
                           most;
   if (!drawn || by == 0) return;
   const std::int64_t times = shape.times;
-  for (std::int64_t line = 0; line < shape.channels * shape.frequencies;
-       ++line) {
+  for (std::int64_t line = 0; line < shape.lines(); ++line) {
     float* row = values + line * times;
     if (of.wraps) {
       std::rotate(row, row + (by > 0 ? times - by : -by), row + times);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -58,7 +59,9 @@ struct AugmentShape {
   std::int64_t times = 1;
 
   explicit AugmentShape(const Shape& row);
-  std::int64_t elements() const { return channels * frequencies * times; }
+  /// Of `times` values each, one behind the other.
+  std::int64_t lines() const { return channels * frequencies; }
+  std::int64_t elements() const { return lines() * times; }
 };
 
 /// Changes rows of float32 in place. What is drawn depends on the key, the row
@@ -70,9 +73,19 @@ class Augmenter {
       : list_(std::move(list)), first_(first) {}
 
   void apply(float* values, const AugmentShape& shape, const StoredRow& row,
-             const DrawKey& key);
+             const DrawKey& key) {
+    apply(std::span(&row, 1), 0, 1, key, shape,
+          {.data = reinterpret_cast<std::byte*>(values)});
+  }
+  /// Copies rows to their places, and changes them there.
+  void copy(std::span<const StoredRow> rows, DrawKey key,
+            const AugmentShape& shape, const TensorPlace& to);
 
  private:
+  /// Rows `first` to `end`.
+  void apply(std::span<const StoredRow> rows, std::size_t first,
+             std::size_t end, DrawKey key, const AugmentShape& shape,
+             const TensorPlace& to);
   void run(const SpecAugment& of, float* values, const AugmentShape& shape,
            Random random);
   void run(const Noise& of, float* values, const AugmentShape& shape,

@@ -92,13 +92,34 @@ TEST(Augment, MasksHoldTheirValueAndAllElseStays) {
   EXPECT_LT(masked, 200 * 30);
 }
 
+// However wide: narrow masks are set in other ways than wide ones.
+TEST(Augment, AMaskOfTimeIsTheSameRunInEveryLine) {
+  const auto list = parsed(
+      R"([{"spec_augment": {"time_masks": 1, "time_width": 90, "value": -1}}])");
+  const std::vector<float> before = counted(300);
+  std::set<std::ptrdiff_t> widths;
+  for (std::int64_t sample = 0; sample < 1000; ++sample) {
+    const auto after = augmented(list, before, {3, 100}, sample);
+    const auto width = std::count(after.begin(), after.begin() + 100, -1.0F);
+    const auto begin = std::find(after.begin(), after.begin() + 100, -1.0F);
+    widths.insert(width);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const auto at = static_cast<std::ptrdiff_t>(i % 100);
+      const bool masked = width > 0 && at >= begin - after.begin() &&
+                          at < begin - after.begin() + width;
+      ASSERT_EQ(after[i], masked ? -1 : before[i]) << "width " << width;
+    }
+  }
+  EXPECT_EQ(widths.size(), 91u);
+}
+
 // Rows are copied some at a time, each as if it were alone.
 TEST(Augment, ABatchIsWhatItsRowsAreOneByOne) {
   const std::string masks =
       R"([{"spec_augment": {"time_masks": 2, "time_width": 20, "value": 7}}])";
   for (const Shape& shape : {Shape{40, 256}, Shape{64}}) {
     const auto each = static_cast<std::size_t>(elements_of(shape));
-    const std::size_t rows = 3 * (32 << 10) / (each * sizeof(float)) + 5;
+    const std::size_t rows = 3 * (256 << 10) / (each * sizeof(float)) + 5;
     std::string text = shape.size() == 1 ? "[64]" : "[40, 256]";
     const Json section =
         Json::parse(R"({"x": {"array": {"column": "x", "shape": )" + text +

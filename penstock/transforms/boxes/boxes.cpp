@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/picture_bytes.h"
 #include "penstock/transforms/image/picture_header.h"
@@ -89,7 +90,7 @@ class BoundBoxes final : public BoundField {
   const std::vector<std::size_t> at_;
 };
 
-class BoxesKind final : public FieldKind {
+class BoxesKind final : public BuiltInKind {
  public:
   BoxesKind(std::string name, Boxes boxes)
       : name_(std::move(name)), boxes_(std::move(boxes)) {}

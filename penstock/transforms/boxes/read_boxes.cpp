@@ -198,7 +198,7 @@ std::string read_boxes(const std::string& text, const Boxes& boxes, int width,
     try {
       why = reader.read(Json::parse(text, boxes.column));
     } catch (const Error& error) {
-      return "it is no JSON: " + error.parts().why;
+      return "it is not JSON: " + error.parts().why;
     }
   }
   if (why.empty() && out.size() > static_cast<std::size_t>(boxes.most))

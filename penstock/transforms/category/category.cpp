@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
+#include "penstock/base/sync.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/category/parsed_values.h"
 #include "penstock/transforms/category/vocabulary.h"
 #include "penstock/transforms/kinds.h"
@@ -34,7 +36,8 @@ const SettingsTable<Category>& category_settings() {
                            "train rows that make a class; fewer are unknown")
                   .choice("unknown", &Category::unknown_is_class,
                           {{"class", true}, {"error", false}},
-                          "\"class\": what is no class, or missing, is class "
+                          "\"class\": a value that is not a class, or is "
+                          "missing, is class "
                           "0, and classes begin at 1; \"error\": such a row is "
                           "bad, and classes begin at 0")
                   .choice("order", &Category::by_frequency,
@@ -114,7 +117,7 @@ class Fit final : public FieldFit {
   }
   void merge(FieldFit& later) override {
     auto& from = static_cast<Fit&>(later);
-    counts_.add(from.counts_);
+    counts_.take(from.counts_);
     missing_ += from.missing_;
     missing_in_train_ += from.missing_in_train_;
   }
@@ -157,17 +160,18 @@ class Fit final : public FieldFit {
 class Encoder final : public FieldEncoder {
  public:
   Encoder(const std::string& name, const Category& settings, ClassType type,
-          Codes codes, const Json& statistics, const std::string& path)
+          Codes codes, const Json& statistics,
+          std::shared_ptr<const Vocabulary> vocabulary)
       : name_(name),
         settings_(settings),
         type_(type),
         codes_(std::move(codes)),
-        vocabulary_(statistics, type, settings.unknown_is_class, path) {
+        vocabulary_(std::move(vocabulary)) {
     if (settings_.one_hot > 0) check_width(statistics);
     if (codes_ == nullptr) return;
     values_.assign(codes_->begin(), codes_->end());
     class_of_code_.resize(values_.size());
-    vocabulary_.find(values_, class_of_code_);
+    vocabulary_->find(values_, class_of_code_);
   }
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
@@ -205,7 +209,7 @@ class Encoder final : public FieldEncoder {
     values_.resize(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i)
       values_[i] = value_of(rows[i], codes_).value_or("");
-    vocabulary_.find(values_, classes_);
+    vocabulary_->find(values_, classes_);
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!value_of(rows[i], codes_)) classes_[i] = -1;
   }
@@ -240,14 +244,14 @@ class Encoder final : public FieldEncoder {
   const Category settings_;
   const ClassType type_;
   const Codes codes_;
-  const Vocabulary vocabulary_;
+  const std::shared_ptr<const Vocabulary> vocabulary_;
   std::vector<std::int64_t> class_of_code_;
   // Of the rows of a call.
   std::vector<std::string_view> values_;
   std::vector<std::int64_t> classes_;
 };
 
-class CategoryKind final : public FieldKind {
+class CategoryKind final : public BuiltInKind {
  public:
   CategoryKind(std::string name, Category category)
       : name_(std::move(name)), category_(std::move(category)) {}
@@ -311,15 +315,29 @@ class BoundCategory final : public BoundField {
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {
     return std::make_unique<Encoder>(kind_.name(), kind_.category(), type_,
-                                     codes_, statistics, path);
+                                     codes_, statistics,
+                                     vocabulary_of(statistics, path));
   }
 
  private:
+  /// One for all encoders of the same classes: there may be millions.
+  std::shared_ptr<const Vocabulary> vocabulary_of(
+      const Json& statistics, const std::string& path) const {
+    Lock lock(mutex_);
+    if (vocabulary_ == nullptr || !vocabulary_->is_of(statistics))
+      vocabulary_ = std::make_shared<const Vocabulary>(
+          statistics, type_, kind_.category().unknown_is_class, path);
+    return vocabulary_;
+  }
+
   const CategoryKind kind_;
   const std::size_t column_;
   const ClassType type_;
   const std::vector<std::string> known_;
   const Codes codes_;
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<const Vocabulary> vocabulary_
+      PENSTOCK_GUARDED_BY(mutex_);  // of the last encoder
 };
 
 /// None where a column's values are no classes.

@@ -67,6 +67,29 @@ TEST(Category, WithoutAnUnknownClassTheyBeginAtZero) {
   EXPECT_THAT(run.faults(), IsEmpty());
 }
 
+TEST(Category, WhatPartsOfTheRowsHoldIsCountedTogether) {
+  constexpr std::int64_t kRows = 3 * FieldFit::kBlock + 7;
+  std::vector<std::optional<std::string>> texts;
+  for (std::int64_t row = 0; row < kRows; ++row)
+    texts.push_back(row < FieldFit::kBlock ? "first part " : "other parts ");
+  texts[1] = std::nullopt;
+  texts.back() = "last";
+  FieldRun run(section(), column_of(texts));
+  run.fit();
+  Json expected = Json::parse(R"({"classes": ["first part ", "last",
+      "other parts "], "unknown": 1, "missing": 1})",
+                              "test");
+  expected["counts"] =
+      Json(Json::Array{FieldFit::kBlock - 1, 1, kRows - FieldFit::kBlock - 1});
+  for (const auto& [name, value] : expected.object())
+    EXPECT_EQ(*run.statistics().find(name), value) << name;
+  const std::vector<std::int64_t> classes = run.tensor<std::int64_t>();
+  EXPECT_EQ(classes[0], 1);
+  EXPECT_EQ(classes[1], 0);
+  EXPECT_EQ(classes[kRows - 2], 3);
+  EXPECT_EQ(classes[kRows - 1], 2);
+}
+
 TEST(Category, TheMostFrequentComesFirstAndOfEqualOnesTheSmaller) {
   FieldRun run(section(R"(, "order": "frequency")"),
                column_of({{"c"}, {"b"}, {"a"}, {"c"}, {"b"}, {"c"}, {"Z"}}));

@@ -47,6 +47,27 @@ std::string no_class(const Column& column, std::int64_t row) {
          "\"column\" take others";
 }
 
+/// As append_value() of each row.
+void append_texts(const Column& column, std::int64_t rows, Values& to) {
+  if (rows == 0) return;
+  std::size_t end = to.bytes.size();
+  to.bytes.resize(end + static_cast<std::size_t>(rows + column.offset(rows) -
+                                                 column.offset(0)));
+  char* bytes = to.bytes.mutable_data<char>();
+  to.ends.reserve(to.ends.size() + static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const bool present = column.valid(row);
+    bytes[end++] = present ? kPresent : kMissing;
+    if (present) {
+      const std::string_view text = column.text(row);
+      if (!text.empty()) std::memcpy(bytes + end, text.data(), text.size());
+      end += text.size();
+    }
+    to.ends.push_back(static_cast<std::uint32_t>(end));
+  }
+  to.bytes.resize(end);
+}
+
 /// Of a column of codes.
 class CodeParser final : public FieldParser {
  public:
@@ -94,6 +115,9 @@ class Parser final : public FieldParser {
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[of_.at];
+    if (column.type.is_text() && of_.type == ClassType::text &&
+        (of_.takes_missing || column.validity.size() == 0))
+      return append_texts(column, block.rows, out);
     const bool real = is_real(column.type);
     for (std::int64_t row = 0; row < block.rows; ++row) {
       bool present =

@@ -14,6 +14,7 @@ class ValueNumbers {
  public:
   /// At most 2^32 - 2 of them, which would be more than 100 GiB.
   std::int64_t size() const { return static_cast<std::int64_t>(kept_.size()); }
+  /// Valid until a value is added.
   std::string_view value(std::int64_t number) const {
     return value_of(kept_[static_cast<std::size_t>(number)]);
   }
@@ -29,10 +30,10 @@ class ValueNumbers {
             std::span<std::int64_t> numbers) const;
 
  private:
-  struct Kept {
-    std::uint64_t begin = 0;  // in bytes_
-    std::uint64_t hash = 0;
-    std::uint64_t size = 0;
+  static constexpr std::size_t kShort = 28;
+  struct alignas(32) Kept {
+    std::uint32_t size = 0;
+    char bytes[kShort];  // a short value, or where it begins in long_
   };
   struct Slot {
     std::uint32_t tag = 0;     // of the hash
@@ -40,21 +41,22 @@ class ValueNumbers {
   };
 
   std::string_view value_of(const Kept& kept) const {
-    return std::string_view(bytes_).substr(kept.begin, kept.size);
+    return {begin_of(kept), kept.size};
   }
-  std::int64_t find(std::string_view value, std::uint64_t hash) const;
-  std::int64_t add(std::string_view value, std::uint64_t hash);
+  const char* begin_of(const Kept& kept) const;
+  Kept kept(std::string_view value);
+  std::int64_t find(std::string_view value, std::uint32_t tag) const;
+  std::int64_t add(std::string_view value, std::uint32_t tag);
   template <class Each>
   void each_prefetched(std::span<const std::string_view> values,
                        Each each) const;
-  /// Where a value of this hash is looked for first.
-  std::size_t home(std::uint64_t hash) const {
-    return static_cast<std::size_t>(hash) & (slots_.size() - 1);
-  }
-  void put(std::uint64_t hash, std::uint32_t number);
+  /// Where a value of this tag is looked for first.
+  std::size_t home(std::uint32_t tag) const { return next(tag); }
+  std::size_t next(std::size_t at) const { return at & (slots_.size() - 1); }
+  void put(Slot slot);
   void grow();
 
-  std::string bytes_;  // of all values
+  std::string long_;  // of values that are not short
   std::vector<Kept> kept_;
   // A power of 2, at most half of them in use.
   std::vector<Slot> slots_ = std::vector<Slot>(64);

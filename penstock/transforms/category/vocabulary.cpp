@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "penstock/base/key.h"
@@ -17,17 +18,19 @@ std::int64_t integer_of(std::string_view value) {
   return integer;
 }
 
-/// The bytes of a class; empty where the statistics hold another type there.
-std::string bytes_of(const Json& value, ClassType type) {
+/// The bytes of a class, in `value`; none where the statistics hold another
+/// type there.
+std::optional<std::string_view> bytes_of(const Json& value, ClassType type) {
   const Json::Value& held = value.value();
   if (const bool* truth = std::get_if<bool>(&held);
       truth != nullptr && type == ClassType::boolean)
-    return std::string(1, *truth ? '\1' : '\0');
+    return std::string_view(*truth ? "\1" : "\0", 1);
   if (const auto* integer = std::get_if<std::int64_t>(&held);
       integer != nullptr && type == ClassType::integer)
-    return {reinterpret_cast<const char*>(integer), sizeof(*integer)};
+    return std::string_view(reinterpret_cast<const char*>(integer),
+                            sizeof(*integer));
   if (value.is_string() && type == ClassType::text) return value.string();
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -58,9 +61,18 @@ void ClassCounts::add(std::span<const std::string_view> values) {
     ++counts_[static_cast<std::size_t>(number)];
 }
 
-void ClassCounts::add(const ClassCounts& other) {
-  for (std::size_t n = 0; n < other.counts_.size(); ++n)
-    add(other.values_.value(static_cast<std::int64_t>(n)), other.counts_[n]);
+void ClassCounts::take(ClassCounts& other) {
+  ClassCounts from;
+  std::swap(from, other);
+  if (values_.size() == 0) return std::swap(*this, from);
+  std::vector<std::string_view> values;
+  for (std::int64_t n = 0; n < from.values_.size(); ++n)
+    values.push_back(from.values_.value(n));
+  numbers_.resize(values.size());
+  values_.add(values, numbers_);
+  counts_.resize(static_cast<std::size_t>(values_.size()));
+  for (std::size_t n = 0; n < values.size(); ++n)
+    counts_[static_cast<std::size_t>(numbers_[n])] += from.counts_[n];
 }
 
 std::int64_t ClassCounts::total() const {
@@ -115,23 +127,39 @@ std::int64_t ClassCounts::write(const std::vector<Counted>& classes,
 
 Vocabulary::Vocabulary(const Json& statistics, ClassType type,
                        bool unknown_is_class, const std::string& path)
-    : first_(unknown_is_class ? 1 : 0) {
+    : type_(type), first_(unknown_is_class ? 1 : 0) {
   Spec spec(statistics, path);
   const Json* classes = spec.raw("classes");
   if (classes == nullptr || !classes->is_array())
     spec.refuse("classes", "the list of classes is missing",
                 "give the statistics of this field as a run has saved them");
-  for (const Json& value : classes->array()) {
-    const std::string bytes = bytes_of(value, type);
-    const bool empty_text = value.is_string() && type == ClassType::text;
-    const std::int64_t before = values_.size();
-    if ((bytes.empty() && !empty_text) || values_.add(bytes) != before)
+  const Json::Array& list = classes->array();
+  std::vector<std::string_view> values;
+  for (const Json& value : list) {
+    const std::optional<std::string_view> bytes = bytes_of(value, type);
+    if (!bytes) break;
+    values.push_back(*bytes);
+  }
+  std::vector<std::int64_t> numbers(values.size());
+  values_.add(values, numbers);
+  for (std::size_t at = 0; at < list.size(); ++at)
+    if (at == numbers.size() || numbers[at] != static_cast<std::int64_t>(at))
       spec.refuse("classes",
-                  "found " + value.dump() +
+                  "found " + list[at].dump() +
                       ", which is there twice or of another type than the "
                       "column's values",
                   "give the statistics of this field as a run has saved them");
-  }
+}
+
+bool Vocabulary::is_of(const Json& statistics) const {
+  const Json* classes = statistics.find("classes");
+  if (classes == nullptr || !classes->is_array() ||
+      std::ssize(classes->array()) != values_.size())
+    return false;
+  std::int64_t at = 0;
+  return std::ranges::all_of(classes->array(), [&](const Json& value) {
+    return bytes_of(value, type_) == values_.value(at++);
+  });
 }
 
 void Vocabulary::find(std::span<const std::string_view> values,

@@ -25,7 +25,8 @@ class ClassCounts {
   void add(std::string_view value, std::int64_t count = 1);
   /// One each.
   void add(std::span<const std::string_view> values);
-  void add(const ClassCounts& other);
+  /// Those of `other`, which has none then.
+  void take(ClassCounts& other);
 
   struct Counted {
     std::string_view value;  ///< as long as nothing is added
@@ -54,6 +55,8 @@ class Vocabulary {
   /// `path` in front, where they are damaged.
   Vocabulary(const Json& statistics, ClassType type, bool unknown_is_class,
              const std::string& path);
+  /// Whether the classes in these statistics are those of this one.
+  bool is_of(const Json& statistics) const;
 
   /// -1: none of the classes.
   std::int64_t find(std::string_view value) const {
@@ -67,6 +70,7 @@ class Vocabulary {
     return number < 0 ? -1 : number + first_;
   }
 
+  const ClassType type_;
   const std::int64_t first_;  // class
   ValueNumbers values_;
 };

@@ -14,7 +14,14 @@ namespace penstock {
 class Letters final : public FieldKind {
  public:
   /// What it does wrong, on purpose.
-  enum class Wrong { nothing, throws, too_few_runs, half_an_element };
+  enum class Wrong {
+    nothing,
+    throws,
+    parses_too_few_rows,
+    rejects_no_row_of_the_block,
+    too_few_runs,
+    half_an_element
+  };
 
   Letters(std::string name, std::string column, Lengths lengths,
           Wrong wrong = Wrong::nothing)
@@ -39,7 +46,7 @@ class Letters final : public FieldKind {
  private:
   class Parser final : public FieldParser {
    public:
-    explicit Parser(std::size_t column) : column_(column) {}
+    Parser(std::size_t column, Wrong wrong) : column_(column), wrong_(wrong) {}
     void parse(const Block& block, Values& out, Faults& faults) override {
       for (std::int64_t row = 0; row < block.rows; ++row) {
         std::string_view text = block.columns[column_].text(row);
@@ -48,10 +55,15 @@ class Letters final : public FieldKind {
         out.bytes.append(text.data(), text.size());
         out.end_row();
       }
+      if (wrong_ == Wrong::parses_too_few_rows && block.rows > 0)
+        out.ends.pop_back();
+      if (wrong_ == Wrong::rejects_no_row_of_the_block)
+        faults.reject({.row = block.rows});
     }
 
    private:
     const std::size_t column_;
+    const Wrong wrong_;
   };
 
   class Encoder final : public FieldEncoder {
@@ -77,7 +89,7 @@ class Letters final : public FieldKind {
    public:
     Bound(std::size_t column, Wrong wrong) : column_(column), wrong_(wrong) {}
     std::unique_ptr<FieldParser> parser() const override {
-      return std::make_unique<Parser>(column_);
+      return std::make_unique<Parser>(column_, wrong_);
     }
     std::unique_ptr<FieldEncoder> encoder(const Json&,
                                           const std::string&) const override {

@@ -19,7 +19,12 @@ namespace penstock {
 class Noisy final : public FieldKind {
  public:
   /// What its finisher does wrong, on purpose.
-  enum class Wrong { nothing, throws, rejects_no_row_of_the_call };
+  enum class Wrong {
+    nothing,
+    throws,
+    rejects_no_row_of_the_call,
+    writes_behind_its_rows
+  };
 
   Noisy(std::string name, std::string column, Wrong wrong = Wrong::nothing)
       : name_(std::move(name)), column_(std::move(column)), wrong_(wrong) {}
@@ -63,6 +68,8 @@ class Noisy final : public FieldKind {
         std::memcpy(&value, rows[r].tensors + kValue, sizeof(value));
         value += static_cast<float>(random.uniform());
         std::memcpy(to[1].row(r), &value, sizeof(value));
+        if (wrong_ == Wrong::writes_behind_its_rows)
+          std::memcpy(to[1].row(r) + sizeof(value), &value, sizeof(value));
       }
     }
     std::span<const RowFault> rejected() const override { return rejected_; }

@@ -25,6 +25,9 @@ void DeviceResize::begin(std::byte* out) {
 
 void DeviceResize::add(std::int64_t row, ResizeWindow of, const View& view,
                        const ResizeTaps& columns, const ResizeTaps& rows) {
+  PENSTOCK_ASSERT(
+      columns.bits == ResizeTaps::kBits && rows.bits == ResizeTaps::kBits,
+      "a device has weights of so many bits");
   of.top = view.crop.top;
   of.left = view.crop.left;
   of.row = row;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "penstock/base/utf8.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/picture_bytes.h"
 #include "penstock/transforms/image/picture_header.h"
@@ -148,7 +149,7 @@ class BoundImage final : public BoundField {
   const std::size_t column_;
 };
 
-class ImageKind final : public FieldKind {
+class ImageKind final : public BuiltInKind {
  public:
   ImageKind(std::string name, Image image)
       : name_(std::move(name)), image_(std::move(image)) {}

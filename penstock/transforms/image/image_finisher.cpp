@@ -2,6 +2,7 @@
 #include <cstring>
 #include <optional>
 
+#include "penstock/base/held_memory.h"
 #include "penstock/transforms/image/augment/erase.h"
 #include "penstock/transforms/image/device_decode.h"
 #include "penstock/transforms/image/device_resize.h"
@@ -21,7 +22,11 @@ class ImageFinisher final : public FieldFinisher {
         framing_(train ? image.train : image.val),
         train_(train),
         augments_(train ? image.augments : std::vector<Augment>()),
-        writer_(image) {}
+        writer_(image) {
+    // Devices have the exact weights, and give the same bytes.
+    if (image.fast && !image.store_decoded)
+      columns_.bits = rows_.bits = ResizeTaps::kFewBits;
+  }
 
   void finish(std::span<const StoredRow> rows, const DrawKey& key,
               std::span<const TensorPlace> to) override {
@@ -35,6 +40,8 @@ class ImageFinisher final : public FieldFinisher {
         std::memset(place.row(r), 0, place.bytes);
       reject(r, std::move(why));
     }
+    held_.change_to(stored_.held() + turned_.held() + resizer_.held() +
+                    resized_.held());
   }
   std::span<const RowFault> rejected() const override { return rejected_; }
 
@@ -271,6 +278,7 @@ class ImageFinisher final : public FieldFinisher {
   std::unique_ptr<DeviceResize> on_device_;  // made when it is needed
   PixelChanger changer_;
   std::vector<RowFault> rejected_;
+  MemoryCharge held_{HeldFor::batches, HeldIn::host, 0};
   // Of the row at hand, scratch.
   ResizeTaps columns_, rows_;
   Pixels stored_, turned_, resized_;

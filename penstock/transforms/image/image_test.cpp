@@ -9,10 +9,9 @@
 #include <set>
 
 #include "penstock/base/half.h"
+#include "penstock/base/held_memory.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/picture_header.h"
-#include "penstock/transforms/image/pixel_writer.h"
-#include "penstock/transforms/image/split_channels.h"
 #include "penstock/transforms/image/test_pictures.h"
 #include "penstock/transforms/image/view.h"
 #include "penstock/transforms/transforms.h"
@@ -132,58 +131,6 @@ TEST_F(ViewTest, TheOtherSideTakesTheMiddleAndIsNeverMirrored) {
   EXPECT_EQ(of.rows.out, 256);
   EXPECT_EQ(of.columns.first, 58);  // 58.5, to the even one
   EXPECT_EQ(of.rows.first, 16);
-}
-
-TEST(PixelWriterTest, ChannelsOfRowsOfAnyLengthAreSplit) {
-  for (std::size_t width : {1U, 15U, 16U, 17U, 40U, 64U})
-    for (bool mirrored : {false, true}) {
-      std::vector<std::uint8_t> rgb(width * 3), planes(width * 3, 0xDB);
-      for (std::size_t at = 0; at < rgb.size(); ++at)
-        rgb[at] = static_cast<std::uint8_t>(at * 7);
-      split_channels(rgb.data(), width, mirrored, width, planes.data());
-      for (std::size_t x = 0; x < width; ++x)
-        for (std::size_t c = 0; c < 3; ++c)
-          EXPECT_EQ(planes[c * width + (mirrored ? width - 1 - x : x)],
-                    rgb[x * 3 + c]);
-    }
-}
-
-TEST(PixelWriterTest, HasTheNumbersOfEachByte) {
-  Image image{
-      .dtype = Dtype::float32, .mean = {0.5, 0, 0}, .std = {0.5, 1, 0.1}};
-  const std::vector<std::byte> bytes = PixelWriter(image).numbers();
-  std::vector<float> numbers(bytes.size() / sizeof(float));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  ASSERT_EQ(numbers.size(), 768U);
-  EXPECT_EQ(numbers[0], -1);
-  EXPECT_EQ(numbers[255], 1);
-  EXPECT_EQ(numbers[256 + 255], 1);
-  EXPECT_EQ(numbers[512 + 51], (51 / 255.0F) / 0.1F);
-  image = {.mode = PictureMode::index, .dtype = Dtype::int64};
-  const std::vector<std::byte> classes = PixelWriter(image).numbers();
-  ASSERT_EQ(classes.size(), 256U * 8);
-  EXPECT_EQ(classes[8 * 7], std::byte{7});
-  EXPECT_EQ(classes[8 * 7 + 1], std::byte{0});
-}
-
-TEST(PixelWriterTest, LayoutsAndMirroredPictures) {
-  Pixels two;
-  two.reshape(2, 1, PictureMode::rgb);
-  const std::uint8_t bytes[] = {1, 2, 3, 4, 5, 6};
-  std::copy(std::begin(bytes), std::end(bytes), two.row(0));
-  auto written = [&](bool last, bool flipped) {
-    std::vector<std::uint8_t> out(6);
-    Image image;
-    image.channels_last = last;
-    PixelWriter(image).write(two, flipped,
-                             reinterpret_cast<std::byte*>(out.data()));
-    return out;
-  };
-  using testing::ElementsAre;
-  EXPECT_THAT(written(false, false), ElementsAre(1, 4, 2, 5, 3, 6));
-  EXPECT_THAT(written(false, true), ElementsAre(4, 1, 5, 2, 6, 3));
-  EXPECT_THAT(written(true, false), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(written(true, true), ElementsAre(4, 5, 6, 1, 2, 3));
 }
 
 class ImageFieldTest : public testing::Test {
@@ -382,6 +329,29 @@ TEST_F(ImageFieldTest, AColumnOfPathsGivesTheBytesOfTheirFiles) {
   }
 }
 
+TEST_F(ImageFieldTest, WhatAThreadHoldsIsKnown) {
+  auto held = [] {
+    for (const HeldMemory& of : held_memory())
+      if (of.owner == HeldFor::batches && of.place == HeldIn::host) return of;
+    return HeldMemory();
+  };
+  const Field whole = field(R"({"size": 8, "train": "resize"})");
+  EXPECT_TRUE(store(whole, {golden_file("420_b.jpg")}).empty());
+  PictureHeader header;
+  read_header(runs_.row(0), header);
+  const std::size_t pixels = 3 * static_cast<std::size_t>(header.width) *
+                             static_cast<std::size_t>(header.height);
+  std::vector<std::byte> out(whole.kind->outputs()[0].bytes());
+  const TensorPlace place{.data = out.data(), .bytes = out.size()};
+  const StoredRow row{.run = runs_.row(0)};
+  const std::size_t before = held().bytes;
+  auto finisher = whole.kind->finisher(true);
+  finisher->finish(std::span(&row, 1), {.seed = 1}, std::span(&place, 1));
+  EXPECT_GT(held().bytes, before + pixels);
+  finisher.reset();
+  EXPECT_EQ(held().bytes, before);
+}
+
 TEST_F(ImageFieldTest, AKeptPictureIsFinishedAsItsFileIs) {
   for (const char* name : {"420_b.jpg", "exif_6.jpg", "lossless.webp"})
     for (bool train : {false, true}) {
@@ -471,7 +441,7 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
                    golden_file("wide.png")});
   ASSERT_EQ(faults.size(), 3U);
   EXPECT_THAT(faults[0].why, HasSubstr("in colour"));
-  EXPECT_THAT(faults[1].why, HasSubstr("no PNG"));
+  EXPECT_THAT(faults[1].why, HasSubstr("not a PNG"));
   EXPECT_THAT(faults[2].why, HasSubstr("16 bits"));
   EXPECT_THAT(refused(R"({"mode": "P", "interpolation": "bilinear"})"),
               HasSubstr("cannot be mixed"));
@@ -485,7 +455,8 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
 TEST_F(ImageFieldTest, ADeviceMakesWhatTheHostMakes) {
   for (const char* settings :
        {R"({"mode": "P", "size": [9, 8], "dtype": "int64")",
-        R"({"mode": "P", "size": [3, 40], "train": "resize")"})
+        R"({"mode": "P", "size": [3, 40], "train": "resize")",
+        R"({"size": [9, 8], "parity": "fast")"})
     for (bool train : {false, true}) {
       SCOPED_TRACE(settings);
       const Field of =

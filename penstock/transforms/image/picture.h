@@ -64,6 +64,8 @@ struct Pixels {
   const std::uint8_t* row(int y) const {
     return bytes_.data() + static_cast<std::size_t>(y) * row_bytes();
   }
+  /// That are held, for this picture or a larger one.
+  std::size_t held() const { return bytes_.size(); }
   PixelView view() const { return {row(0), row_bytes(), width, height, mode}; }
 
  private:

@@ -249,8 +249,8 @@ std::string read_any(const File& file, PictureHeader& header) {
   if (const char* other = other_format(file))
     return std::string("it is ") + other + ", which is not read: write it as " +
            kRead;
-  return std::string("it is no picture that is known, expected ") + kRead +
-         "; it begins with " + shown_start(file);
+  return std::string("it is not a picture of a known format, expected ") +
+         kRead + "; it begins with " + shown_start(file);
 }
 
 /// Where the pixel (x, y) that is looked at is stored.
@@ -331,7 +331,7 @@ std::string why_no_mask(std::span<const std::byte> bytes,
       "bytes "
       "are the numbers of classes";
   if (header.format != PictureFormat::png)
-    return std::string("it is no PNG file") + expected;
+    return std::string("it is not a PNG file") + expected;
   const File file{bytes};
   const unsigned colour = file.byte(kColour);
   if (colour != kGrey && colour != kPalette)

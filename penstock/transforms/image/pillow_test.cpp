@@ -121,6 +121,36 @@ TEST_F(PillowTest, AResizedCropHasItsBytes) {
     }
 }
 
+TEST_F(PillowTest, WeightsOfFewBitsAreOffByOneAndTheSameInAnyCode) {
+  const Pixels from = decoded(golden_.files.at("rgb.png"), PictureMode::rgb);
+  for (Interpolation by : {Interpolation::nearest, Interpolation::bilinear,
+                           Interpolation::bicubic, Interpolation::lanczos})
+    for (int width : {5, 17, 90})
+      for (int height : {4, 31, 70}) {
+        ResizeTaps columns, rows;
+        auto resized = [&](int bits, ResizeCode code) {
+          columns.bits = rows.bits = bits;
+          make_taps(by, ResizeAxis::whole(from.width, width), columns);
+          make_taps(by, ResizeAxis::whole(from.height, height), rows);
+          Pixels out;
+          Resizer(code).resize(from.view(), 0, 0, columns, rows, out);
+          std::vector<int> bytes;
+          for (int y = 0; y < height; ++y)
+            bytes.insert(bytes.end(), out.row(y), out.row(y) + out.row_bytes());
+          return bytes;
+        };
+        const std::vector<int> exact =
+            resized(ResizeTaps::kBits, ResizeCode::plain);
+        const std::vector<int> few =
+            resized(ResizeTaps::kFewBits, ResizeCode::plain);
+        for (ResizeCode code : resize_codes())
+          EXPECT_EQ(resized(ResizeTaps::kFewBits, code), few);
+        // Each of two passes rounds, and the other one may come first.
+        for (std::size_t at = 0; at < exact.size(); ++at)
+          ASSERT_NEAR(few[at], exact[at], 3);
+      }
+}
+
 // What is damaged, and what becomes of it, does not depend on the part.
 TEST_F(PillowTest, DamagedFilesAreRefusedOrDecoded) {
   const char* wished = std::getenv("PENSTOCK_TEST_DAMAGES");

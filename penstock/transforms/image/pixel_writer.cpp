@@ -1,5 +1,6 @@
 #include "penstock/transforms/image/pixel_writer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -44,6 +45,33 @@ PixelWriter::PixelWriter(const Image& image)
       bytes_[c][at] = static_cast<std::uint8_t>(byte);
       floats_[c][at] = value;
       halves_[c][at] = to_half(dtype_, value);
+    }
+  if (dtype_ != Dtype::float32 || channels_ != 3 || channels_last_) return;
+  arithmetic_ = true;
+  for (std::size_t c = 0; c < channels_; ++c) {
+    const bool plain = image.mean.empty();
+    by_arithmetic_[c] =
+        FloatNumbers(plain ? 0 : static_cast<float>(image.mean[c]),
+                     plain ? 1 : static_cast<float>(image.std[c]), floats_[c]);
+    arithmetic_ = arithmetic_ && by_arithmetic_[c].exact();
+  }
+}
+
+void PixelWriter::write_float_planes(const Pixels& pixels, bool flipped,
+                                     float* to) const {
+  const auto width = static_cast<std::size_t>(pixels.width);
+  const std::size_t area = width * static_cast<std::size_t>(pixels.height);
+  constexpr std::size_t kAtOnce = 512;
+  std::array<std::uint8_t, 3 * kAtOnce> bytes;
+  for (int y = 0; y < pixels.height; ++y, to += width)
+    for (std::size_t first = 0; first < width; first += kAtOnce) {
+      const std::size_t count = std::min(kAtOnce, width - first);
+      const std::size_t from = flipped ? width - first - count : first;
+      split_channels(pixels.row(y) + from * 3, count, flipped, kAtOnce,
+                     bytes.data());
+      for (std::size_t c = 0; c < 3; ++c)
+        by_arithmetic_[c].write(bytes.data() + c * kAtOnce, count,
+                                to + c * area + first);
     }
 }
 
@@ -91,6 +119,8 @@ void PixelWriter::of_type(Work work) const {
 
 void PixelWriter::write(const Pixels& pixels, bool flipped,
                         std::byte* to) const {
+  if (arithmetic_)
+    return write_float_planes(pixels, flipped, reinterpret_cast<float*>(to));
   of_type([&](auto number) {
     write_as(pixels, flipped, reinterpret_cast<decltype(number)*>(to));
   });

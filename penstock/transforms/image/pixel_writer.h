@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "penstock/transforms/image/float_numbers.h"
 #include "penstock/transforms/image/image.h"
 
 namespace penstock {
@@ -27,6 +28,7 @@ class PixelWriter {
   void of_type(Work work) const;
   template <class Number>
   void write_as(const Pixels& pixels, bool flipped, Number* to) const;
+  void write_float_planes(const Pixels& pixels, bool flipped, float* to) const;
 
   const std::size_t channels_;
   const bool channels_last_;
@@ -35,6 +37,8 @@ class PixelWriter {
   std::array<std::array<std::uint8_t, 256>, 3> bytes_;
   std::array<std::array<std::uint16_t, 256>, 3> halves_;
   std::array<std::array<float, 256>, 3> floats_;
+  std::array<FloatNumbers, 3> by_arithmetic_;
+  bool arithmetic_ = false;  // floats of channels that lie apart
 };
 
 }  // namespace penstock

@@ -7,6 +7,8 @@ namespace penstock {
 
 bool columns_first(const ResizeTaps& columns, const ResizeTaps& rows) {
   const int lower = rows.size - rows.out;
+  // Pixels cost more along rows: so there are fewer of them.
+  if (rows.bits == ResizeTaps::kFewBits) return lower > 0;
   return lower > 0 && lower > 2 * (columns.size - columns.out);
 }
 

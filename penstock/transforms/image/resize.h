@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-/// Whether the first pass is along columns: Pillow's rule since version 13.
+/// Whether the first pass is along columns: Pillow's rule since version 13, or
+/// with few bits where that is less work.
 bool columns_first(const ResizeTaps& columns, const ResizeTaps& rows);
 
 /// Resizes pictures as Image.resize() of Pillow 13 does, byte by byte; belongs
@@ -22,6 +23,7 @@ class Resizer {
   /// are made for, and holds all that they use.
   void resize(const PixelView& in, int left, int top, const ResizeTaps& columns,
               const ResizeTaps& rows, Pixels& out);
+  std::size_t held() const { return between_.held(); }
 
  private:
   const ResizeCode code_;

@@ -6,8 +6,8 @@ namespace penstock {
 namespace resizing {
 namespace {
 
-std::uint8_t byte_of(std::int32_t sum) {
-  return static_cast<std::uint8_t>(std::clamp(sum >> kBits, 0, 255));
+std::uint8_t byte_of(std::int32_t sum, int bits) {
+  return static_cast<std::uint8_t>(std::clamp(sum >> bits, 0, 255));
 }
 
 template <std::size_t kBytes>
@@ -18,10 +18,10 @@ void resize_row(const std::uint8_t* in, int left, const ResizeTaps& taps,
     const std::uint8_t* from =
         in + static_cast<std::size_t>(taps.first[x] - left) * kBytes;
     for (std::size_t c = 0; c < kBytes; ++c) {
-      std::int32_t sum = kHalf;
+      std::int32_t sum = half_of(taps.bits);
       for (std::size_t t = 0; t < static_cast<std::size_t>(taps.count[x]); ++t)
         sum += from[t * kBytes + c] * weights[t];
-      *out++ = byte_of(sum);
+      *out++ = byte_of(sum, taps.bits);
     }
   }
 }
@@ -42,10 +42,10 @@ void along_columns(const PixelView& in, int top, const ResizeTaps& rows,
     const auto at = static_cast<std::size_t>(y);
     const std::int32_t* weights = rows.weights_of(at);
     for (std::size_t x = 0; x < out.row_bytes(); ++x) {
-      std::int32_t sum = kHalf;
+      std::int32_t sum = half_of(rows.bits);
       for (int t = 0; t < rows.count[at]; ++t)
         sum += in.row(rows.first[at] - top + t)[x] * weights[t];
-      out.row(y)[x] = byte_of(sum);
+      out.row(y)[x] = byte_of(sum, rows.bits);
     }
   }
 }

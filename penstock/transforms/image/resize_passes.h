@@ -17,8 +17,8 @@ std::vector<ResizeCode> resize_codes();
 /// The two passes of a resize, in code for several processors.
 namespace resizing {
 
-constexpr int kBits = ResizeTaps::kBits;
-constexpr std::int32_t kHalf = 1 << (kBits - 1);  ///< what rounds a sum
+/// What rounds a sum.
+constexpr std::int32_t half_of(int bits) { return 1 << (bits - 1); }
 
 /// Rows [first, end) of `in`, of which column `left` is the first, become the
 /// rows of `out`, which has its size.

@@ -5,9 +5,9 @@
 #include <numbers>
 
 // A pixel is a sum of its neighbours times weights, which are rounded to 22
-// bits behind the point: so the sums are integers, and any order of adding
-// gives the same bytes. (Pillow's Resample.c says how the weights are made; the
-// arithmetic in double must be the same step by step.)
+// bits (or 14) behind the point: so the sums are integers, and any order of
+// adding gives the same bytes. (Pillow's Resample.c says how the weights are
+// made; the arithmetic in double must be the same step by step.)
 
 namespace penstock {
 namespace {
@@ -51,10 +51,8 @@ double scale_of(const ResizeAxis& axis) {
   return static_cast<double>(axis.end - axis.begin) / axis.out;
 }
 
-constexpr double kOne = 1 << ResizeTaps::kBits;
-
-std::int32_t fixed(double weight) {
-  return static_cast<std::int32_t>((weight < 0 ? -0.5 : 0.5) + weight * kOne);
+std::int32_t fixed(double weight, double one) {
+  return static_cast<std::int32_t>((weight < 0 ? -0.5 : 0.5) + weight * one);
 }
 
 /// The pixel under the middle of each; Pillow adds the steps up, so they must
@@ -67,7 +65,7 @@ void make_nearest(const ResizeAxis& axis, ResizeTaps& taps) {
     const auto i = static_cast<std::size_t>(x - axis.first);
     taps.first[i] = std::clamp(static_cast<int>(at), 0, axis.size - 1);
     taps.count[i] = 1;
-    taps.weights[i] = static_cast<std::int32_t>(kOne);
+    taps.weights[i] = 1 << taps.bits;
   }
 }
 
@@ -78,6 +76,7 @@ void make_filtered(double filter_support, const ResizeAxis& axis,
   const double filter_scale = std::max(scale, 1.0);
   const double support = filter_support * filter_scale;
   const double inverse = 1.0 / filter_scale;
+  const double one = 1 << taps.bits;
   std::vector<double> exact(static_cast<std::size_t>(taps.most));
   for (int i = 0; i < axis.count; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -98,7 +97,7 @@ void make_filtered(double filter_support, const ResizeAxis& axis,
     for (int x = 0; x < end - begin; ++x) {
       double weight = exact[static_cast<std::size_t>(x)];
       if (sum != 0.0) weight /= sum;
-      to[x] = fixed(weight);
+      to[x] = fixed(weight, one);
     }
   }
 }

@@ -31,7 +31,11 @@ struct ResizeAxis {
 /// which weights: Pillow's numbers, in its fixed point.
 struct ResizeTaps {
   static constexpr int kBits = 22;  ///< of a weight behind the point
+  /// Weights of so many fit into numbers of 16 bits, which vector code takes
+  /// at once; bytes may then differ from Pillow's by one.
+  static constexpr int kFewBits = 14;
 
+  int bits = kBits;       ///< which of them
   int size = 0, out = 0;  ///< of the axis
   int most = 0;           ///< of one pixel; its weights stand `most` apart
   std::vector<int> first, count;
@@ -46,7 +50,7 @@ struct ResizeTaps {
 };
 
 /// Antialiased, as Pillow has it since version 2.7: the filter grows with the
-/// scale.
+/// scale. With as many bits as `taps` have.
 void make_taps(Interpolation interpolation, const ResizeAxis& axis,
                ResizeTaps& taps);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/json_set/key_types.h"
 #include "penstock/transforms/json_set/set_reader.h"
 #include "penstock/transforms/kinds.h"
@@ -135,7 +136,7 @@ class Encoder final : public FieldEncoder {
 // The class of a kind has a name that no other has: clang 14 compares classes
 // of anonymous namespaces by name in a dynamic_cast, and takes one for the
 // other.
-class JsonSetKind final : public FieldKind {
+class JsonSetKind final : public BuiltInKind {
  public:
   JsonSetKind(std::string name, JsonSet set)
       : name_(std::move(name)), set_(std::move(set)) {}

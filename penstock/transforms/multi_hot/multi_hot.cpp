@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/category/vocabulary.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/multi_hot/label_list.h"
@@ -87,7 +88,7 @@ class Fit final : public FieldFit {
   }
   void merge(FieldFit& later) override {
     auto& from = static_cast<Fit&>(later);
-    counts_.add(from.counts_);
+    counts_.take(from.counts_);
     rows_ += from.rows_;
   }
   bool again() override { return false; }
@@ -189,7 +190,7 @@ class BoundMultiHot final : public BoundField {
   const std::size_t column_;
 };
 
-class MultiHotKind final : public FieldKind {
+class MultiHotKind final : public BuiltInKind {
  public:
   MultiHotKind(std::string name, MultiHot settings)
       : name_(std::move(name)), settings_(std::move(settings)) {}

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "penstock/base/half.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
 #include "penstock/transforms/numbers/number_columns.h"
@@ -218,7 +219,7 @@ class Encoder final : public FieldEncoder {
 /// Steps between the least and the greatest value, of a quantile transform.
 constexpr std::int64_t kQuantiles = 1000;
 
-class NumbersKind final : public FieldKind {
+class NumbersKind final : public BuiltInKind {
  public:
   NumbersKind(std::string name, Numbers numbers)
       : name_(std::move(name)), numbers_(std::move(numbers)) {}

@@ -5,6 +5,7 @@
 
 #include "penstock/base/settings.h"
 #include "penstock/transforms/array/array.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 
 namespace penstock {
@@ -27,7 +28,7 @@ const SettingsTable<Text>& text_settings() {
 }
 
 /// An array of bytes in all but its settings.
-class TextKind final : public FieldKind {
+class TextKind final : public BuiltInKind {
  public:
   TextKind(std::string name, Text text)
       : name_(std::move(name)),
@@ -46,7 +47,8 @@ class TextKind final : public FieldKind {
   std::vector<ColumnRequest> columns() const override {
     return {{.column = text_.column,
              .as = ReadAs::value,
-             .setting = "fields." + name_ + ".text.column"}};
+             .setting = "fields." + name_ + ".text.column",
+             .document = true}};
   }
   StoredForm stored() const override { return bytes_->stored(); }
   std::vector<Output> outputs() const override { return bytes_->outputs(); }

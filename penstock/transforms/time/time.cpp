@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 
 namespace penstock {
@@ -196,7 +197,7 @@ class BoundTime final : public BoundField {
   const std::size_t column_;
 };
 
-class TimeKind final : public FieldKind {
+class TimeKind final : public BuiltInKind {
  public:
   TimeKind(std::string name, Times time)
       : name_(std::move(name)), time_(std::move(time)) {}

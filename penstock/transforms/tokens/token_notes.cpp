@@ -10,6 +10,8 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kMostUsed = 10;
+/// Another one where what is saved means something else.
+constexpr std::uint64_t kForm = 0x746f6b656e733032;  // "tokens02"
 
 /// Ids beyond are not counted: no vocabulary is as large, and a stray id of 32
 /// bits must not cost its number in memory.
@@ -48,8 +50,7 @@ Json rounded(std::int64_t sum, std::int64_t count) {
 
 }  // namespace
 
-void TokenNotes::add(const DocumentNote& of,
-                     std::span<const std::uint32_t> ids) {
+void TokenNotes::add(const DocumentNote& of) {
   ++sums_.documents;
   sums_.tokens += of.tokens;
   sums_.bytes += of.bytes;
@@ -60,14 +61,35 @@ void TokenNotes::add(const DocumentNote& of,
   sums_.invalid += of.invalid_utf8 ? 1 : 0;
   sums_.longest = std::max<std::int64_t>(sums_.longest, of.tokens);
   ++sums_.lengths[std::bit_width(static_cast<std::uint32_t>(of.tokens))];
-  for (std::uint32_t id : ids) {
-    if (id >= kMostCounted) continue;
-    if (id >= uses_.size()) uses_.resize(std::size_t{id} + 1, 0);
-    ++uses_[id];
+}
+
+template <class Token>
+void TokenNotes::count(std::span<const Token> ids) {
+  const std::size_t most = *std::ranges::max_element(ids);
+  if (most >= kMostCounted) {
+    for (Token id : ids)
+      if (id < kMostCounted) count(std::span<const Token>(&id, 1));
+    return;
   }
+  if (most >= uses_.size())
+    uses_.resize(
+        std::max(most + 1, static_cast<std::size_t>(std::clamp<std::int64_t>(
+                               vocab_size_, 0, kMostCounted))),
+        0);
+  for (Token id : ids) ++uses_[id];
+}
+
+template <class Token>
+void TokenNotes::add(const DocumentNote& of, std::span<const Token> ids) {
+  add(of);
+  if (!ids.empty()) count(ids);
   if (ids.size() >= kLeastToCompare)
     documents_.push_back(hash64(std::as_bytes(ids)));
 }
+template void TokenNotes::add(const DocumentNote&,
+                              std::span<const std::uint16_t>);
+template void TokenNotes::add(const DocumentNote&,
+                              std::span<const std::uint32_t>);
 
 void TokenNotes::add_targets(std::int64_t targets) {
   if (targets >= 0)
@@ -96,6 +118,7 @@ void TokenNotes::merge(FieldNotes& other) {
 
 Bytes TokenNotes::saved() const {
   Bytes bytes;
+  bytes.append_value(kForm);
   bytes.append_value(vocab_size_);
   bytes.append(&sums_, sizeof(sums_));
   append(bytes, uses_);
@@ -105,7 +128,9 @@ Bytes TokenNotes::saved() const {
 
 std::unique_ptr<TokenNotes> TokenNotes::of(std::span<const std::byte> saved) {
   auto notes = std::make_unique<TokenNotes>(0);
-  const bool whole = take(saved, &notes->vocab_size_, sizeof(vocab_size_)) &&
+  std::uint64_t form = 0;
+  const bool whole = take(saved, &form, sizeof(form)) && form == kForm &&
+                     take(saved, &notes->vocab_size_, sizeof(vocab_size_)) &&
                      take(saved, &notes->sums_, sizeof(sums_)) &&
                      take(saved, notes->uses_) &&
                      take(saved, notes->documents_) && saved.empty();

@@ -27,7 +27,9 @@ class TokenNotes final : public FieldNotes {
   /// Of ids below `vocab_size`; 0: below any.
   explicit TokenNotes(std::int64_t vocab_size) : vocab_size_(vocab_size) {}
 
-  void add(const DocumentNote& of, std::span<const std::uint32_t> ids);
+  /// Ids of one width throughout, or documents are not known again.
+  template <class Token>
+  void add(const DocumentNote& of, std::span<const Token> ids);
   void merge(FieldNotes& other) override;
   Bytes saved() const override;
   /// Null for what saved() did not give.
@@ -46,7 +48,10 @@ class TokenNotes final : public FieldNotes {
     std::int64_t targets = -1;  // -1: nothing is masked
     std::array<std::int64_t, 33> lengths = {};
   };
+  void add(const DocumentNote& of);
   void add_targets(std::int64_t targets);
+  template <class Token>
+  void count(std::span<const Token> ids);
   void add_uses(Json& json) const;
 
   std::int64_t vocab_size_;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/tokens/token_finisher.h"
 #include "penstock/transforms/tokens/token_labels.h"
@@ -55,11 +56,10 @@ class Parser final : public FieldParser {
   void keep(std::span<const std::int64_t> rows, const KeyList&) override {
     if (notes_ == nullptr)
       notes_ = std::make_unique<TokenNotes>(tokens_.vocab_size);
-    for (std::int64_t row : rows) {
-      const auto r = static_cast<std::size_t>(row);
-      const std::size_t begin = r == 0 ? 0 : ends_[r - 1];
-      notes_->add(found_[r], std::span(ids_).subspan(begin, ends_[r] - begin));
-    }
+    if (narrow_)
+      note<std::uint16_t>(rows);
+    else
+      note<std::uint32_t>(rows);
   }
   std::unique_ptr<FieldNotes> take_notes() override {
     return std::move(notes_);
@@ -95,13 +95,10 @@ class Parser final : public FieldParser {
       note.cut = true;
     }
     note.tokens = static_cast<std::int32_t>(ids.size());
-    ids_.insert(ids_.end(), ids.begin(), ids.end());
     if (narrow_)
       append_as<std::uint16_t>(ids, out);
-    else if (targets() != nullptr)
-      append_as<std::uint32_t>(ids, out);
     else
-      out.bytes.append(ids.data(), ids.size_bytes());
+      append_as<std::uint32_t>(ids, out);
   }
 
   /// Of each id of the row whether it is one; null: all are.
@@ -111,16 +108,31 @@ class Parser final : public FieldParser {
                     : nullptr;
   }
   template <class Token>
-  void append_as(std::span<const std::uint32_t> ids, Values& out) const {
-    const std::vector<bool>* targets = this->targets();
+  void append_as(std::span<const std::uint32_t> ids, Values& out) {
+    const std::size_t first = ids_.size();
+    ids_.resize(first + ids.size() * sizeof(Token));
+    auto* stored =
+        reinterpret_cast<Token*>(ids_.mutable_data<std::byte>() + first);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      stored[i] = static_cast<Token>(ids[i]);
     const std::size_t begin = out.bytes.size();
-    out.bytes.resize(begin + ids.size() * sizeof(Token));
+    out.bytes.append(stored, ids.size() * sizeof(Token));
+    const std::vector<bool>* targets = this->targets();
+    if (targets == nullptr) return;
     auto* to =
         reinterpret_cast<Token*>(out.bytes.mutable_data<std::byte>() + begin);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      to[i] = static_cast<Token>(ids[i]);
-      if (targets != nullptr && !(*targets)[i])
-        to[i] = static_cast<Token>(to[i] | kNoTarget<Token>);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (!(*targets)[i]) to[i] = static_cast<Token>(to[i] | kNoTarget<Token>);
+  }
+
+  template <class Token>
+  void note(std::span<const std::int64_t> rows) {
+    const std::span<const Token> ids = ids_.as<Token>();
+    for (std::int64_t row : rows) {
+      const auto r = static_cast<std::size_t>(row);
+      const std::size_t begin = r == 0 ? 0 : ends_[r - 1];
+      notes_->add(found_[r], ids.subspan(begin / sizeof(Token),
+                                         (ends_[r] - begin) / sizeof(Token)));
     }
   }
 
@@ -132,7 +144,7 @@ class Parser final : public FieldParser {
   std::optional<TokenTurns> turns_;    // where it masks what it makes
   std::optional<TokenLabels> labels_;  // where a column masks them
   std::vector<DocumentNote> found_;    // of the block, by row
-  std::vector<std::uint32_t> ids_;     // of all its rows
+  Bytes ids_;                          // of all its rows, as they are stored
   std::vector<std::size_t> ends_;      // of each row in `ids_`
   std::unique_ptr<TokenNotes> notes_;
 };
@@ -160,7 +172,7 @@ class BoundTokens final : public BoundField {
   const std::vector<std::size_t> columns_;
 };
 
-class TokensKind final : public FieldKind {
+class TokensKind final : public BuiltInKind {
  public:
   TokensKind(std::string name, Tokens tokens, bool alone)
       : name_(std::move(name)), tokens_(std::move(tokens)), alone_(alone) {}
@@ -169,11 +181,13 @@ class TokensKind final : public FieldKind {
     std::vector<ColumnRequest> asked = {
         {.column = tokens_.column,
          .as = ReadAs::value,
-         .setting = "fields." + name_ + ".tokens.column"}};
+         .setting = "fields." + name_ + ".tokens.column",
+         .document = true}};
     if (const std::string& more = tokens_.second(); !more.empty())
       asked.push_back({.column = more,
                        .as = ReadAs::value,
-                       .setting = "fields." + name_ + second_setting()});
+                       .setting = "fields." + name_ + second_setting(),
+                       .document = tokens_.labels.empty()});
     return asked;
   }
   StoredForm stored() const override {

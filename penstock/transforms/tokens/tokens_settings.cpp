@@ -145,7 +145,7 @@ void add_texts(SettingsTable<Tokens>& table) {
             "the column of what follows, which alone is a target")
       .text("labels", &Tokens::labels,
             "of token ids: the column of lists as long, of which -100 "
-            "says that a token is no target")
+            "says that a token is not a target")
       .boolean("special", &Tokens::special,
                "with the tokens that its template adds")
       .setting("eos", end_rule(), read_end, shown_end)

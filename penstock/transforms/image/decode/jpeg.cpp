@@ -75,6 +75,28 @@ void rgb_of_cmyk(std::uint8_t* row, std::size_t pixels) {
   }
 }
 
+/// Two rows of a whole picture: libjpeg makes two at once where colours have
+/// half the rows, and would keep the second one for the next call.
+class Lines {
+ public:
+  void reserve(int width) {
+    // Four bytes a pixel; iMCUs are 32 wide at most.
+    constexpr std::size_t kBeyond = 64, kLine = 64;
+    std::size_t bytes = (static_cast<std::size_t>(width) + kBeyond) * 4;
+    bytes = (bytes + kLine - 1) / kLine * kLine;
+    if (bytes_.size() < 2 * bytes) bytes_.resize(2 * bytes);
+    // Its vector code writes rows that are aligned around the cache, and these
+    // are read right away: so they are not.
+    constexpr std::size_t kBeside = 8;
+    rows_ = {bytes_.data() + kBeside, bytes_.data() + bytes + kBeside};
+  }
+  JSAMPROW* rows() { return rows_.data(); }
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+  std::array<JSAMPROW, 2> rows_{};
+};
+
 class JpegDecoder final : public PictureDecoder {
  public:
   JpegDecoder() {
@@ -98,10 +120,7 @@ class JpegDecoder final : public PictureDecoder {
                      const PictureHeader& header, const PictureBox& box,
                      const PictureDecoding& how, Pixels& out) override {
     out.reshape(box.width, box.height, how.mode);
-    // A row of the whole picture, four bytes a pixel; iMCUs are 32 wide at
-    // most.
-    constexpr std::size_t kBeyond = 64;
-    line_.resize((static_cast<std::size_t>(header.width) + kBeyond) * 4);
+    lines_.reserve(header.width);
     errors_.no_memory = false;
     const bool good = run(bytes, header, box, how, out);
     jpeg_abort_decompress(&jpeg_);
@@ -169,24 +188,27 @@ class JpegDecoder final : public PictureDecoder {
         static_cast<std::size_t>(box.left) - (part ? first : 0);
     const auto pixel = static_cast<std::size_t>(jpeg_.output_components);
     const auto wanted = static_cast<std::size_t>(box.width);
-    JSAMPROW line = line_.data();
-    for (int y = top; y < std::min(height, box.top + box.height); ++y) {
-      jpeg_read_scanlines(&jpeg_, &line, 1);
-      if (y < box.top) continue;
-      std::uint8_t* from = line_.data() + skipped * pixel;
-      std::uint8_t* to = out.row(y - box.top);
-      if (jpeg_.out_color_space == JCS_CMYK) rgb_of_cmyk(from, wanted);
-      if (pixel == 1)
-        std::copy_n(from, wanted, to);
-      else
-        write_row(from, box.width, how.mode, to);
+    const int end = std::min(height, box.top + box.height);
+    for (int y = top; y < end;) {
+      const JDIMENSION most = static_cast<JDIMENSION>(std::min(2, end - y));
+      const JDIMENSION read = jpeg_read_scanlines(&jpeg_, lines_.rows(), most);
+      for (JDIMENSION i = 0; i < std::max(read, 1U); ++i, ++y) {
+        if (y < box.top) continue;
+        std::uint8_t* from = lines_.rows()[i] + skipped * pixel;
+        std::uint8_t* to = out.row(y - box.top);
+        if (jpeg_.out_color_space == JCS_CMYK) rgb_of_cmyk(from, wanted);
+        if (pixel == 1)
+          std::copy_n(from, wanted, to);
+        else
+          write_row(from, box.width, how.mode, to);
+      }
     }
   }
 
   ErrorManager errors_{};
   jpeg_progress_mgr progress_{};
   jpeg_decompress_struct jpeg_{};
-  std::vector<std::uint8_t> line_;
+  Lines lines_;
 };
 
 }  // namespace

@@ -1,0 +1,16 @@
+#include "penstock/dataset/row_place.h"
+
+namespace penstock {
+
+void add_row_place(const RowParts* parts, std::int64_t position,
+                   std::string& place) {
+  if (parts == nullptr || position < 0) return;
+  const std::size_t part = parts->part_of(position);
+  if (part == parts->size()) return;
+  const std::int64_t first = parts->begin(part);
+  if (parts->end(part) - first > 1)
+    place += " of row " + std::to_string(position - first + 1);
+  place += " of '" + std::string(parts->name(part)) + "'";
+}
+
+}  // namespace penstock

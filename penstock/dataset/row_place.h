@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+
+/// Adds to `place` where people find a row of a source whose rows are in
+/// parts: " of row 3 of 'b.csv'", or " of 'cats/1.jpg'" where that is all of
+/// it. `parts` may be null, which adds nothing.
+void add_row_place(const RowParts* parts, std::int64_t position,
+                   std::string& place);
+
+}  // namespace penstock
