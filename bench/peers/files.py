@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How long is the first epoch of a file of a table, from opening it on?
+"""How long is the first epoch of a file of a table, from opening it on, and
+how long are later ones?
 
 A table of 20 columns, float32 and int32 in turns, as Parquet (snappy, zstd),
 Arrow IPC, CSV and JSON lines, to shuffled batches of 8192 rows of float32, as
@@ -7,8 +8,9 @@ torch tensors, (a) by pyarrow's reader of the format, one array made of its
 columns, and `index_select` by a permutation, and (b) by penstock.Loader with
 two workers. Both begin with the path and end with the last batch; each way is a
 process of its own, in turns, and the files are in the page cache. That both
-deliver the same rows is checked by a sum over hashes of rows. CSV and JSON
-lines are also told beside pyarrow's reader alone. Where `datasets` is installed, a
+deliver the same rows is checked by a sum over hashes of rows. Later epochs, whose
+rows are in memory, are told beside `index_select(out=)` into one buffer. CSV and
+JSON lines are also told beside pyarrow's reader alone. Where `datasets` is installed, a
 third way is torch's DataLoader with two workers over that library's data set of
 the file with_format("torch"): once, and for some batches, from which its epoch is
 extrapolated.
@@ -21,6 +23,7 @@ import json
 import os
 import pathlib
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -36,6 +39,7 @@ BATCH = 8192
 FORMATS = {"parquet, snappy": "snappy.parquet", "parquet, zstd": "zstd.parquet",
            "Arrow IPC": "arrow", "CSV": "csv", "JSON lines": "jsonl"}
 OF_DATASETS = 8  # batches that its rate is taken from
+LATER = 5  # epochs, of which the median is told
 MUST = {"csv": 0.8, "jsonl": 0.8}  # of the reader alone; the others 1.0
 
 
@@ -91,15 +95,28 @@ def by_pyarrow(path, told):
     order = torch.randperm(len(x))
     for at in range(0, len(order), BATCH):
         yield x.index_select(0, order[at:at + BATCH])
+    buffer = torch.empty((BATCH, x.shape[1]))
+
+    def again():
+        order = torch.randperm(len(x))
+        for at in range(0, len(order), BATCH):
+            rows = order[at:at + BATCH]
+            torch.index_select(x, 0, rows, out=buffer[:len(rows)])
+        return len(order)
+    told["again"] = again
 
 
-def by_penstock(path, _told):
+def by_penstock(path, told):
     import penstock
     loader = penstock.Loader(path, fields={"x": {"columns": names()}},
                              batch_size=BATCH, shuffle=True, device="cpu",
                              num_workers=2)
     for batch in loader:
         yield batch.torch()["x"]
+
+    def again():
+        return sum(len(batch.torch()["x"]) for batch in loader)
+    told["again"] = again
 
 
 def by_datasets(path, told):
@@ -134,6 +151,12 @@ def hash_of(batch):
                 numpy.uint64(0xBF58476D1CE4E5B9)).sum(dtype=numpy.uint64))
 
 
+def timed(epoch, rows):
+    start = time.perf_counter()
+    assert epoch() == rows
+    return time.perf_counter() - start
+
+
 def measure(way, path, checked):
     """One epoch, in this process; told on standard output."""
     if way == "pyarrow":
@@ -155,6 +178,9 @@ def measure(way, path, checked):
             total = (total + hash_of(batch)) % 2**64
     told["epoch_s"] = time.perf_counter() - told.pop("start")
     told["cpu_s"] = time.process_time() - cpu
+    if (again := told.pop("again", None)) is not None and not checked:
+        told["later_epoch_s"] = statistics.median(
+            timed(again, rows) for _ in range(LATER))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({**told, "rows": rows, "hash": total,
                       "peak_mib": peak // 1024}))
@@ -179,12 +205,17 @@ def compare(name, path, repeats, with_datasets):
     result = {"format": name, "rows": whole["penstock"]["rows"],
               "file_mib": path.stat().st_size >> 20}
     for way, runs in found.items():
-        for key in ("epoch_s", "first_batch_s", "cpu_s", "peak_mib"):
+        for key in ("epoch_s", "first_batch_s", "cpu_s", "peak_mib",
+                    "later_epoch_s"):
             result.setdefault(way, {})[key] = spread([r[key] for r in runs])
     result["pyarrow"]["reader_s"] = spread(
         [r["reader_s"] for r in found["pyarrow"]])
     ours = result["penstock"]["epoch_s"]["median"]
     result["ratio"] = result["pyarrow"]["epoch_s"]["median"] / ours
+    result["later_epochs"] = {
+        "ratio": result["pyarrow"]["later_epoch_s"]["median"] /
+        result["penstock"]["later_epoch_s"]["median"],
+        "must_reach": ">= 0.9 of index_select(out=)"}
     if with_datasets:
         theirs = run("datasets", path)
         result["datasets"] = {key: theirs[key] for key in (

@@ -13,7 +13,7 @@ and shrunk to 341 x 256 before: uint8, and float32 normalised, beside FFCV's "ra
 All in one process on one thread, in turns, of which processor time counts; the files
 are in the page cache. Pillow-SIMD takes Pillow's place: --pillow-simd names a Python
 that has it, which runs the same beside us. The floor is what bench_images (--floor)
-finds for such files: their crops decoded, exactly, and nothing else.
+finds for these files in memory: their crops decoded, exactly, and nothing else.
 
 Run it in the environment of setup.sh with torchvision and Pillow; bench/run does.
 FFCV is built by pip with libopencv-dev and libturbojpeg0-dev.
@@ -187,9 +187,9 @@ PEERS = {"torchvision": torchvision_pil,
          "turboloader": turboloader, "ffcv": ffcv}
 
 
-def floor(program, count):
+def floor(program, folder, count):
     """Pictures per second of a core whose crops are decoded and nothing else."""
-    out = subprocess.run([program, str(count), "1"], check=True,
+    out = subprocess.run([program, str(count), "1", folder], check=True,
                          stdout=subprocess.PIPE, text=True).stdout
     return json.loads(out)["pictures_per_cpu_second"]["parts_decoded_alone"][
         "median"]
@@ -223,7 +223,7 @@ def ways_of(name, folder, count, simd, program):
     if simd is not None and not name.startswith("kept"):
         ways["pillow_simd"] = lambda: simd.rate(name)
     if program is not None and name == "training":
-        ways["floor"] = lambda: floor(program, count)
+        ways["floor"] = lambda: floor(program, folder, count)
     return ways, left_out
 
 

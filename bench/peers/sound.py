@@ -5,7 +5,13 @@ Waveforms of 10 s at 16 kHz (noise, a chirp, a hum) become log-mel spectrograms,
 n_fft 400, hop 160, 80 bands, dB: (a) by torchaudio's MelSpectrogram and
 AmplitudeToDB, one clip at a time and a batch at a time, on one thread, and (b) by
 the program bench_sound, in turns; of both processor time counts. Then 44.1 kHz to
-16 kHz by both. The powers are compared with torchaudio's own in float64.
+16 kHz by both.
+
+The powers are compared with torchaudio's in float64: its spectrogram and its
+product with the filter bank, which it makes in float32. That bank has other last
+bits on other processors: 10 ** x is computed by SLEEF with AVX2, and by libm, which
+rounds it right, without (ATEN_CPU_CAPABILITY=default). So powers are compared with
+both, and the two with each other.
 
     python3 sound.py BENCH_SOUND [--clips N] [--repeats N]
 
@@ -14,6 +20,7 @@ missing it says so.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -57,9 +64,11 @@ class Torchaudio:
     def spectra(self, waves):
         return self.decibels(self.power(waves[:, None]))
 
-    def exact_spectra(self, waves):
-        return self.decibels(torchaudio.transforms.MelSpectrogram(
-            16_000, **MEL).double()(waves.double()[:, None]))
+    def exact_spectra(self, waves, bank):
+        """In float64, with that filter bank."""
+        power = torchaudio.transforms.MelSpectrogram(16_000, **MEL)
+        power.mel_scale.fb = bank
+        return self.decibels(power.double()(waves.double()[:, None]))
 
     def times(self, waves):
         """Processor time, ms: of a clip, alone and in a batch, and of a second
@@ -69,6 +78,23 @@ class Torchaudio:
                                        for w in waves], len(waves)),
                 "batch": cpu_ms(lambda: self.spectra(waves), len(waves)),
                 "resample": cpu_ms(lambda: self.resample(loud), 1)}
+
+
+MAKE_BANK = f"""
+import sys, torchaudio
+scale = torchaudio.transforms.MelSpectrogram(16_000, **{MEL}).mel_scale
+sys.stdout.buffer.write(scale.fb.numpy().tobytes())
+"""
+
+
+def bank_of(capability):
+    """torchaudio's filter bank as it is made on such a processor."""
+    done = subprocess.run(
+        [sys.executable, "-c", MAKE_BANK], capture_output=True, check=True,
+        env={**os.environ, **({"ATEN_CPU_CAPABILITY": capability}
+                              if capability else {})})
+    return torch.from_numpy(numpy.frombuffer(done.stdout, "f4").reshape(
+        -1, MEL["n_mels"]).copy())
 
 
 def our_times(program, clips, folder):
@@ -82,7 +108,7 @@ def our_times(program, clips, folder):
     return {"ours": ours, "our_resample": resample}, told["machine"]
 
 
-def results_of(found, apart, torchs_apart):
+def results_of(found, apart):
     found = {name: spread(times) for name, times in found.items()}
     ours, ours_resampled = (found[name]["median"]
                             for name in ("ours", "our_resample"))
@@ -96,10 +122,25 @@ def results_of(found, apart, torchs_apart):
          "torchaudio": found["resample"], "penstock": found["our_resample"],
          "times": found["resample"]["median"] / ours_resampled},
         {"workload": "power relative to torchaudio's in float64",
-         "penstock, largest": float(apart.max()),
-         "penstock, median": float(numpy.median(apart)),
-         "torchaudio in float32, largest": float(torchs_apart.max()),
+         **{f"{name}, {which}": float(of(values))
+            for name, values in apart.items()
+            for which, of in (("largest", numpy.max),
+                              ("median", numpy.median))},
          "must_reach": 1e-5}]
+
+
+def all_apart(peer, waves, ours):
+    """Of ours and of torchaudio's."""
+    rounded = peer.exact_spectra(waves, bank_of("default")).numpy().ravel()
+    exact = peer.exact_spectra(waves, bank_of("")).numpy().ravel()
+    theirs = peer.spectra(waves).numpy().ravel()
+    return {"penstock, beside its bank without AVX2":
+            powers_apart(ours, rounded),
+            "penstock, beside its bank here": powers_apart(ours, exact),
+            "its bank without AVX2, beside its bank here":
+            powers_apart(rounded, exact),
+            "torchaudio in float32, beside its bank here":
+            powers_apart(theirs, exact)}
 
 
 def powers_apart(decibels, exact):
@@ -125,15 +166,12 @@ def main():
             turns.append({**theirs, **ours})
         spectra = numpy.fromfile(at / "spectra", "f4")
     found = {name: [turn[name] for turn in turns[1:]] for name in turns[0]}
-    exact = peer.exact_spectra(waves).numpy().ravel()
-    torchs = peer.spectra(waves).numpy().ravel()
     print_result(
         "peers_sound", __doc__, "bench/run peers_sound",
         {"machine": machine,
          "peers": {"torch": torch.__version__,
                    "torchaudio": torchaudio.__version__},
-         "results": results_of(found, powers_apart(spectra, exact),
-                               powers_apart(torchs, exact))})
+         "results": results_of(found, all_apart(peer, waves, spectra))})
 
 
 if __name__ == "__main__":

@@ -234,6 +234,12 @@ class Concatenated final : public Source {
     return chunks_.ends.empty() ? nullptr : &chunks_;
   }
 
+  std::string place_of(std::int64_t position) const override {
+    if (!abilities().by_position || position < 0) return {};
+    const std::size_t s = parts_->source_of(position);
+    return parts_->sources[s]->place_of(position - parts_->begins[s]);
+  }
+
   bool lengths(std::size_t request, std::int64_t first,
                std::span<std::int32_t> out) const override {
     for (const auto& source : parts_->sources)

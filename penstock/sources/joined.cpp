@@ -185,6 +185,9 @@ class Joined final : public Source {
                          : Source::partitions(readers);
   }
   const ChunkMap* chunks() const override { return both_->left->chunks(); }
+  std::string place_of(std::int64_t position) const override {
+    return both_->left->place_of(position);
+  }
   bool lengths(std::size_t request, std::int64_t first,
                std::span<std::int32_t> out) const override {
     const JoinedColumn& column = both_->columns[request];

@@ -212,6 +212,9 @@ class Source {
   virtual std::vector<Partition> partitions(int readers);
   /// Null where rows are read one by one.
   virtual const ChunkMap* chunks() const { return nullptr; }
+  /// Where a row by position is written, for messages: "train.jsonl:51"; empty
+  /// where that is not known. Slow: it reads.
+  virtual std::string place_of(std::int64_t /*position*/) const { return {}; }
   /// How many elements the rows from `first` on have in the column of a
   /// request (bytes, of text and binary). False where that is not known without
   /// reading them.

@@ -145,6 +145,9 @@ class OriginalOf final : public Source {
     return copy_->partitions(readers);
   }
   const ChunkMap* chunks() const override { return copy_->chunks(); }
+  std::string place_of(std::int64_t position) const override {
+    return copy_->place_of(position);
+  }
   bool lengths(std::size_t request, std::int64_t first,
                std::span<std::int32_t> out) const override {
     return copy_->lengths(request, first, out);

@@ -94,6 +94,8 @@ class PythonFile final : public ScannedFile {
     this->empty = rows_in(file.attr("empty"));
     this->declared = nb::cast<std::vector<std::string>>(file.attr("declared"));
     this->meaning = nb::cast<std::vector<std::string>>(file.attr("meaning"));
+    this->classes =
+        nb::cast<std::vector<std::vector<std::string>>>(file.attr("classes"));
     this->chunk_ends =
         nb::cast<std::vector<std::int64_t>>(file.attr("chunk_ends"));
   }

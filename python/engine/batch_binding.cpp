@@ -239,7 +239,7 @@ void bind_facts(BatchClass& batch) {
           nb::sig("def texts(self, name: str) -> list[str]"),
           "The rows of a field of the kind \"text\", each a str, wherever "
           "the batch is; padding is empty. Raises UnicodeDecodeError for bytes "
-          "that are no UTF-8.")
+          "that are not UTF-8.")
       .def_prop_ro("ids", &ids_of,
                    nb::sig("def ids(self) -> "
                            "numpy.typing.NDArray[numpy.int64]"),

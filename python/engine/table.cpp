@@ -7,9 +7,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -69,6 +71,14 @@ std::string sample_of(const ArrowTable& table) {
   return hash.hex();
 }
 
+/// Finds a text among those that are kept without a copy of it.
+struct HashOfText {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+
 class Table {
  public:
   Table(const nb::capsule& stream, std::string shown,
@@ -93,12 +103,13 @@ class Table {
   std::optional<std::int64_t> distinct(std::size_t column,
                                        std::size_t most) const {
     GilRelease unlocked;
-    std::unordered_set<std::string> seen;
+    std::unordered_set<std::string, HashOfText, std::equal_to<>> seen;
     for (std::size_t batch = 0; batch < table_->ends().size(); ++batch) {
       const Column texts = table_->column(batch, column);
       for (std::int64_t row = 0; row < texts.length; ++row) {
-        if (texts.valid(row)) seen.emplace(texts.text(row));
-        if (seen.size() > most) return std::nullopt;
+        if (!texts.valid(row) || seen.contains(texts.text(row))) continue;
+        if (seen.size() == most) return std::nullopt;
+        seen.emplace(texts.text(row));
       }
     }
     return static_cast<std::int64_t>(seen.size());

@@ -12,6 +12,7 @@ import os
 import re
 from typing import Any, Iterator, Sequence
 
+from .arrow_classes import Declared, SharedDictionary
 from .errors import SourceError, worded
 
 _OLDEST = 14  # that has __arrow_c_stream__
@@ -19,6 +20,7 @@ _BATCH = 1 << 16  # rows
 _MOST_ROWS = 1 << 48
 _MARK = b"ARROW1"
 _BEHIND_MARK = 8
+_TEXTS = ("string", "large_string", "string_view")
 # In a list they are written as Arrow shows them.
 _SHOWN = re.compile(r"timestamp|date|time|duration|(large_|fixed_size_)?binary")
 
@@ -105,7 +107,9 @@ class _Told:
 class Columns:
     """The columns of a schema as the engine takes them: `empty`, a table of
     them without rows; by member of a struct, how pyarrow calls its type and
-    what that means (`declared`, `meaning`), and where it is (`names`)."""
+    what that means and which classes it declares (`declared`, `meaning`,
+    `classes`), and where it is (`names`). Those in `ordered` declare them by
+    their dictionaries."""
 
     def __init__(self, schema: Any) -> None:
         pyarrow = _module()
@@ -114,7 +118,10 @@ class Columns:
         self.empty = pyarrow.schema(fields).empty_table()
         self.declared: list[str] = []
         self.meaning: list[str] = []
+        self.classes: list[list[str]] = []
         self.names: list[tuple[str, ...]] = []
+        self.ordered: list[int] = []
+        self._classes = Declared(schema)
         for field, made in zip(schema, fields):
             self._add(field.type, made.type, (field.name,))
 
@@ -132,6 +139,13 @@ class Columns:
         self.meaning.append({"arrow.json": "json",
                              "arrow.uuid": "uuid"}.get(name, ""))
         self.names.append(names)
+        types = pyarrow.types
+        self.classes.append(self._classes.labels(names)
+                            if types.is_integer(made) else [])
+        if types.is_dictionary(made) and len(names) == 1 and \
+                str(made.value_type) in _TEXTS and \
+                self._classes.orders(names[0], made):
+            self.ordered.append(len(self.names) - 1)
 
 
 def is_list(type: Any) -> bool:
@@ -214,6 +228,10 @@ class Parquet:
             self.metadata = file.metadata
             self._columns = Columns(file.schema_arrow)
             self.chunk_ends = list(self._ends())
+        for at in self._columns.ordered:
+            self._columns.classes[at] = self._classes_of(
+                file, self._columns.names[at][0])
+        self.classes = self._columns.classes
         self.empty = self._columns.empty
         self.declared = self._columns.declared
         self.meaning = self._columns.meaning
@@ -234,6 +252,28 @@ class Parquet:
                 raise Refused(f"row group {group} has {more} rows")
             rows += more
             yield rows
+
+    def _classes_of(self, file: Any, name: str) -> list[str]:
+        """Those of a column, all of which is read: only that tells whether
+        its dictionaries hold all values."""
+        metadata: Any = self.metadata
+        dictionary = SharedDictionary()
+        for group, end in enumerate(self.chunk_ends):
+            rows = metadata.row_group(group)
+            begin = end - rows.num_rows
+            if begin == end:
+                continue
+            if not any(column.has_dictionary_page for column in map(
+                    rows.column, range(rows.num_columns))
+                    if column.path_in_schema == name):
+                return []
+            with told(f"row group {group} (rows {begin}..{end})"):
+                for batch in file.iter_batches(
+                        _BATCH, row_groups=[group], columns=[name],
+                        use_threads=False, use_pandas_metadata=False):
+                    if not dictionary.add(batch.column(0)):
+                        return []
+        return dictionary.classes()
 
     def scan(self, columns: Sequence[int]) -> ParquetScan:
         """Of these columns."""
@@ -277,13 +317,8 @@ class Ipc:
         if not self._columns.schema.names:
             raise Refused("it has no columns", next="leave it out")
         self.chunk_ends: list[int] = []
-        counting = IpcScan(self, [0])
-        for chunk in range(len(self._batches)):
-            counting.begin(chunk)
-            with told(f"record batch {chunk}"):
-                rows = counting.batch().num_rows
-            self.chunk_ends.append(
-                rows + (self.chunk_ends[-1] if self.chunk_ends else 0))
+        self._count()
+        self.classes = self._columns.classes
         self.empty = self._columns.empty
         self.declared = self._columns.declared
         self.meaning = self._columns.meaning
@@ -325,6 +360,26 @@ class Ipc:
         if not self._messages:
             raise Refused("it has no schema",
                           next="check that this is an Arrow IPC file")
+
+    def _count(self) -> None:
+        """Rows, of which the first column tells, and classes that are
+        declared by dictionaries."""
+        names, tops = self._columns.names, self._columns.schema.names
+        ordered = {tops.index(names[at][0]): (at, SharedDictionary())
+                   for at in self._columns.ordered}
+        fields = sorted({0, *ordered})
+        counting = IpcScan(self, fields)
+        end = 0
+        for chunk in range(len(self._batches)):
+            counting.begin(chunk)
+            with told(f"record batch {chunk}"):
+                batch = counting.batch()
+                for field, (_, dictionary) in ordered.items():
+                    dictionary.add(batch.column(fields.index(field)))
+            end += batch.num_rows
+            self.chunk_ends.append(end)
+        for at, dictionary in ordered.values():
+            self._columns.classes[at] = dictionary.classes()
 
     def reader(self, pieces: Pieces, fields: list[int] | None) -> Any:
         """A reader of the messages that `pieces` is given, after the schema."""

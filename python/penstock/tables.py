@@ -155,20 +155,72 @@ def _arrow_of_pandas(frame: Any, name: str) -> tuple[object, dict[str, str]]:
                           f"'{column}'" for column in twice),
                       "rename them, or keep the first ones: "
                       "df.loc[:, ~df.columns.duplicated()]")
+    names = list(frame.columns)
+    lent = {column: array for at, column in enumerate(names)
+            if (array := _lent(pyarrow, frame.iloc[:, at])) is not None}
+    if not lent or not all(isinstance(column, str) for column in names):
+        return _converted(pyarrow, frame, names)
+    rest, unread = _converted(
+        pyarrow, frame, [column for column in names if column not in lent])
+    return pyarrow.table({
+        column: lent[column] if column in lent else rest[column]
+        for column in names if column not in unread}), unread
 
-    def converted(part: Any) -> object:
-        return pyarrow.Table.from_pandas(part, preserve_index=False)
+
+def _lent(pyarrow: Any, column: Any) -> object | None:
+    """A column of pandas as an array of Arrow over the same bytes: numbers with
+    a fraction, of which NaN is none as pandas has it, integers with a mask, and
+    a Categorical, which is codes. None for all others, which pyarrow takes over
+    as fast, or has to convert."""
+    import numpy
+    held, dtype = column.array, column.dtype
+    if dtype.name == "category":
+        values = held.codes
+        missing = values < 0
+    elif isinstance(dtype, numpy.dtype) and dtype.kind == "f":
+        values = column.to_numpy()
+        missing = numpy.isnan(values)
+    elif getattr(dtype, "kind", "") in ("i", "u") and hasattr(held, "_mask"):
+        values, missing = held._data, held._mask
+    else:
+        return None
+    if not len(values) or not values.flags.c_contiguous or \
+            not values.dtype.isnative or values.dtype.name not in DTYPES:
+        return None
+    nulls = int(numpy.count_nonzero(missing))
+    valid = pyarrow.py_buffer(numpy.packbits(~missing, bitorder="little")) \
+        if nulls else None
+    try:
+        array: object = pyarrow.Array.from_buffers(
+            pyarrow.from_numpy_dtype(values.dtype), len(values),
+            [valid, pyarrow.py_buffer(values)], nulls)
+        if dtype.name == "category":
+            array = pyarrow.DictionaryArray.from_arrays(
+                array, pyarrow.array(held.categories, from_pandas=True),
+                ordered=bool(held.ordered))
+        return array
+    except pyarrow.ArrowException:
+        return None  # to be asked for, and told of, as all others
+
+
+def _converted(pyarrow: Any, frame: Any, columns: list[Any]
+               ) -> tuple[Any, dict[str, str]]:
+    """These columns by pyarrow, which is asked for each of them where it
+    refuses one."""
+    def converted(of: list[Any]) -> object:
+        return pyarrow.Table.from_pandas(frame, columns=of,
+                                         preserve_index=False)
 
     try:
-        return converted(frame), {}
+        return converted(columns), {}
     except pyarrow.ArrowException:
         unread = {}
-        for column in frame.columns:
+        for column in columns:
             try:
-                converted(frame[[column]])
+                converted([column])
             except pyarrow.ArrowException as error:
                 unread[column] = _why_unread(frame[column], str(error))
-        rest = frame.drop(columns=list(unread))
+        rest = [column for column in columns if column not in unread]
         return converted(rest), {str(column): why
                                  for column, why in unread.items()}
 

@@ -80,7 +80,7 @@ def _path_of(name: str, opened: Any) -> str:
     store = opened.store
     kind = type(store).__name__
     if kind not in _FOLDERS:
-        _refuse(name, f"its store is a {kind}, which is no folder on this "
+        _refuse(name, f"its store is a {kind}, which is not a folder on this "
                 "machine", "copy it into a folder (zarr.storage.LocalStore), "
                 "or hand in arrays: array[:]")
     return os.path.abspath(str(getattr(store, _FOLDERS[kind])))

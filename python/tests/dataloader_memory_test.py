@@ -1,6 +1,10 @@
 """Shared memory: reuse, growth, and what keeps a batch alive."""
 import gc
+import importlib.machinery
 import os
+import pathlib
+import sys
+import types
 import unittest
 
 import numpy as np
@@ -13,6 +17,14 @@ from penstock._dataloader.assembly_table import (AssemblyTable,
                                                 make_assembly_table)
 from penstock._dataloader.memory import (_HEADER, Reader, Ref, SlotTracker,
                                          Writer, make_memory)
+from penstock._dataloader.preloading import (NewModules, known_here,
+                                             received_names)
+
+
+def private_kib():
+    text = pathlib.Path("/proc/self/smaps_rollup").read_text()
+    return sum(int(line.split()[1]) for line in text.splitlines()
+               if line.startswith("Private_Dirty"))
 
 
 class Slots(unittest.TestCase):
@@ -286,6 +298,33 @@ class Batches(Case):
                              list(range(8)))
         data.table[5] = 0  # arrays are part of what is compared
         self.assertEqual(len(list(loader)), 2)
+
+
+class Modules(unittest.TestCase):
+    def test_a_forked_process_shares_what_it_knows_of_modules(self):
+        names = [f"no_module_{i}_{'x' * 3000}" for i in range(1000)]
+        sys.modules.update(dict.fromkeys(names, sys))
+        self.addCleanup(lambda: [sys.modules.pop(name) for name in names])
+        known_here()
+        told, tells = os.pipe2(os.O_NONBLOCK)
+        answer, answers = os.pipe()
+        for fd in (told, tells, answer, answers):
+            self.addCleanup(os.close, fd)
+        pid = os.fork()
+        if pid == 0:
+            private_kib()
+            before = private_kib()
+            modules = NewModules(tells)
+            grown = private_kib() - before
+            sys.modules["this"] = types.ModuleType("this")
+            sys.modules["this"].__spec__ = importlib.machinery.ModuleSpec(
+                "this", None)
+            modules.tell()
+            os.write(answers, b"%d" % grown)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        self.assertLess(int(os.read(answer, 100)), 1000)  # each has a page
+        self.assertEqual(received_names(told), ["this"])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import unittest
 PACKAGES = {"torch": ("torch",), "lightning": ("torch", "lightning"),
             "transformers": ("torch", "transformers", "accelerate"),
             "accelerate": ("torch", "accelerate"),
-            "jax": ("jax", "orbax-checkpoint")}
+            "jax": ("jax", "orbax-checkpoint"),
+            "peft": ("torch", "transformers", "peft")}
 REQUIRED = os.environ.get("PENSTOCK_REQUIRE_FRAMES") == "1"
 
 

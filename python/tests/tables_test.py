@@ -206,6 +206,44 @@ class DataFrames(unittest.TestCase):
         self.assertEqual(bytes(batch["text"]), b"smalllarge")
 
     @needs("pandas", "pyarrow")
+    def test_numbers_and_codes_of_pandas_are_read_where_they_lie(self):
+        import pandas
+        from penstock.tables import _arrow_of_pandas
+        real = numpy.array([1.5, numpy.nan, 3])
+        frame = pandas.DataFrame({
+            "text": ["a", None, "b"],
+            "masked": pandas.array([1, None, 3], "Int16"),
+            "real": real,
+            "kind": pandas.Categorical(["y", "x", None], ordered=True),
+            "whole": numpy.array([1, 2, 3])})
+        lie = {"masked": frame["masked"].array._data,
+               "real": frame["real"].to_numpy(),
+               "kind": frame["kind"].array.codes,
+               "whole": frame["whole"].to_numpy()}
+        table, unread = _arrow_of_pandas(frame, "DataFrame")
+        self.assertEqual(table.column_names, list(frame.columns))
+        self.assertFalse(unread)
+        self.assertEqual(table.to_pydict(), {
+            "text": ["a", None, "b"], "masked": [1, None, 3],
+            "real": [1.5, None, 3], "kind": ["y", "x", None],
+            "whole": [1, 2, 3]})
+        for name, values in lie.items():
+            array = table[name].chunk(0)
+            array = getattr(array, "indices", array)
+            self.assertEqual(array.buffers()[1].address, values.ctypes.data,
+                             name)
+
+    @needs("pandas", "pyarrow")
+    def test_numbers_of_the_other_byte_order_are_not_taken_as_they_lie(self):
+        import pandas
+        from penstock.tables import _arrow_of_pandas
+        frame = pandas.DataFrame({"swapped": numpy.array([1.0, 2], ">f8"),
+                                  "text": ["a", "b"]})
+        table, unread = _arrow_of_pandas(frame, "DataFrame")
+        self.assertEqual(table.column_names, ["text"])
+        self.assertIn("swapped", unread)
+
+    @needs("pandas", "pyarrow")
     def test_many_rows_are_packed_beside_their_first_batches(self):
         import pandas
         rows = 600_000

@@ -18,7 +18,7 @@ class Refusals(Case):
                 ("gone.py:Net", "there is no file 'gone.py'"),
                 ("net.py:Nett", "did you mean 'Net'?"),
                 ("net.py:torch", "it is a module"),
-                ("other.py:Other", "is no torch.nn.Module"),
+                ("other.py:Other", "is not a torch.nn.Module"),
                 ("other.py:made", "it made a int")):
             self.write("other.py", "class Other: pass\ndef made(): return 3\n")
             with self.subTest(named), self.refused(

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "penstock/sources/arrow/test_writing.h"
 #include "penstock/sources/files/test_folder.h"
+#include "penstock/sources/test_reading.h"
 
 namespace penstock::arrow_files {
 namespace {
@@ -99,6 +104,27 @@ TEST_P(DeclaredClassesTest, KeepsThatOfPandasWhereNothingIsOrdered) {
       {{"pandas",
         R"({"columns": [{"field_name": "c", "pandas_type": "categorical"}]})"}}));
   EXPECT_THAT(classes(section(write("b", table))), ElementsAre("lo", "hi"));
+}
+
+TEST_P(DeclaredClassesTest, StopsWhileTheyAreLookedFor) {
+  std::string indices = "[0";
+  for (int row = 1; row < 6000; ++row) indices += ", 1";
+  const std::string path =
+      write("a", categories(indices + "]", R"(["lo", "hi"])"));
+  auto open_until = [&](StopFlag stop) {
+    open_source(parse_source_spec(section(path), "source"), {{.column = "c"}},
+                {.stop = stop});
+  };
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  open_until({});
+  const auto whole = Clock::now() - start;
+  std::atomic<bool> stopped = false;
+  std::jthread soon([&] {
+    std::this_thread::sleep_for(whole / 4);
+    stopped = true;
+  });
+  EXPECT_TRUE(is_stop(error_of([&] { open_until(&stopped); })));
 }
 
 TEST_P(DeclaredClassesTest, LeavesTheOrderToTheTextsWhereFilesDiffer) {

@@ -120,7 +120,7 @@ std::vector<DataFile> files_in(const std::string& folder,
                                const std::string& part) {
   std::error_code unknown;
   if (!fs::is_directory(folder, unknown))
-    refuse("files.missing", ErrorKind::source, folder, "it is no folder",
+    refuse("files.missing", ErrorKind::source, folder, "it is not a folder",
            "name the folder of the data set; single files are of kind "
            "\"arrow\"");
   if (fs::exists(fs::path(folder) / "state.json", unknown)) {

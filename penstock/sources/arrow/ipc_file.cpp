@@ -61,7 +61,7 @@ class IpcFile final : public files::RowFile,
  private:
   friend class IpcReader;
   void walk(StopFlag stop);
-  void count_rows();
+  void count_rows(StopFlag stop);
 
   const files::DataFile file_;
   std::shared_ptr<arrow::Schema> schema_;
@@ -179,7 +179,7 @@ IpcFile::IpcFile(const files::DataFile& file, StopFlag stop) : file_(file) {
   schema_ = checked(arrow::ipc::ReadSchema(*messages_[0], &memo), file_,
                     "its schema");
   columns_ = columns_of(*schema_, file_);
-  count_rows();
+  count_rows(stop);
   for (const ArrowColumn& column : columns_) seen_.push_back(column.column);
 }
 
@@ -231,7 +231,7 @@ void IpcFile::walk(StopFlag stop) {
 // How many rows a batch has is not told without decoding a field: the first one
 // is, of which nothing is copied unless it is compressed; with it those whose
 // dictionaries say the order of classes.
-void IpcFile::count_rows() {
+void IpcFile::count_rows(StopFlag stop) {
   if (schema_->num_fields() == 0)
     refuse_format(file_, "it has no columns", "leave it out");
   std::vector<int> fields = {0};
@@ -244,6 +244,7 @@ void IpcFile::count_rows() {
   Batches batches(file_, messages_, std::move(fields));
   std::int64_t rows = 0;
   for (std::size_t chunk = 0; chunk < batches_.size(); ++chunk) {
+    end_if_stopped(stop);
     const std::string where = batch_name(static_cast<std::int64_t>(chunk));
     const auto batch = batches.read(batches_[chunk], where);
     for (auto& [at, dictionary] : ordered)

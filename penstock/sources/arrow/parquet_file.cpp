@@ -88,7 +88,7 @@ std::vector<int> leaves_of(const parquet::arrow::SchemaManifest& manifest,
 class ParquetFile final : public files::RowFile,
                           public std::enable_shared_from_this<ParquetFile> {
  public:
-  explicit ParquetFile(const files::DataFile& file);
+  ParquetFile(const files::DataFile& file, StopFlag stop);
 
   const std::vector<files::FileColumn>& columns() const override {
     return seen_;
@@ -107,7 +107,8 @@ class ParquetFile final : public files::RowFile,
   friend class ParquetReader;
   /// The classes of a column, in the order of the dictionary that all row
   /// groups have; none where they have no such.
-  std::vector<std::string> declared_classes(std::size_t column) const;
+  std::vector<std::string> declared_classes(std::size_t column,
+                                            StopFlag stop) const;
   /// Those of Parquet's schema that make up these columns, each once.
   std::vector<int> leaves(const std::vector<std::size_t>& columns) const;
   ParquetReading reading(const std::vector<int>& leaves) const;
@@ -178,7 +179,8 @@ class ParquetReader final : public files::ChunkReader {
   std::unique_ptr<parquet::arrow::FileReader> reader_;
 };
 
-ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
+ParquetFile::ParquetFile(const files::DataFile& file, StopFlag stop)
+    : file_(file) {
   const std::string where = "its footer";
   try {
     auto reader = open_file(file_, nullptr);
@@ -199,7 +201,7 @@ ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
     }
     for (std::size_t at = 0; at < columns_.size(); ++at) {
       if (columns_[at].ordered)
-        columns_[at].column.values = declared_classes(at);
+        columns_[at].column.values = declared_classes(at, stop);
       seen_.push_back(columns_[at].column);
     }
   } catch (const parquet::ParquetException& error) {
@@ -210,7 +212,7 @@ ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
 /// Whether the values of a column chunk are all in its dictionary.
 bool has_only_dictionary(const parquet::ColumnChunkMetaData& chunk) {
   const std::vector<parquet::PageEncodingStats>& pages = chunk.encoding_stats();
-  return chunk.has_dictionary_page() && !pages.empty() &&
+  return !pages.empty() &&
          std::ranges::all_of(pages, [](const parquet::PageEncodingStats& page) {
            return page.page_type == parquet::PageType::DICTIONARY_PAGE ||
                   page.encoding == parquet::Encoding::RLE_DICTIONARY ||
@@ -218,24 +220,33 @@ bool has_only_dictionary(const parquet::ColumnChunkMetaData& chunk) {
          });
 }
 
-// Of each row group one row is read, with the dictionary before it.
-std::vector<std::string> ParquetFile::declared_classes(
-    std::size_t column) const {
+// Of each row group one row is read, with the dictionary before it; or all,
+// where only they tell whether it holds all values.
+std::vector<std::string> ParquetFile::declared_classes(std::size_t column,
+                                                       StopFlag stop) const {
   if (leaves_[column].size() != 1) return {};
   const int leaf = leaves_[column][0];
-  auto reader = open_file(file_, metadata_, {.batch_rows = 1, .by_page = true});
+  auto one = open_file(file_, metadata_, {.batch_rows = 1, .by_page = true});
+  auto all = open_file(file_, metadata_, {.by_page = true});
   SharedDictionary dictionary;
   for (int group = 0; group < metadata_->num_row_groups(); ++group) {
     auto rows = metadata_->RowGroup(group);
+    auto chunk = rows->ColumnChunk(leaf);
     if (rows->num_rows() == 0) continue;
-    if (!has_only_dictionary(*rows->ColumnChunk(leaf))) return {};
+    if (!chunk->has_dictionary_page()) return {};
+    const bool first = has_only_dictionary(*chunk);
     const std::string where = range(group);
     auto batches =
-        checked(reader->GetRecordBatchReader({group}, {leaf}), file_, where);
-    auto batch = checked(batches->Next(), file_, where);
-    if (batch == nullptr || !dictionary.add(*array_of(
-                                *batch, columns_[column].names, file_, where)))
-      return {};
+        checked((first ? one : all)->GetRecordBatchReader({group}, {leaf}),
+                file_, where);
+    for (bool more = true; more; more = !first) {
+      end_if_stopped(stop);
+      auto batch = checked(batches->Next(), file_, where);
+      if (batch == nullptr) break;
+      if (!dictionary.add(
+              *array_of(*batch, columns_[column].names, file_, where)))
+        return {};
+    }
   }
   return dictionary.classes();
 }
@@ -305,8 +316,8 @@ files::ChunkBounds ParquetFile::bounds(std::int64_t chunk,
 std::vector<std::shared_ptr<const files::RowFile>> open_parquet(
     const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  return files::open_each(data, stop, [](const files::DataFile& file) {
-    return std::make_shared<ParquetFile>(file);
+  return files::open_each(data, stop, [&](const files::DataFile& file) {
+    return std::make_shared<ParquetFile>(file, stop);
   });
 }
 

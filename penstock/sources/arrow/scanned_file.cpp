@@ -1,14 +1,11 @@
 #include "penstock/sources/arrow/scanned_file.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "penstock/base/error.h"
-#include "penstock/base/file.h"
 #include "penstock/base/log.h"
 #include "penstock/sources/arrow/arrow_file.h"
-#include "penstock/sources/arrow/class_labels.h"
 #include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/files/checked_column.h"
@@ -56,11 +53,6 @@ files::FileColumn described(const ArrowColumn& column,
   return seen;
 }
 
-bool is_whole_number(ColumnType type) {
-  return type.kind == ColumnKind::number && type.dtype != Dtype::float64 &&
-         type.dtype != Dtype::float32 && type.dtype != Dtype::float16;
-}
-
 /// Values of 16 bytes as uuids. False where one is none.
 bool make_uuids(Column& column) {
   Column made{.type = ColumnType::uuid};
@@ -80,9 +72,8 @@ bool make_uuids(Column& column) {
 class FileOfScanner final : public files::RowFile,
                             public std::enable_shared_from_this<FileOfScanner> {
  public:
-  /// `features`: of a data set of Hugging Face, else null.
   FileOfScanner(const files::DataFile& file, bool parquet,
-                ArrowScanner& scanner, const Json* features)
+                ArrowScanner& scanner)
       : file_(file), parquet_(parquet) {
     if (file.store != nullptr)
       throw Error(
@@ -98,15 +89,15 @@ class FileOfScanner final : public files::RowFile,
     });
     const std::vector<ArrowColumn>& columns = of_->empty->columns();
     PENSTOCK_ASSERT(columns.size() == of_->declared.size() &&
-                        columns.size() == of_->meaning.size(),
+                        columns.size() == of_->meaning.size() &&
+                        columns.size() == of_->classes.size(),
                     "each column is described");
     for (std::size_t at = 0; at < columns.size(); ++at) {
       if (columns[at].unsupported.empty()) {
         places_.push_back(at);
         seen_.push_back(
             described(columns[at], of_->declared[at], of_->meaning[at]));
-        if (is_whole_number(columns[at].type))
-          seen_.back().values = names_of_labels(features, {seen_.back().name});
+        seen_.back().values = of_->classes[at];
       } else {
         log(LogLevel::warning,
             file.path + ": column '" + columns[at].info.name + "' is " +
@@ -262,29 +253,15 @@ std::shared_ptr<ArrowScanner>& kept_scanner() {
   return kept;
 }
 
-/// What a data set says of itself beside its files.
-Json info_beside(const files::DataFile& file) {
-  const auto path =
-      std::filesystem::path(file.path).replace_filename("dataset_info.json");
-  std::error_code unknown;
-  if (!std::filesystem::exists(path, unknown)) return {};
-  try {
-    return Json::parse(real_files().read(path), path.string());
-  } catch (const Error&) {
-    return {};  // the rows are there, their classes have no names
-  }
-}
-
 template <bool parquet>
 std::vector<std::shared_ptr<const files::RowFile>> open_scanned(
-    const SourceSpec& spec, const std::vector<files::DataFile>& data,
+    const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  const Json info = spec.kind == "hf" ? info_beside(data[0]) : Json();
   std::vector<std::shared_ptr<const files::RowFile>> opened;
   for (const files::DataFile& file : data) {
     end_if_stopped(stop);
-    opened.push_back(std::make_shared<FileOfScanner>(
-        file, parquet, *kept_scanner(), member(&info, "features")));
+    opened.push_back(
+        std::make_shared<FileOfScanner>(file, parquet, *kept_scanner()));
   }
   return opened;
 }

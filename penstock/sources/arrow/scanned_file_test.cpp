@@ -42,6 +42,7 @@ FakeArray bytes(const std::string& format, std::vector<std::string> values) {
 struct Contents {
   std::vector<std::vector<Batch>> chunks;
   std::vector<std::string> meaning = {};
+  std::vector<std::vector<std::string>> classes = {};
   std::vector<std::int64_t> ends = {};
   ScanFailure when_opened = {};
   ScanFailure when_read = {};
@@ -81,6 +82,8 @@ class FakeFile final : public ScannedFile {
     declared.assign(empty->columns().size(), "as the library says");
     meaning = of.meaning;
     meaning.resize(declared.size());
+    classes = of.classes;
+    classes.resize(declared.size());
     chunk_ends = of.ends;
     std::int64_t rows = 0;
     if (chunk_ends.empty())
@@ -159,13 +162,12 @@ TEST_F(ScannedFileTest, ValuesBecomeWhatTheyMean) {
               ElementsAre("[1]"));
 }
 
-TEST_F(ScannedFileTest, LabelsOfADataSetHaveTheirNames) {
+TEST_F(ScannedFileTest, ColumnsHaveTheClassesThatAreDeclared) {
   const std::string path = folder_.write("set/data.arrow", "ARROW1");
   folder_.write("set/state.json",
                 R"({"_data_files": [{"filename": "data.arrow"}]})");
-  folder_.write("set/dataset_info.json", R"({"features": {"n": {
-      "names": ["zeta", "alpha"], "_type": "ClassLabel"}}})");
-  scanner().files[path] = {.chunks = {{{numbers({1, 0, -1})}}}};
+  scanner().files[path] = {.chunks = {{{numbers({1, 0, -1})}}},
+                           .classes = {{"zeta", "alpha"}}};
   const Json section = files::section_of("hf", folder_.path("set"));
   EXPECT_THAT(
       read_schema(parse_source_spec(section, "source")).columns[0].values,

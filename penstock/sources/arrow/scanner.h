@@ -39,6 +39,8 @@ class ScannedFile {
   /// By column: its type in the words of the library, and what it is where its
   /// layout does not say it: "json", "uuid", or nothing.
   std::vector<std::string> declared, meaning;
+  /// By column: the classes that it is declared to have, as FileColumn::values.
+  std::vector<std::vector<std::string>> classes;
   /// By chunk: the row after its last.
   std::vector<std::int64_t> chunk_ends;
 

@@ -288,7 +288,7 @@ class ArrayFile final : public RowFile {
                  .what = "cannot use the condition",
                  .where = "source.where",
                  .why = "column '" + info.name +
-                        "' is read as windows, which are no numbers",
+                        "' is read as windows, which are not numbers",
                  .next = "compare another column"});
   }
 

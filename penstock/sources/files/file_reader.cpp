@@ -21,7 +21,8 @@ class Selection {
  public:
   explicit Selection(const OpenedFiles& opened) : opened_(opened) {}
 
-  Block apply(Block&& piece) {
+  /// Numbers keep their width where `as_taken`.
+  Block apply(Block&& piece, bool as_taken) {
     const std::size_t requests = opened_.served.size();
     bool all = true;
     if (opened_.where) {
@@ -33,11 +34,16 @@ class Selection {
     for (RowProblem& problem : piece.problems)
       if (problem.column >= requests) problem.column = 0;
     Block kept = all ? std::move(piece) : selected(std::move(piece));
-    for (std::size_t c = 0; c < requests; ++c)
-      kept.columns[c] = converted(std::move(kept.columns[c]), opened_.served[c],
-                                  c, kept.problems);
+    convert(kept, as_taken);
     if (requests == 0) kept.problems.clear();
     return kept;
+  }
+
+  void convert(Block& block, bool as_taken = false) const {
+    for (std::size_t c = 0; c < block.columns.size(); ++c)
+      if (!as_taken || opened_.served[c].by == ServedColumn::By::itself)
+        block.columns[c] = converted(std::move(block.columns[c]),
+                                     opened_.served[c], c, block.problems);
   }
 
  private:
@@ -109,13 +115,31 @@ bool are_as_in_files(const OpenedFiles& opened) {
   return true;
 }
 
+/// What rows that are read by position are taken as, to be converted when they
+/// have been gathered: numbers of another width, of which a chunk has more than
+/// somebody reads. What is converted in any other way takes less memory then.
+std::vector<ColumnType> taken_types(const OpenedFiles& opened) {
+  std::vector<ColumnType> types = types_of(opened.served);
+  using By = ServedColumn::By;
+  if (std::ranges::any_of(opened.served, [](const ServedColumn& served) {
+        return served.by != By::itself && served.by != By::number;
+      }))
+    return types;
+  for (std::size_t c = 0; c < types.size(); ++c)
+    if (opened.served[c].by == By::number)
+      types[c] = opened.set->columns[opened.columns[c]].column.type;
+  return types;
+}
+
 class FileReader final : public Reader {
  public:
   explicit FileReader(std::shared_ptr<const OpenedFiles> opened)
       : opened_(std::move(opened)),
         reader_(opened_->set, opened_->columns),
         selection_(*opened_),
-        as_in_files_(are_as_in_files(*opened_)) {}
+        as_in_files_(are_as_in_files(*opened_)),
+        taken_(taken_types(*opened_)),
+        converts_(taken_ != types_of(opened_->served)) {}
 
   void scan(const Partition& partition, BlockLimit limit,
             const BlockSink& sink) override {
@@ -127,7 +151,7 @@ class FileReader final : public Reader {
          ++chunk) {
       std::int64_t at = of.first_of(chunk);
       bool more = true;
-      read_chunk(chunk, [&](std::shared_ptr<const Block> piece) {
+      read_chunk(chunk, false, [&](std::shared_ptr<const Block> piece) {
         std::int64_t begin = std::max<std::int64_t>(0, partition.first - at);
         std::int64_t end = std::min(piece->rows, partition.end - at);
         for (std::int64_t rows; more && begin < end; begin += rows) {
@@ -149,7 +173,7 @@ class FileReader final : public Reader {
     ascending(request.positions, order_, spare_);
     auto position = [&](std::size_t at) { return request.positions[at]; };
     if (read_in_place(request.positions, out)) return;
-    Block sorted = block_in(std::move(out), of.served);
+    Block sorted = block_in(std::move(out), taken_);
     for (std::size_t at = 0; at < order_.size();) {
       check_position(position(order_[at]));
       std::int64_t chunk = of.chunks.chunk_of(position(order_[at]));
@@ -160,6 +184,7 @@ class FileReader final : public Reader {
              std::span(order_).subspan(at, until - at), sorted);
       at = until;
     }
+    finish(sorted);
     if (std::ranges::is_sorted(order_)) {
       out = std::move(sorted);
       return;
@@ -181,7 +206,7 @@ class FileReader final : public Reader {
 
   /// Decodes a chunk: its pieces as they answer the requests.
   template <class Sink>
-  void read_chunk(std::int64_t chunk, Sink sink) {
+  void read_chunk(std::int64_t chunk, bool as_taken, Sink sink) {
     const std::size_t file =
         opened_->places[static_cast<std::size_t>(chunk)].first;
     const std::int64_t of_file =
@@ -194,8 +219,8 @@ class FileReader final : public Reader {
     bool whole = true;
     reader_.read(file, of_file, [&](Block&& piece) {
       end_if_stopped(opened_->stop);
-      auto kept =
-          std::make_shared<const Block>(selection_.apply(std::move(piece)));
+      auto kept = std::make_shared<const Block>(
+          selection_.apply(std::move(piece), as_taken && converts_));
       found += kept->rows;
       if (found > expected) changed(file, found, expected);
       whole = kept->rows == 0 || sink(std::move(kept));
@@ -233,7 +258,7 @@ class FileReader final : public Reader {
     kept_chunk_ = -1;
     kept_.clear();
     reader_.again(true);
-    read_chunk(chunk, [&](std::shared_ptr<const Block> piece) {
+    read_chunk(chunk, true, [&](std::shared_ptr<const Block> piece) {
       kept_.push_back(std::move(piece));
       return true;
     });
@@ -268,11 +293,10 @@ class FileReader final : public Reader {
   /// Puts each row where it belongs at once, where all columns are plain.
   /// False: they are not, and `out` is to be made in another way.
   bool read_in_place(std::span<const std::int64_t> positions, Block& out) {
-    for (const ServedColumn& column : opened_->served)
-      if (column.type.kind != ColumnKind::number &&
-          column.type.kind != ColumnKind::fixed)
+    for (const ColumnType& type : taken_)
+      if (type.kind != ColumnKind::number && type.kind != ColumnKind::fixed)
         return false;
-    Block placed = block_of(opened_->served);
+    Block placed = block_of(taken_);
     placed.rows = std::ssize(positions);
     // The memory of the rows that were read before.
     for (std::size_t c = 0; c < placed.columns.size(); ++c)
@@ -289,6 +313,7 @@ class FileReader final : public Reader {
     }
     for (const Part& part : later_)
       if (!place(part, positions, true, placed)) return false;
+    finish(placed);
     out = std::move(placed);
     return true;
   }
@@ -385,6 +410,12 @@ class FileReader final : public Reader {
     return true;
   }
 
+  void finish(Block& taken) const {
+    if (!converts_) return;
+    selection_.convert(taken);
+    std::ranges::stable_sort(taken.problems, {}, &RowProblem::row);
+  }
+
   void bring_into_order(const Block& sorted, Block& out) {
     rows_.resize(order_.size());  // of `sorted`, by place in the request
     for (std::size_t at = 0; at < order_.size(); ++at)
@@ -405,6 +436,8 @@ class FileReader final : public Reader {
   SetReader reader_;
   Selection selection_;
   const bool as_in_files_;
+  const std::vector<ColumnType> taken_;  // by request, before conversion
+  const bool converts_;
   KeyList keys_;
   std::vector<std::size_t> order_, spare_;
   std::vector<std::int64_t> rows_;

@@ -5,7 +5,6 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
-#include "penstock/base/row_places.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_reader.h"
 #include "penstock/sources/schema.h"
@@ -53,14 +52,6 @@ bool wants_numbers(const ColumnRequest& request) {
   return request.as == ReadAs::number || request.as == ReadAs::integer;
 }
 
-/// Fields of text name their columns so.
-bool wants_documents(const ColumnRequest& request) {
-  for (const char* key :
-       {".tokens.column", ".tokens.completion", ".text.column"})
-    if (request.setting.ends_with(key)) return request.as == ReadAs::value;
-  return false;
-}
-
 /// Lets files whose rows depend on what is read of them count them.
 void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
                const std::vector<ColumnRequest>& requests) {
@@ -75,7 +66,7 @@ void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
       read.back().window = requests[at].window;
       read.back().stride = requests[at].stride;
       read.back().as_number = !condition && wants_numbers(requests[at]);
-      read.back().as_document = wants_documents(requests[at]);
+      read.back().as_document = requests[at].document;
     }
     const auto counted = set.files[f]->for_columns(read);
     if (counted != nullptr) set.files[f] = counted;
@@ -202,7 +193,7 @@ SourceInfo info_of(const OpenedFiles& opened,
           .identity = identity_of(opened, requests)};
 }
 
-class FileSource final : public Source, public RowPlaces {
+class FileSource final : public Source {
  public:
   FileSource(std::shared_ptr<const OpenedFiles> opened,
              const std::vector<ColumnRequest>& requests, bool in_memory)

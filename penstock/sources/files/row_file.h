@@ -83,12 +83,16 @@ class ChunkReader {
 class RowFile {
  public:
   virtual ~RowFile() = default;
+  /// All that can be read, whatever is read: in the file's own order, with
+  /// names that differ.
   virtual const std::vector<FileColumn>& columns() const = 0;
   /// By chunk: the row after its last.
   virtual const std::vector<std::int64_t>& chunk_ends() const = 0;
   /// `columns` are numbers of columns().
   virtual std::unique_ptr<ChunkReader> open(
       const std::vector<std::size_t>& columns) const = 0;
+  /// Where `known`, no value of the column in that chunk lies outside: chunks
+  /// are then left out by it. Reads nothing.
   virtual ChunkBounds bounds(std::int64_t /*chunk*/,
                              std::size_t /*column*/) const {
     return {};
@@ -96,6 +100,7 @@ class RowFile {
 
   /// As those of ChunkMap; the memory is that of all files of a source.
   virtual std::size_t decoded_bytes() const { return 0; }
+  /// The same: of these, what stays in memory.
   virtual std::size_t kept_bytes() const { return 0; }
   /// Of a reader of these columns.
   virtual ReaderMemory reader_memory(

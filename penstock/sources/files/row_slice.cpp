@@ -44,7 +44,55 @@ void append_fixed(const Column& from, std::span<const std::int64_t> rows,
   to.length += std::ssize(rows);
 }
 
+void append_numbers(const Column& from, std::span<const std::int64_t> rows,
+                    Column& to) {
+  switch (size_of(from.type.dtype)) {
+    case 1:
+      return append_fixed<1>(from, rows, to);
+    case 2:
+      return append_fixed<2>(from, rows, to);
+    case 4:
+      return append_fixed<4>(from, rows, to);
+    default:
+      return append_fixed<8>(from, rows, to);
+  }
+}
+
+/// The last `rows` rows of `to` have the values of the rows `row_at(0)`, ...
+template <class RowAt>
+void take_nulls_of(const Column& from, std::int64_t rows, RowAt row_at,
+                   Column& to) {
+  const std::size_t had = to.validity.size();
+  if (had == 0) {
+    if (from.validity.size() == 0) return;
+    std::int64_t at = 0;
+    while (at < rows && from.valid(row_at(at))) ++at;
+    if (at == rows) return;
+  }
+  to.validity.resize(static_cast<std::size_t>(to.length + 7) / 8);
+  auto* bits = to.validity.mutable_data<std::uint8_t>();
+  std::memset(bits + had, 0xff, to.validity.size() - had);
+  const std::size_t width = width_of(to);
+  const std::int64_t begin = to.length - rows;
+  for (std::int64_t at = 0; at < rows; ++at) {
+    const std::int64_t row = begin + at;
+    const auto mask = static_cast<std::uint8_t>(1u << (row & 7));
+    std::uint8_t& byte = bits[row >> 3];
+    byte = static_cast<std::uint8_t>(byte | mask);
+    if (from.valid(row_at(at))) continue;
+    byte = static_cast<std::uint8_t>(byte & ~mask);
+    std::memset(to.values.mutable_data<std::byte>() +
+                    width * static_cast<std::size_t>(row),
+                0, width);
+  }
+}
+
 }  // namespace
+
+void take_nulls(const Column& from, Column& to) {
+  take_nulls_of(
+      from, to.length, [](std::int64_t at) { return at; }, to);
+}
 
 Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
                 const std::shared_ptr<const void>& owner) {
@@ -156,19 +204,13 @@ void append_rows(const Column& from, std::span<const std::int64_t> rows,
     to.length += std::ssize(rows);
     return;
   }
-  const bool plain = from.type.kind == ColumnKind::number &&
-                     from.validity.size() == 0 && to.validity.size() == 0;
-  if (plain) {
-    switch (size_of(from.type.dtype)) {
-      case 1:
-        return append_fixed<1>(from, rows, to);
-      case 2:
-        return append_fixed<2>(from, rows, to);
-      case 4:
-        return append_fixed<4>(from, rows, to);
-      default:
-        return append_fixed<8>(from, rows, to);
-    }
+  if (from.type.kind == ColumnKind::number) {
+    append_numbers(from, rows, to);
+    take_nulls_of(
+        from, std::ssize(rows),
+        [&](std::int64_t at) { return rows[static_cast<std::size_t>(at)]; },
+        to);
+    return;
   }
   for (std::int64_t row : rows) to.append_from(from, row);
 }

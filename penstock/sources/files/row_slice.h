@@ -28,6 +28,10 @@ std::byte* place_of_rows(Column& to, const Shape& item, std::int64_t rows);
 void place_rows(const Column& from, std::span<const std::int64_t> rows,
                 std::span<const std::size_t> places, std::byte* to);
 
+/// Numbers of another column have been copied to `to`, all of them: makes null
+/// what is null there, as append_null() does.
+void take_nulls(const Column& from, Column& to);
+
 /// Appends rows of `from` to `to`, whose type it has.
 void append_rows(const Column& from, std::span<const std::int64_t> rows,
                  Column& to);

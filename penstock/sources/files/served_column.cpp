@@ -9,6 +9,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/decimal.h"
+#include "penstock/sources/files/row_slice.h"
 #include "penstock/sources/timestamp.h"
 
 namespace penstock::files {
@@ -103,8 +104,36 @@ class Problems {
   std::vector<RowProblem>& problems_;
 };
 
+/// Every From is a To.
+template <class From, class To>
+constexpr bool widens() {
+  if constexpr (std::is_same_v<From, bool>)
+    return false;
+  else if constexpr (std::is_floating_point_v<To>)
+    return std::is_integral_v<From> || sizeof(From) <= sizeof(To);
+  else if constexpr (std::is_integral_v<From>)
+    return std::in_range<To>(std::numeric_limits<From>::min()) &&
+           std::in_range<To>(std::numeric_limits<From>::max());
+  return false;
+}
+
+template <class From, class To>
+void widen(const Column& from, Column& to) {
+  const auto rows = static_cast<std::size_t>(from.length);
+  if (rows == 0) return;
+  const From* in =
+      from.values.as<From>().data() + static_cast<std::size_t>(from.first);
+  to.values.resize(rows * sizeof(To));
+  auto* out = to.values.mutable_data<To>();
+  for (std::size_t row = 0; row < rows; ++row)
+    out[row] = static_cast<To>(in[row]);
+  to.length = from.length;
+  take_nulls(from, to);
+}
+
 template <class From, class To>
 void convert_numbers(const Column& from, Column& to, Problems& problems) {
+  if constexpr (widens<From, To>()) return widen<From, To>(from, to);
   for (std::int64_t row = 0; row < from.length; ++row) {
     if (!from.valid(row)) {
       to.append_null();

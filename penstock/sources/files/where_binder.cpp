@@ -32,12 +32,12 @@ class Binder {
         Compared is = bind(node);
         if (is == Compared::number) return;
         fail(node,
-             "column '" + node.text + "' is no condition by itself: it is " +
+             "column '" + node.text + "' is not a condition by itself: it is " +
                  declared(node),
              "compare it with something");
       }
       case Kind::text:
-        fail(node, "a text is no condition", "compare it with a column");
+        fail(node, "a text is not a condition", "compare it with a column");
       case Kind::number:
       case Kind::null:
         return;
@@ -153,7 +153,7 @@ class Binder {
     if (node.kind != Kind::text) return;
     std::optional<double> seconds = timestamp_from(node.text);
     if (!seconds)
-      fail(node, "'" + node.text + "' is no time",
+      fail(node, "'" + node.text + "' is not a time",
            "write it as in ISO-8601: '2023-11-14 22:13:20'");
     node.kind = Kind::number;
     node.number = static_cast<long double>(*seconds);

@@ -364,7 +364,7 @@ class Parser {
              of.ec == std::errc() && of.ptr == end)
       made.number = static_cast<long double>(real);
     else
-      fail("'" + digits + "' is no number", "write it in digits");
+      fail("'" + digits + "' is not a number", "write it in digits");
     if (negative) made.number = -made.number;
     take();
     return made;

@@ -235,8 +235,8 @@ TEST_F(WhereTest, SelectsTheRowsThatSqliteSelects) {
 TEST_F(WhereTest, ComparesTimesWithTexts) {
   std::vector<std::int64_t> rows = here("when >= '1970-01-01 00:01:40'");
   EXPECT_EQ(rows, in_sqlite("\"when\" >= 100"));
-  EXPECT_THAT(refusal("when > 'soon'"),
-              AllOf(HasSubstr("'soon' is no time"), HasSubstr("character 8")));
+  EXPECT_THAT(refusal("when > 'soon'"), AllOf(HasSubstr("'soon' is not a time"),
+                                              HasSubstr("character 8")));
 }
 
 TEST_F(WhereTest, RefusesByNameAndPositionWhatItDoesNotKnow) {
@@ -262,8 +262,8 @@ TEST_F(WhereTest, RefusesWhatCannotBeCompared) {
   EXPECT_THAT(refusal("s > 1"), HasSubstr("'quotation marks'"));
   EXPECT_THAT(refusal("a = 'x'"), HasSubstr("without quotation marks"));
   EXPECT_THAT(refusal("a LIKE 'x'"), HasSubstr("LIKE is about text"));
-  EXPECT_THAT(refusal("s"), HasSubstr("no condition by itself"));
-  EXPECT_THAT(refusal("'x'"), HasSubstr("a text is no condition"));
+  EXPECT_THAT(refusal("s"), HasSubstr("not a condition by itself"));
+  EXPECT_THAT(refusal("'x'"), HasSubstr("a text is not a condition"));
   EXPECT_THAT(refusal("(a > 1) = 1"), HasSubstr("a condition is compared"));
   EXPECT_THAT(refusal("tags = 1"), HasSubstr("cannot be compared"));
   EXPECT_EQ(refusal("tags IS NOT NULL"), "accepted");

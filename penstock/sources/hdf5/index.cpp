@@ -34,7 +34,7 @@ std::int64_t number(const Json& of, const char* key, std::int64_t most) {
 
 std::string text(const Json& of, const char* key) {
   const Json& found = part(of, key);
-  if (!found.is_string()) refuse("its " + std::string(key) + " is no text");
+  if (!found.is_string()) refuse("its " + std::string(key) + " is not text");
   return found.string();
 }
 
@@ -48,7 +48,7 @@ std::vector<std::int64_t> extents(const Json& of, const char* key,
                                   std::int64_t least) {
   const Json& found = part(of, key);
   std::vector<std::int64_t> dims;
-  if (!found.is_array()) refuse("its " + std::string(key) + " are no list");
+  if (!found.is_array()) refuse("its " + std::string(key) + " are not a list");
   std::int64_t values = 1;
   for (const Json& size : found.array()) {
     const auto* value = std::get_if<std::int64_t>(&size.value());

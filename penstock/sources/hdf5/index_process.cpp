@@ -170,9 +170,8 @@ bool IndexProcess::take(void* to, std::size_t size) {
   return true;
 }
 
-IndexProcess::End IndexProcess::ask(
-    const files::DataFile& file, std::string& json,
-    std::vector<std::vector<ChunkPlace>>& chunks) {
+IndexProcess::End IndexProcess::ask(const files::DataFile& file,
+                                    SentIndex& sent) {
   const auto length = static_cast<std::uint32_t>(file.path.size());
   std::string request(reinterpret_cast<const char*>(&length), sizeof(length));
   request += file.path;
@@ -188,9 +187,10 @@ IndexProcess::End IndexProcess::ask(
     if (head.kind == Frame::progress) continue;
     void* to = nullptr;
     if (head.kind == Frame::chunks) {
-      auto& places = chunks.emplace_back(head.bytes / sizeof(ChunkPlace));
+      auto& places = sent.chunks.emplace_back(head.bytes / sizeof(ChunkPlace));
       to = places.data();
     } else {
+      std::string& json = sent.json;
       json = head.kind == Frame::failed ? "!" : "";
       json.resize(json.size() + head.bytes);
       to = json.data() + json.size() - head.bytes;
@@ -215,15 +215,21 @@ void IndexProcess::died(const files::DataFile& file, int status) {
 }
 
 FileIndex IndexProcess::index(const files::DataFile& file) {
+  if (std::optional<SentIndex> kept = kept_index(file))
+    return index_from(file.path, file.bytes, kept->json,
+                      std::move(kept->chunks));
   for (int tries = 1;; ++tries) {
-    std::string json;
-    std::vector<std::vector<ChunkPlace>> chunks;
+    SentIndex sent;
     if (process_ == 0) start();
-    const End how = ask(file, json, chunks);
+    const End how = ask(file, sent);
     if (how == End::answered) {
-      if (!json.starts_with('!'))
-        return index_from(file.path, file.bytes, json, std::move(chunks));
-      const Json why = Json::parse(json.substr(1), file.path);
+      if (!sent.json.starts_with('!')) {
+        FileIndex index =
+            index_from(file.path, file.bytes, sent.json, sent.chunks);
+        keep_index(file, sent);
+        return index;
+      }
+      const Json why = Json::parse(sent.json.substr(1), file.path);
       throw failed(file, why.find("code")->string(), why.find("why")->string(),
                    why.find("next")->string());
     }

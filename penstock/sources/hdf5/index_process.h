@@ -6,7 +6,7 @@
 #include <string>
 
 #include "penstock/sources/files/data_files.h"
-#include "penstock/sources/hdf5/index.h"
+#include "penstock/sources/hdf5/kept_index.h"
 #include "penstock/sources/stop.h"
 
 namespace penstock::hdf5 {
@@ -26,7 +26,8 @@ class IndexProcess {
   IndexProcess(const IndexProcess&) = delete;
   IndexProcess& operator=(const IndexProcess&) = delete;
 
-  /// Throws Error(source): hdf5.damaged, hdf5.crashed, hdf5.killed, hdf5.hung,
+  /// Asks no process where an earlier start kept the index. Throws
+  /// Error(source): hdf5.damaged, hdf5.crashed, hdf5.killed, hdf5.hung,
   /// hdf5.memory, hdf5.writing, hdf5.no_hdf5, hdf5.no_program.
   FileIndex index(const files::DataFile& file);
 
@@ -39,8 +40,7 @@ class IndexProcess {
   void start();
   void end();
   /// Sends the path and takes frames until `done`.
-  End ask(const files::DataFile& file, std::string& json,
-          std::vector<std::vector<ChunkPlace>>& chunks);
+  End ask(const files::DataFile& file, SentIndex& sent);
   bool take(void* to, std::size_t size);
   bool wait_for_bytes();
   [[noreturn]] void died(const files::DataFile& file, int status);

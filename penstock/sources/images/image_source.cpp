@@ -231,6 +231,11 @@ class ImageSource final : public Source {
     return {.rows = static_cast<std::int64_t>(opened_->files.size()),
             .exact = true};
   }
+  std::string place_of(std::int64_t position) const override {
+    const auto at = static_cast<std::size_t>(position);
+    if (position < 0 || at >= opened_->files.size()) return {};
+    return std::string(opened_->files.names->name(at));
+  }
   std::unique_ptr<Reader> open_reader() override {
     return std::make_unique<ImageReader>(opened_, shown());
   }

@@ -90,6 +90,7 @@ TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
               ElementsAre("ant", "cat", "dog", "elsewhere"));
   EXPECT_EQ(source->info().parts->name(1), "cat/.hidden.jpeg");
   EXPECT_EQ(source->info().parts->end(1), 2);
+  EXPECT_EQ(source->place_of(1), "cat/.hidden.jpeg");
 }
 
 TEST_F(ImagesTest, AFolderThatLinksToItselfIsSearchedOnce) {

@@ -56,7 +56,7 @@ class Labels {
     for (const char* ending :
          {".parquet", ".arrow", ".feather", ".sqlite", ".db"})
       if (path_.ends_with(ending))
-        refuse("images.labels", path_, "it is no text",
+        refuse("images.labels", path_, "it is not text",
                "let it be the source: {\"kind\": \"parquet\", \"path\": "
                "...}, whose column of paths a field reads: {\"" +
                    std::string(media.kind_of_field) +

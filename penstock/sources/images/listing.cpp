@@ -192,6 +192,7 @@ void keep_listing(const PictureFiles& files,
   before.number(hash64(names));
   const fs::path path = file_of(files.root, *files.media);
   real_files().make_folders(path.parent_path());
+  drop_unused(path.parent_path());
   const std::unique_ptr<FileWriter> file = real_files().create(path);
   for (std::string_view part : {kMagic, before.bytes(), head.bytes(), names})
     file->append(std::as_bytes(std::span(part)));

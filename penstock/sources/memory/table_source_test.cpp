@@ -126,6 +126,19 @@ TEST_F(TableTest, NumbersOfEveryWidthAreBorrowedWhereTheyLie) {
       << "float16";
 }
 
+TEST_F(TableTest, NumbersOfEveryWidthAreIntegersWhereTheseAreWanted) {
+  const std::vector<std::string> expected = {"1.0", "NULL", "3.0"};
+  const ReadAs as = ReadAs::integer;
+  EXPECT_EQ(values(numbers<std::int8_t>("c", {9, 1, 2, 3}), as), expected);
+  EXPECT_EQ(values(numbers<std::uint32_t>("I", {9, 1, 2, 3}), as), expected);
+  EXPECT_EQ(values(numbers<std::uint64_t>("L", {9, 1, 2, 3}), as), expected);
+  EXPECT_EQ(values(numbers<float>("f", {9, 1, 2, 3}), as), expected);
+  EXPECT_THAT(values(numbers<double>("g", {9, 1, 2, 2.5}), as),
+              ElementsAre("1.0", "NULL", HasSubstr("holds 2.5")));
+  EXPECT_THAT(values(numbers<std::uint64_t>("L", {9, 1, 2, UINT64_MAX}), as),
+              ElementsAre("1.0", "NULL", HasSubstr("holds 18446744073709551")));
+}
+
 TEST_F(TableTest, TextsOfEveryLayout) {
   const std::vector<std::string> expected = {"ab", "NULL", "cde"};
   EXPECT_EQ(values(texts("u")), expected);

@@ -103,7 +103,8 @@ class Dictionary {
       std::int64_t size = 0;
       const auto [end, error] =
           std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
-      if (error != std::errc() || size < 0) fail("shape is no list of sizes");
+      if (error != std::errc() || size < 0)
+        fail("shape is not a list of sizes");
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
       layout.info.shape.push_back(size);
       if (layout.info.shape.size() > 32) fail("shape has over 32 dimensions");

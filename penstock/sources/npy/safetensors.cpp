@@ -94,7 +94,7 @@ std::vector<ArrayLayout> read_safetensors(std::span<const std::byte> bytes,
   } catch (const Error& error) {
     damaged(path, "its header cannot be read: " + error.parts().why);
   }
-  if (!header.is_object()) damaged(path, "its header is no JSON object");
+  if (!header.is_object()) damaged(path, "its header is not a JSON object");
   std::vector<ArrayLayout> tensors;
   for (const auto& [name, entry] : header.object())
     if (name != "__metadata__")

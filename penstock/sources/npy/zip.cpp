@@ -56,7 +56,7 @@ class Archive {
 /// remark of at most 64 KiB.
 std::uint64_t find_end(const Archive& archive) {
   constexpr std::size_t kRecord = 22, kRemark = 65535;
-  if (archive.size() < kRecord) archive.fail("it is no .zip file");
+  if (archive.size() < kRecord) archive.fail("it is not a .zip file");
   const std::size_t last = archive.size() - kRecord;
   for (std::size_t back = 0; back <= std::min(last, kRemark); ++back)
     if (archive.at<std::uint32_t>(last - back) == kEnd) return last - back;

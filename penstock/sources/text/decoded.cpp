@@ -74,7 +74,7 @@ void unpack_gzip(const files::DataFile& file, Pieces& pieces,
       if (status == Z_BUF_ERROR) break;  // it needs more
       if (status != Z_OK && status != Z_STREAM_END)
         damaged(file, pieces.offset() - stream.avail_in,
-                stream.msg == nullptr ? "it is no gzip stream" : stream.msg);
+                stream.msg == nullptr ? "it is not a gzip stream" : stream.msg);
       sink(std::span(out).first(out.size() - stream.avail_out));
     }
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "penstock/base/error.h"
+#include "penstock/base/json.h"
 #include "penstock/base/utf8.h"
 #include "penstock/base/with_number.h"
 #include "penstock/sources/text/json_lines.h"
@@ -16,6 +17,17 @@ namespace {
 
 namespace od = simdjson::ondemand;
 using files::FileColumn;
+
+/// The byte from which on a line is no JSON; 0: it is, or is so from there on.
+std::size_t json_fault_at(std::string_view row) {
+  try {
+    Json::parse(row, "the line");
+  } catch (const Error& error) {
+    const std::string& where = error.parts().where;  // "line 1, column 7"
+    return std::stoul(where.substr(where.rfind(' ') + 1)) - 1;
+  }
+  return 0;
+}
 
 /// Where the members of an object go.
 struct Members {
@@ -119,16 +131,20 @@ class JsonlReader final : public files::ChunkReader {
     block_ = &block;
     room_ = static_cast<std::size_t>(file_->chunk_end(chunk) -
                                      file_->chunk_begin(chunk));
+    const TextChunk& lines =
+        file_->rows_found->chunks[static_cast<std::size_t>(chunk)];
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       block.columns.emplace_back().type = column(c).type;
+      if (column(c).type.is_text())
+        make_room(block.columns[c], static_cast<std::size_t>(lines.bytes));
       if (is_number(column(c))) numbers_[c].start(column(c).type, room_);
     }
     filled_.assign(columns_.size(), -1);
-    lines_.each(*file_->text,
-                file_->rows_found->chunks[static_cast<std::size_t>(chunk)],
+    lines_.each(*file_->text, lines,
                 [&](simdjson::error_code error, od::document& document,
                     std::int64_t line, std::string_view row) {
                   line_ = line;
+                  row_ = row;
                   if (static_cast<std::size_t>(block.rows) == room_)
                     make_room();
                   error = take(error, document);
@@ -145,6 +161,11 @@ class JsonlReader final : public files::ChunkReader {
  private:
   const FileColumn& column(std::size_t at) const {
     return file_->columns_[columns_[at]];
+  }
+  /// For texts of so many bytes of lines, and not to grow with each of them.
+  void make_room(Column& column, std::size_t bytes) const {
+    column.values.resize(bytes / columns_.size());
+    column.values.clear();
   }
   /// For more rows than there were when the file was opened.
   void make_room() {
@@ -174,17 +195,22 @@ class JsonlReader final : public files::ChunkReader {
     return error;
   }
 
-  std::string line_text() const {
-    return " (" + file_->text->place(line_) + ")";
+  /// Where a byte of the line is: " (train.jsonl:51:10)".
+  std::string place_of(std::size_t byte) const {
+    return " (" + file_->text->place(line_) + ":" + std::to_string(byte + 1) +
+           ")";
+  }
+  std::string place_of(std::string_view token) const {
+    return place_of(static_cast<std::size_t>(token.data() - row_.data()));
   }
   void refuse(simdjson::error_code error, std::string_view row) {
     const bool encoding = error == simdjson::UTF8_ERROR;
     std::string why = error == simdjson::INCORRECT_TYPE
-                          ? "its line is no JSON object"
+                          ? "its line is not a JSON object"
                       : encoding ? "its line is not UTF-8, as JSON must be"
-                                 : std::string("its line is no JSON: ") +
+                                 : std::string("its line is not JSON: ") +
                                        simdjson::error_message(error);
-    why += line_text() + ": " + shown_text(row);
+    why += place_of(json_fault_at(row)) + ": " + shown_text(row);
     if (encoding) why += "; convert the file: iconv -f latin1 -t utf-8";
     for (std::size_t c = 0; c < columns_.size(); ++c)
       block_->problems.push_back({block_->rows, c, why});
@@ -228,27 +254,30 @@ class JsonlReader final : public files::ChunkReader {
     std::string_view raw = without_space(value.raw_json_token());
     for (const Members::Member& inner : member.members->all)
       if (inner.column >= 0)
-        add_problem(static_cast<std::size_t>(inner.column), raw, "an object");
+        add_problem(static_cast<std::size_t>(inner.column), raw, raw,
+                    "an object");
     return simdjson::SUCCESS;
   }
 
-  void add_problem(std::size_t at, std::string_view found,
-                   const std::string& expected) {
+  /// `token` stands in the line, and is what was found or its beginning.
+  void add_problem(std::size_t at, std::string_view token,
+                   std::string_view found, const std::string& expected) {
     block_->problems.push_back({block_->rows, at,
                                 "holds " + beginning(found) + " where " +
-                                    expected + " is expected" + line_text()});
+                                    expected + " is expected" +
+                                    place_of(token)});
   }
 
   simdjson::error_code value_of(od::value& value, od::json_type type,
                                 std::size_t at) {
     const FileColumn& as = column(at);
     Column& to = block_->columns[at];
+    std::string_view token = without_space(value.raw_json_token());
     if (filled_[at] == block_->rows) {
       block_->problems.push_back(
-          {block_->rows, at, "stands twice in its line" + line_text()});
+          {block_->rows, at, "stands twice in its line" + place_of(token)});
       return simdjson::SUCCESS;
     }
-    std::string_view token = without_space(value.raw_json_token());
     std::string_view found = token;
     bool good = false;
     switch (type) {
@@ -288,7 +317,7 @@ class JsonlReader final : public files::ChunkReader {
     if (good)
       filled_[at] = block_->rows;
     else
-      add_problem(at, found, strict(at) ? "a text" : expected_of(as));
+      add_problem(at, token, found, strict(at) ? "a text" : expected_of(as));
     return simdjson::SUCCESS;
   }
 
@@ -314,6 +343,7 @@ class JsonlReader final : public files::ChunkReader {
   std::size_t room_ = 0;               // of them, in rows
   std::vector<std::int64_t> filled_;   // the last row that is, by column
   std::int64_t line_ = 0;
+  std::string_view row_;  // the text of the line
 };
 
 std::unique_ptr<files::ChunkReader> JsonlFile::open(

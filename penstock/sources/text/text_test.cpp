@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "penstock/base/row_places.h"
+#include "penstock/sources/concatenated.h"
 #include "penstock/sources/text/test_text.h"
 
 namespace penstock::text {
@@ -78,11 +78,16 @@ TEST_F(TextTest, KnowsTheLineOfARow) {
     const auto source = open_source(
         parse_source_spec(files::section_of(one.kind, path), "source"),
         {{.column = "a", .as = ReadAs::value}});
-    const auto* places = dynamic_cast<const RowPlaces*>(source.get());
-    ASSERT_NE(places, nullptr);
-    EXPECT_THAT(places->place_of(1), AllOf(HasSubstr(path), EndsWith(":5")));
-    EXPECT_THAT(places->place_of(2), EndsWith(":6"));
-    EXPECT_EQ(places->place_of(3), "");
+    EXPECT_THAT(source->place_of(1), AllOf(HasSubstr(path), EndsWith(":5")));
+    EXPECT_THAT(source->place_of(2), EndsWith(":6"));
+    EXPECT_EQ(source->place_of(3), "");
+
+    std::vector<std::unique_ptr<Source>> twice;
+    for (int i = 0; i < 2; ++i)
+      twice.push_back(open_source(
+          parse_source_spec(files::section_of(one.kind, path), "source"),
+          {{.column = "a", .as = ReadAs::value}}));
+    EXPECT_THAT(concatenated(std::move(twice))->place_of(4), EndsWith(":5"));
   }
 }
 
@@ -246,9 +251,9 @@ TEST_F(TextTest, TakesObjectsOfManyDifferentNamesAsTheyCome) {
 TEST_F(TextTest, NamesALineThatIsNoJson) {
   EXPECT_THAT(
       jsonl("{\"a\": 1}\n{\"a\": 1\n[1]\n{\"a\": 2} x\n{\"a\": 3}\n"),
-      ElementsAre("1.0", HasSubstr("t.jsonl:2"),
-                  AllOf(HasSubstr("no JSON object"), HasSubstr("t.jsonl:3")),
-                  HasSubstr("t.jsonl:4"), "3.0"));
+      ElementsAre("1.0", HasSubstr("t.jsonl:2:8"),
+                  AllOf(HasSubstr("JSON object"), HasSubstr("t.jsonl:3:1")),
+                  HasSubstr("t.jsonl:4:10"), "3.0"));
 }
 
 TEST_F(TextTest, NamesAValueOfAnotherKind) {
@@ -256,11 +261,12 @@ TEST_F(TextTest, NamesAValueOfAnotherKind) {
                 "{\"a\": 1}\n{\"a\": \"x\"}\n{\"a\": 1, \"a\": 2}\n");
   Json section = files::section_of("jsonl", folder_.path("t.jsonl"));
   section["columns"]["a"] = "int32";
-  EXPECT_THAT(files::shown_rows(section),
-              ElementsAre("1.0",
-                          AllOf(HasSubstr("\"x\""), HasSubstr("int32"),
-                                HasSubstr("t.jsonl:2")),
-                          HasSubstr("stands twice")));
+  EXPECT_THAT(
+      files::shown_rows(section),
+      ElementsAre("1.0",
+                  AllOf(HasSubstr("\"x\""), HasSubstr("int32"),
+                        HasSubstr("t.jsonl:2:7")),
+                  AllOf(HasSubstr("stands twice"), HasSubstr("t.jsonl:3:15"))));
 }
 
 TEST_F(TextTest, SelectsRowsAndKeepsBadOnesForOnBadToDecide) {

@@ -138,7 +138,7 @@ TEST_F(TfRecordTest, ADamagedCompressedFileIsNamed) {
   EXPECT_THAT(rows(good.substr(0, good.size() - 9)),
               ElementsAre(HasSubstr("ends within a gzip stream")));
   EXPECT_THAT(rows("\x1f\x8b some gzip"),
-              ElementsAre(HasSubstr("it is no gzip stream")));
+              ElementsAre(HasSubstr("it is not a gzip stream")));
   const std::string path = folder_.write("a.tfrecord", good);
   files::read_damaged(files::section_of("tfrecord", path), path,
                       files::damages(300), 1);

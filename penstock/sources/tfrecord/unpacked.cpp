@@ -85,7 +85,7 @@ std::vector<std::byte> unpacked(std::span<const std::byte> file,
     } else if (state != Z_OK && state != Z_BUF_ERROR) {
       damaged(
           path, taken,
-          std::string("it is no gzip stream: ") +
+          std::string("it is not a gzip stream: ") +
               (stream.msg == nullptr ? "its data are damaged" : stream.msg));
     } else if (taken == file.size() && stream.avail_out > 0) {
       damaged(path, taken, "it ends within a gzip stream");

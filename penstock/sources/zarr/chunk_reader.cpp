@@ -110,22 +110,39 @@ class ChunkedReader final : public files::ArrayReader {
       const std::int64_t chunk = row / array_.chunk[0];
       const std::int64_t first = chunk * array_.chunk[0];
       const std::int64_t last = std::min(end, first + array_.chunk[0]);
-      std::span<const std::byte> rest = chunk_at({chunk});
-      const bool there = !rest.empty();
-      if (there && next_number(rest) < last - first) cut_off();
-      for (std::int64_t at = first; at < last; ++at) {
+      const std::span<const std::byte> bytes = chunk_at({chunk});
+      if (!bytes.empty()) find_texts(chunk, bytes);
+      for (; row < last; ++row) {
         std::string_view text = array_.fill_text;
-        if (there) text = next_text(rest);
-        if (at < row) continue;
+        if (!bytes.empty()) {
+          const auto at = static_cast<std::size_t>(row - first);
+          if (begins_[at] > bytes.size()) cut_off();  // written anew meanwhile
+          std::span<const std::byte> rest = bytes.subspan(begins_[at]);
+          text = next_text(rest);
+        }
         is_utf8(text) ? to.append_text(text) : to.append_null();
       }
-      row = last;
     }
   }
 
  private:
   [[noreturn]] void cut_off() const {
     npy::damaged(array_.place, "a chunk of its texts is cut off");
+  }
+  /// Slices of a chunk begin anywhere in it.
+  void find_texts(std::int64_t chunk, std::span<const std::byte> bytes) {
+    if (found_ == chunk) return;
+    found_ = -1;
+    begins_.clear();
+    const std::int64_t rows =
+        std::min(array_.chunk[0], shape_[0] - chunk * array_.chunk[0]);
+    std::span<const std::byte> rest = bytes;
+    if (next_number(rest) < rows) cut_off();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      begins_.push_back(bytes.size() - rest.size());
+      next_text(rest);
+    }
+    found_ = chunk;
   }
   std::uint32_t next_number(std::span<const std::byte>& rest) const {
     std::uint32_t number = 0;
@@ -326,6 +343,9 @@ class ChunkedReader final : public files::ArrayReader {
   Shape shape_;
   std::size_t chunk_bytes_ = 0;
   std::list<std::pair<Shape, Data>> kept_;
+  /// Where the texts of a chunk begin, with their lengths.
+  std::int64_t found_ = -1;
+  std::vector<std::size_t> begins_;
   ChunkFile shard_;
   std::string shard_place_;
   std::vector<std::uint64_t> shard_index_;

@@ -83,12 +83,36 @@ Data inflated(const Data&, Room, const std::string& place) {
 #endif
 
 #ifdef PENSTOCK_ZSTD
+/// What a frame says of its size may be missing, or damaged.
+Data unzstd_piecewise(const Data& in, Room room, const std::string& place) {
+  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(
+      ZSTD_createDCtx(), ZSTD_freeDCtx);
+  if (context == nullptr) throw std::bad_alloc();
+  Data out(std::min(room.most, 4 * in.size() + kMore));
+  ZSTD_inBuffer from{in.data(), in.size(), 0};
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  for (;;) {
+    const std::size_t left = ZSTD_decompressStream(context.get(), &to, &from);
+    if (ZSTD_isError(left) != 0) fail(place, "zstd", ZSTD_getErrorName(left));
+    if (left == 0 && from.pos == from.size) break;
+    if (to.pos < to.size) {
+      if (from.pos == from.size) fail(place, "zstd", "it is cut off");
+      continue;
+    }
+    if (out.size() == room.most)
+      fail(place, "zstd",
+           "it has more than " + std::to_string(room.most) + " bytes");
+    out.resize(std::min(room.most, 2 * out.size()));
+    to.dst = out.data();
+    to.size = out.size();
+  }
+  out.resize(to.pos);
+  return out;
+}
+
 Data unzstd(const Data& in, Room room, const std::string& place) {
-  const unsigned long long said =
-      ZSTD_getFrameContentSize(in.data(), in.size());
-  Data out(room.known ? room.most
-                      : static_cast<std::size_t>(
-                            std::min<unsigned long long>(room.most, said)));
+  if (!room.known) return unzstd_piecewise(in, room, place);
+  Data out(room.most);
   const std::size_t made =
       ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
   if (ZSTD_isError(made) != 0) fail(place, "zstd", ZSTD_getErrorName(made));

@@ -299,7 +299,7 @@ void read_shards(const Json& configuration, ZarrArray& array,
 
 void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
                  const std::string& place) {
-  if (!list.is_array()) damaged(place, "its codecs are no list");
+  if (!list.is_array()) damaged(place, "its codecs are not a list");
   for (const Json& codec : list.array()) {
     const std::string name = codec.is_string()
                                  ? codec.string()

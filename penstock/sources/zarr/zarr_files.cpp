@@ -88,7 +88,7 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
   if (to.size() == before)
     refuse_path(
         "files.none", path,
-        "it is no zarr store, and no folder in it is one whose name ends "
+        "it is not a zarr store, and holds no zarr store whose name ends "
         "with .zarr",
         "name a folder with .zarray, .zgroup or zarr.json in it");
 }

@@ -2,9 +2,12 @@
 // bad.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <ctime>
 #include <filesystem>
+#include <functional>
 
 #include "penstock/sources/files/crc32c.h"
 #include "penstock/sources/files/test_arrays.h"
@@ -84,6 +87,95 @@ TEST(Zarr, TextsThatAreCutOffAreNamed) {
                 HasSubstr("a chunk of its texts is cut off"))
         << size;
   }
+}
+
+constexpr std::int64_t kManyTexts = 1'000'000;
+
+/// A store of so many empty texts in one chunk, of which no frame says how much
+/// it holds: bytes of RFC 8878, among them blocks of one byte many times.
+void write_many_texts(files::TestFolder& folder) {
+  auto little = [](std::uint64_t number, int bytes) {
+    std::string text;
+    for (; bytes > 0; --bytes, number >>= 8)
+      text += static_cast<char>(number & 255);
+    return text;
+  };
+  auto block = [&](bool last, unsigned kind, std::uint64_t size) {
+    return little((last ? 1U : 0U) | kind << 1 | size << 3, 3);
+  };
+  const std::string shape = std::to_string(kManyTexts);
+  std::string chunk = little(0xFD2FB528, 4) + little(0, 1) + little(0x40, 1) +
+                      block(false, 0, 4) + little(kManyTexts, 4);
+  constexpr std::uint64_t kBlock = 100'000;
+  for (std::uint64_t left = 4 * kManyTexts; left > 0; left -= kBlock)
+    chunk += block(left == kBlock, 1, kBlock) + little(0, 1);
+  folder.write("a.zarr/.zgroup", R"({"zarr_format": 2})");
+  folder.write("a.zarr/t/.zarray", R"({"zarr_format": 2, "shape": [)" + shape +
+                                       R"(], "chunks": [)" + shape +
+                                       R"(], "dtype": "|O", "order": "C",
+                   "compressor": {"id": "zstd", "level": 1},
+                   "filters": [{"id": "vlen-utf8"}], "fill_value": ""})");
+  folder.write("a.zarr/t/0", chunk);
+  folder.write("a.zarr/x/.zarray",
+               R"({"zarr_format": 2, "shape": [)" + shape +
+                   R"(], "chunks": [1024], "dtype": "|u1", "order": "C",
+                   "compressor": null, "filters": null, "fill_value": 3})");
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const std::clock_t begin = std::clock();
+  work();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Zarr, TextsAtTheEndOfAChunkAreReadAsSoonAsThoseAtItsBeginning) {
+  files::TestFolder folder;
+  write_many_texts(folder);
+  auto source = files::open_files(section(folder.path("a.zarr")),
+                                  {wanted("/x"), wanted("/t")});
+  auto reader = open_checked_reader(*source);
+  auto read_at = [&](std::int64_t row) {
+    return seconds_of([&] {
+      for (int i = 0; i < 200; ++i) {
+        Block block;
+        reader->read(std::vector<std::int64_t>{row}, block);
+        ASSERT_TRUE(block.problems.empty());
+        ASSERT_EQ(block.columns[1].text(0), "");
+      }
+    });
+  };
+  read_at(0);
+  const double first = read_at(0), last = read_at(kManyTexts - 1);
+  EXPECT_LT(last, 5 * first + 0.05) << first;
+}
+
+#ifndef PENSTOCK_SANITIZED  // they keep what is freed
+TEST(Zarr, AChunkThatDoesNotSayHowLargeItIsTakesWhatItHolds) {
+  files::TestFolder folder;
+  write_many_texts(folder);
+  auto most_kib = [] {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss;
+  };
+  const long before = most_kib();
+  auto source =
+      files::open_files(section(folder.path("a.zarr")), {wanted("/t")});
+  auto reader = open_checked_reader(*source);
+  Block block;
+  reader->read(std::vector<std::int64_t>{7}, block);
+  EXPECT_EQ(block.columns[0].text(0), "");
+  EXPECT_LT(most_kib() - before, 150 << 10);
+}
+#endif
+
+TEST(Zarr, AChunkOfTextsThatIsCutOffInItsFrameIsNamed) {
+  files::TestFolder folder;
+  write_many_texts(folder);
+  const std::string good = files::TestFolder::read(folder.path("a.zarr/t/0"));
+  folder.write("a.zarr/t/0", good.substr(0, good.size() / 2));
+  EXPECT_THAT(rows_of(section(folder.path("a.zarr")), {wanted("/t")}).back(),
+              HasSubstr("cut off"));
 }
 
 TEST(Zarr, WhatCannotBeReadBesideTheOthersIsLeftOutWithTheReason) {

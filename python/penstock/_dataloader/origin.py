@@ -19,8 +19,9 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
+from .memory import give_back_freed
 from .packing import of_memfd
-from .preloading import Preloader, received_names
+from .preloading import Preloader, known_here, received_names
 from .server import Server, begin_as_child, prepare, take_message
 
 
@@ -62,13 +63,10 @@ class Origin:
         self._settle()
 
     def _settle(self) -> None:
-        import ctypes
-
+        known_here()
         gc.collect()
         gc.freeze()  # the collector then leaves the shared pages alone
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)  # what imports needed meanwhile
+        give_back_freed()  # what imports needed meanwhile
 
     def _on_serve(self, fds: list[int], number: int) -> None:
         """A server over this connection, in the user's process's

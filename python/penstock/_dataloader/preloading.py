@@ -110,20 +110,41 @@ def _add_module(defined: object, names: dict[str, None]) -> None:
         names.setdefault(name)
 
 
+_known: set[str] = set()
+
+
+def known_here() -> set[str]:
+    """The names of the modules of this process, gathered before it forks: to
+    count references to a thousand names is to write to as many pages, which
+    processes share as long as nobody writes to them."""
+    if len(_known) < len(sys.modules):
+        _known.update(sys.modules)
+    return _known
+
+
 class NewModules:
     """Tells what this process has imported since, over a pipe."""
 
     def __init__(self, pipe: int) -> None:
-        self._pipe, self._known = pipe, set(sys.modules)
+        self._pipe, self._known = pipe, known_here()
         self._count = len(sys.modules)
 
     def tell(self) -> None:
         if len(sys.modules) == self._count:
             return
+        new: list[str] = []
+        try:
+            for name in reversed(sys.modules):  # the last ones first
+                if name in self._known:
+                    break
+                new.append(name)
+        except RuntimeError:
+            return  # a thread imports just now
         self._count = len(sys.modules)
-        names = [name for name in imported_here() if name not in self._known]
-        self._known.update(names)
-        send_names(self._pipe, names)
+        self._known.update(new)
+        send_names(self._pipe, [name for name in reversed(new)
+                                if _is_found_by_name(
+                                    name, sys.modules.get(name))])
 
 
 def send_names(pipe: int, names: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from ..errors import DeviceError, Error, RequestError, worded
 from .packing import flatten, in_memfd, of_memfd
-from .preloading import (NewModules, Preloader, cuda_is_in_use,
+from .preloading import (NewModules, Preloader, cuda_is_in_use, known_here,
                          received_names)
 from .remote_error import RemoteError, last_line_of
 from .worker import Job, Worker, WorkerChannel
@@ -232,6 +232,7 @@ class Server:
             os.close(failure)
         else:
             shared, table, post, *pairs = fds
+            known_here()
             for worker in range(workers):
                 pid = os.fork()
                 if pid == 0:

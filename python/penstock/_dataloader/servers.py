@@ -24,7 +24,7 @@ from . import packing
 from ..errors import worded
 from .errors import WorkerDied
 from .origin import circumstances
-from .preloading import imported_here, needed_by
+from .preloading import imported_here, known_here, needed_by
 from .remote_error import RemoteError
 from .server import Server, received
 from .transfer import digest_of, seen_here
@@ -395,6 +395,7 @@ def fork_here(things: tuple[Any, Any, Any]) -> ServerProcess:
             stream.flush()  # else workers would write it again
         except (AttributeError, OSError, ValueError):
             pass
+    known_here()
     pid = os.fork()
     if pid == 0:
         _be_server(ours, theirs, things)

@@ -13,7 +13,7 @@ from .assembly_table import AssemblyTable
 from .collate import stack_without_shared_memory, torch_module
 from .fetching import (Fetcher, Seeds, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
-from .memory import Reader, Ref, Writer
+from .memory import Reader, Ref, Writer, give_back_freed
 from .packing import Message, open_ref, ref_of, seal
 from .preloading import NewModules
 from .remote_error import RemoteError
@@ -23,6 +23,7 @@ from .remote_error import RemoteError
 RESULT = struct.Struct("<qqqddq")
 BATCH, ERROR, END, WHOLE, READY = range(5)
 MOST_BYTES = 1 << 17  # of a message
+IDLE_MS = 100         # without a task: then others may have the memory
 
 
 class WorkerInfo(NamedTuple):
@@ -164,7 +165,10 @@ class Worker:
         waiting.register(self._shared, select.POLLIN)
         sockets = {s.fileno(): s for s in (self._own, self._shared)}
         while True:
-            ready = dict(waiting.poll())
+            ready = dict(waiting.poll(IDLE_MS))
+            if not ready:
+                give_back_freed()
+                ready = dict(waiting.poll())
             for fd in sorted(ready, key=lambda fd: fd != self._own.fileno()):
                 try:
                     raw = sockets[fd].recv(MOST_BYTES,

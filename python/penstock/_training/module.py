@@ -149,13 +149,13 @@ def made(torch: Any, model: Any, facts: Mapping[str, Any],
     if not callable(model):
         _refuse(named, f"it is a {type(model).__name__}", _EXAMPLE)
     if inspect.isclass(model) and not issubclass(model, torch.nn.Module):
-        _refuse(named, f"the class '{model.__name__}' is no torch.nn.Module",
+        _refuse(named, f"the class '{model.__name__}' is not a torch.nn.Module",
                 "derive it from torch.nn.Module")
     given = _arguments(model, facts, fields)
     with told("it was made", file_of(model)):
         module = model(**given)
     if not isinstance(module, torch.nn.Module):
-        _refuse(named, f"it made a {type(module).__name__}, no torch.nn.Module",
+        _refuse(named, f"it made a {type(module).__name__}, not a torch.nn.Module",
                 "return the module")
     return module
 

@@ -223,7 +223,7 @@ class Stepper:
             if not isinstance(tensor, self._torch.Tensor):
                 raise refused("model.state", "cannot save the model",
                               f"'{name}' of its state_dict()",
-                              f"it is a {type(tensor).__name__}, no tensor",
+                              f"it is a {type(tensor).__name__}, not a tensor",
                               "keep it as a buffer: register_buffer()")
             state[name] = tensor
         return state
