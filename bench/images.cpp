@@ -9,11 +9,17 @@
 // they are sent from, and to say what the device shall do; (f) what is left of
 // (a) to the host where a device decodes: to look at a pixel, and to say so.
 // Beside them the floors: (g) the parts of (a) decoded alone, (h) whole
-// pictures decoded. All in turns on one thread, of which processor time counts.
+// pictures decoded. (i) is (a) with "parity": "fast". All in turns on one
+// thread, of which processor time counts. FOLDER has the files in place of
+// those, of the same size.
 //
-//     bench_images [PICTURES [REPEATS]]
+//     bench_images [PICTURES [REPEATS [FOLDER]]]
+#include <algorithm>
+#include <filesystem>
+
 #include "bench/measure.h"
 #include "penstock/base/bytes.h"
+#include "penstock/base/file.h"
 #include "penstock/transforms/fake/photos.h"
 #include "penstock/transforms/image/decoder.h"
 #include "penstock/transforms/image/view.h"
@@ -122,6 +128,27 @@ class Pipeline {
   std::int64_t epoch_ = 0;
 };
 
+std::vector<std::string> photos(std::int64_t count) {
+  Random random(1, 0, 0, 0);
+  std::vector<std::string> files;
+  for (std::int64_t at = 0; at < count; ++at)
+    files.push_back(photo_file(random, kWidth, kHeight));
+  return files;
+}
+
+std::vector<std::string> files_below(const char* folder, std::int64_t count) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".jpg") paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  PENSTOCK_ASSERT(std::ssize(paths) >= count, "a folder of so many files");
+  std::vector<std::string> files;
+  for (std::int64_t at = 0; at < count; ++at)
+    files.push_back(real_files().read(paths[static_cast<std::size_t>(at)]));
+  return files;
+}
+
 double decoding_rate(const std::vector<std::string>& files, bool parts) {
   static std::unique_ptr<PictureDecoder> decoder = make_decoder();
   static std::int64_t epoch = 0;
@@ -156,17 +183,17 @@ int main(int count, char** arguments) {
                           "How many pictures a second does a core decode, "
                           "crop, resize and normalise?",
                           count, arguments);
-  Random random(1, 0, 0, 0);
-  std::vector<std::string> files;
+  const std::vector<std::string> files =
+      count > 3 ? files_below(arguments[3], pictures) : photos(pictures);
   std::size_t bytes = 0;
-  for (std::int64_t at = 0; at < pictures; ++at) {
-    files.push_back(photo_file(random, kWidth, kHeight));
-    bytes += files.back().size();
-  }
+  for (const std::string& file : files) bytes += file.size();
   Image image{.dtype = Dtype::float32,
               .mean = {0.485, 0.456, 0.406},
               .std = {0.229, 0.224, 0.225}};
   Pipeline train(files, image, true), val(files, image, false);
+  image.fast = true;
+  Pipeline fast(files, image, true);
+  image.fast = false;
   image.decode_on_device = true;
   Pipeline coded(files, image, true);
   image.decode_on_device = false;
@@ -186,16 +213,18 @@ int main(int count, char** arguments) {
                 [&] { return queued.queued_rate(); },
                 [&] { return coded.queued_rate(); },
                 [&] { return decoding_rate(files, true); },
-                [&] { return decoding_rate(files, false); }});
+                [&] { return decoding_rate(files, false); },
+                [&] { return fast.rate(); }});
   result["pictures"] = pictures;
   result["bytes_per_picture"] =
       static_cast<double>(bytes) / static_cast<double>(pictures);
-  const char* const names[] = {"random_resized_crop", "resize_center",
-                               "kept_float32",        "kept_uint8",
-                               "kept_for_a_device",   "files_for_a_device",
-                               "parts_decoded_alone", "whole_decoded_alone"};
+  const char* const names[] = {
+      "random_resized_crop", "resize_center",       "kept_float32",
+      "kept_uint8",          "kept_for_a_device",   "files_for_a_device",
+      "parts_decoded_alone", "whole_decoded_alone", "random_resized_crop_fast"};
   for (std::size_t at = 0; at < rates.size(); ++at)
     result["pictures_per_cpu_second"][names[at]] = rates[at].json();
   result["of_the_floor"] = rates[0].median() / rates[6].median();
+  result["fast_of_the_floor"] = rates[8].median() / rates[6].median();
   return finish(result);
 }

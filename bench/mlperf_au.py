@@ -7,7 +7,10 @@ first step is left out; 500 steps; another seed each time; repeatable within
 5 %). Samples are bytes of these sizes, read by key in a shuffled order from an
 Arrow IPC file, and from the store (`loader.cache` is `disk`), and copied into
 batches for the simulated accelerator. Other than there, the data set is small
-enough for the page cache, and batches are copied to the device, too.
+enough for the page cache, and batches are copied to the device, too. ResNet-50
+has a third way, `pictures`, which does what a training does: JPEG files of about
+that size (photo-like, 64 different ones under many names), decoded, cropped at
+random to 224 x 224 and mirrored, uint8. Pillow and numpy draw them.
 
 For each it is found out which share of an accelerator this machine feeds, 1 or
 1/2, 1/4, ...: the largest whose AU reaches the threshold, with the steps longer
@@ -15,6 +18,7 @@ by as much. `accelerators_per_core` is the time of a step / the processor time
 that its input takes, which other work on the machine does not change much.
 """
 import argparse
+import io
 import json
 import os
 import pathlib
@@ -30,7 +34,9 @@ WORKLOADS = {
     "unet3d": (7, 0.323, 0.90, 146_600_628),
     "resnet50": (400, 0.224, 0.90, 114_660),
     "cosmoflow": (1, 0.00350, 0.70, 2_828_486)}
+TIERS = ("arrow", "store", "pictures")
 PROBE_STEPS, LEAST_SHARE = 40, 1 / 256
+DIFFERENT, QUALITY = 64, 94  # pictures: of about 112 KB
 
 
 def write_arrow(path, size, count):
@@ -47,15 +53,55 @@ def write_arrow(path, size, count):
                 [pyarrow.array(rows, pyarrow.large_binary())], schema=schema))
 
 
+def write_pictures(folder, count):
+    """Class folders of JPEG files, and the bytes of one."""
+    sys.path.insert(0, str(pathlib.Path(__file__).with_name("peers")))
+    import numpy
+    from photos import photo
+
+    draw = numpy.random.default_rng(1)
+    files = []
+    for _ in range(DIFFERENT):
+        file = io.BytesIO()
+        photo(draw).save(file, "JPEG", quality=QUALITY)
+        files.append(file.getvalue())
+    for at in range(count):
+        of_class = folder / f"class{at % 4}"
+        of_class.mkdir(parents=True, exist_ok=True)
+        (of_class / f"{at:06}.jpg").write_bytes(files[at % DIFFERENT])
+    return sum(map(len, files)) // DIFFERENT
+
+
+def write_data(folder, tier, size, count):
+    """Where the samples are, and their bytes."""
+    if tier == "pictures":
+        data = folder / "pictures"
+        return data, write_pictures(data, count)
+    data = folder / "samples.arrow"
+    if not data.exists():
+        write_arrow(data, size, count)
+    return data, size
+
+
+def rows_of(tier, data, size):
+    """The sections that say what samples are."""
+    if tier == "pictures":
+        return {"source": {"kind": "images", "path": str(data)},
+                "fields": {"image": {"image": {"size": 224}},
+                           "class": {"category": {"column": "class",
+                                                  "unknown": "error"}}}}
+    return {"source": {"kind": "arrow", "path": str(data)},
+            "fields": {"sample": {"array": {
+                "column": "sample", "shape": [size], "dtype": "uint8",
+                "of": "uint8"}}}}
+
+
 def write_job(folder, name, tier, data):
     batch, step_s, _, size = WORKLOADS[name]
-    job = {"source": {"kind": "arrow", "path": str(data)},
-           "fields": {"sample": {"array": {
-               "column": "sample", "shape": [size], "dtype": "uint8",
-               "of": "uint8"}}},
+    job = {**rows_of(tier, data, size),
            "split": {"train": 1.0, "val": 0.0},
            "loader": {"batch_size": batch, "cache": {
-               "arrow": "none",
+               "arrow": "none", "pictures": "none",
                "store": {"device_gib": 0, "ram_gib": 0, "disk_gib": 64,
                          "dir": str(folder / "stores")}}[tier]},
            "device": {"kind": "sim", "step_ms": 1e3 * step_s},
@@ -85,8 +131,8 @@ def train(program, job, steps, step_s, seed):
                                      before.ru_utime - before.ru_stime)
 
 
-def measure(program, folder, name, tier, data, steps, seeds):
-    batch, step_s, least, size = WORKLOADS[name]
+def measure(program, folder, name, tier, data, size, steps, seeds):
+    batch, step_s, least, _ = WORKLOADS[name]
     job = write_job(folder, name, tier, data)
     train(program, job, 2, step_s, 1)  # fills the store
     share = 1.0
@@ -115,6 +161,7 @@ def measure(program, folder, name, tier, data, steps, seeds):
         "apart": max(rates) / min(rates) - 1,
         "input_cpu_s_per_step": spread(per_step),
         "accelerators_per_core": step_s / spread(per_step)["median"],
+        "samples_per_core_s": batch / spread(per_step)["median"],
         "limit": runs[-1][0]["verdict"]["limit"],
         "cause": runs[-1][0]["verdict"]["cause"]}
 
@@ -123,6 +170,8 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--program", default="build/bin/penstock")
     arguments.add_argument("--workload", action="append", choices=WORKLOADS)
+    arguments.add_argument("--tier", action="append", choices=TIERS,
+                           help="pictures: of resnet50 alone")
     arguments.add_argument("--steps", type=int, default=500)
     arguments.add_argument("--seeds", type=int, default=3)
     arguments.add_argument("--gib", type=float, default=2,
@@ -135,12 +184,13 @@ def main():
         batch, _, _, size = WORKLOADS[name]
         with tempfile.TemporaryDirectory(prefix="mlperf-au-") as made:
             folder = pathlib.Path(made)
-            data = folder / "samples.arrow"
-            write_arrow(data, size,
-                        max(2 * batch, int(given.gib * 2**30 / size)))
-            for tier in ("arrow", "store"):
+            count = max(2 * batch, int(given.gib * 2**30 / size))
+            for tier in given.tier or TIERS:
+                if tier == "pictures" and name != "resnet50":
+                    continue
                 print(f"{name}, {tier}", file=sys.stderr)
-                results.append(measure(program, folder, name, tier, data,
+                data, of_one = write_data(folder, tier, size, count)
+                results.append(measure(program, folder, name, tier, data, of_one,
                                        given.steps, given.seeds))
                 print(json.dumps(results[-1]), file=sys.stderr)
     print_result(

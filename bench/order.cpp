@@ -1,12 +1,14 @@
 // How long does it take to know which sample comes next, among 10^9 of them,
 // and does that need memory which grows with them? In ns of the processor per
 // index. And how much faster are many positions at once than one after the
-// other?
+// other? Of draws by 10^8 weights also: do they follow the weights, and does a
+// run that goes on later draw the same?
 //
 //     bench_order
 
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <span>
 
@@ -91,24 +93,87 @@ Json measured(const char* name, const std::function<std::int64_t()>& run) {
   return result;
 }
 
+constexpr std::int64_t kWeighted = 100'000'000;
+constexpr std::int64_t kDrawSteps = 20'000;
+
+std::vector<double> random_weights() {
+  std::vector<double> weights;
+  Random random(1, 2, 3, 4);
+  for (std::int64_t i = 0; i < kWeighted; ++i)
+    weights.push_back(random.uniform());
+  return weights;
+}
+
+/// Of the draws of an epoch's first steps, in cells of a part of the rows each
+/// whose weights are alike.
+Json chi_square(const Order& order, const std::vector<double>& weights) {
+  constexpr std::size_t kParts = 40, kWeights = 25;
+  constexpr std::size_t kCells = kParts * kWeights;
+  auto cell = [&](std::size_t row) {
+    return row * kParts / weights.size() * kWeights +
+           static_cast<std::size_t>(weights[row] * kWeights);
+  };
+  std::vector<double> expected(kCells), found(kCells);
+  double all = 0, draws = 0;
+  for (std::size_t row = 0; row < weights.size(); ++row) {
+    expected[cell(row)] += weights[row];
+    all += weights[row];
+  }
+  Plan plan;
+  for (std::int64_t step = 0; step < kDrawSteps; ++step) {
+    plan_step(order, {}, {.epoch = 1, .step = step}, plan);
+    for (const SampleRange& range : plan.ranges)
+      ++found[cell(static_cast<std::size_t>(range.sample))];
+    draws += static_cast<double>(plan.ranges.size());
+  }
+  double sum = 0;
+  for (std::size_t c = 0; c < kCells; ++c) {
+    const double mean = draws * expected[c] / all;
+    sum += (found[c] - mean) * (found[c] - mean) / mean;
+  }
+  // Normal with this mean and variance, as good as.
+  const double freedom = kCells - 1;
+  Json result;
+  result["draws"] = draws;
+  result["degrees_of_freedom"] = freedom;
+  result["chi_square"] = sum;
+  result["standard_deviations"] = (sum - freedom) / std::sqrt(2 * freedom);
+  result["must_reach"] = "4 standard deviations at most";
+  return result;
+}
+
+/// Steps that a new process, which has the weights alone, plans as `order`
+/// does.
+Json resumed(const Order& order, const std::vector<double>& weights) {
+  Order again = order;
+  again.draws = std::make_shared<const Draws>(weights);
+  std::int64_t equal = 0, steps = 0;
+  Plan before, after;
+  for (std::int64_t step = 7; step < kDrawSteps; step += 97, ++steps) {
+    plan_step(order, {}, {.epoch = 2, .step = step}, before);
+    plan_step(again, {}, {.epoch = 2, .step = step}, after);
+    equal += before.ranges == after.ranges;
+  }
+  Json result;
+  result["steps"] = steps;
+  result["equal"] = equal;
+  result["must_reach"] = "all";
+  return result;
+}
+
 // Draws with replacement, each a place of 800 MB that no cache holds.
 void add_weighted(Json& result, std::int64_t& sum) {
-  constexpr std::int64_t kWeighted = 100'000'000;
   Order order{.samples = kWeighted, .seed = 1, .batch_size = 256};
-  double seconds = 0;
-  {
-    std::vector<double> weights;
-    Random random(1, 2, 3, 4);
-    for (std::int64_t i = 0; i < kWeighted; ++i)
-      weights.push_back(random.uniform());
-    seconds = cpu_seconds(
-        [&] { order.draws = std::make_shared<const Draws>(weights); });
-  }
+  const std::vector<double> weights = random_weights();
+  const double seconds = cpu_seconds(
+      [&] { order.draws = std::make_shared<const Draws>(weights); });
   Json one = measured("plan_step, batch 256 drawn by 10^8 weights", [&] {
-    return run_plans({"", order, {}, 20'000}, sum);
+    return run_plans({"", order, {}, kDrawSteps}, sum);
   });
   one["must_reach"] = "300 ns";
   one["seconds_to_prepare"] = seconds;
+  one["against_the_weights"] = chi_square(order, weights);
+  one["resumed"] = resumed(order, weights);
   result["results"].push_back(std::move(one));
 }
 

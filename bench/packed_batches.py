@@ -6,15 +6,20 @@ are written as a store of Megatron. Penstock packs them into rows of 2,048 and
 hands out batches of 16 from its own store (`loader.cache` is `disk`), on the
 caller's own thread and with one worker: input_ids, labels, position_ids,
 document_ids, cu_seqlens. Beside it stands the loop of nanoGPT in numpy: 16
-random places of a memory map, x and y of 2,048 tokens as int64, two tensors in
-place of five and no boundaries of documents. All run in turns; each number is
-the median over the rounds, in tokens per second of the clock and of the
-processor.
+random places of a memory map, x and y of 2,048 tokens as int64, and the same two
+arrays from TurboLoader's TokenDataLoader: two tensors in place of five and no
+boundaries of documents. All run in turns; each number is the median over the
+rounds, in tokens per second of the clock and of the processor. "first batch" is
+the milliseconds from opening the store, which has been prepared, to the first
+batch, and "sim" the share of the time in which a simulated accelerator works
+whose step takes 50 ms.
 """
 import argparse
+import json
 import os
 import pathlib
 import platform
+import subprocess
 import tempfile
 import time
 
@@ -23,6 +28,12 @@ import numpy
 import penstock
 import token_store
 from result import print_result, spread
+
+try:
+    import turboloader
+    from turboloader.sequence import TokenDataLoader
+except ImportError:
+    turboloader = None
 
 SIZE, BATCH = 2048, 16
 
@@ -48,6 +59,13 @@ def nanogpt(path):
                             for i in places]))
 
 
+def turbo(path):
+    """Batches of TurboLoader, epoch after epoch."""
+    loader = TokenDataLoader(str(path), SIZE, BATCH, dtype="uint16")
+    while True:
+        yield from loader
+
+
 def tokens_per_second(batches, count):
     wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(count):
@@ -57,17 +75,43 @@ def tokens_per_second(batches, count):
             taken / (time.process_time() - cpu))
 
 
+def job_of(folder, workers=0):
+    return {
+        "source": {"kind": "token_store", "path": str(folder / "tokens.bin")},
+        "fields": {"tokens": {"tokens": {
+            "column": "input_ids", "max_length": SIZE,
+            "vocab_size": token_store.VOCABULARY}}},
+        "loader": {"batch_size": BATCH, "workers": workers, "cache": "disk",
+                   "cache_dir": str(folder / "stores")},
+        "device": "cpu"}
+
+
 def opened(folder, workers):
-    return penstock.Loader(
-        {"kind": "token_store", "path": str(folder / "tokens.bin")},
-        {"tokens": {"tokens": {"column": "input_ids", "max_length": SIZE,
-                               "vocab_size": token_store.VOCABULARY}}},
-        BATCH, num_workers=workers, device="cpu",
-        cache={"ram_gib": 0, "disk_gib": 16, "dir": str(folder / "stores")})
+    return penstock.open(job_of(folder, workers))
+
+
+def first_batch_ms(folder):
+    begun = time.perf_counter()
+    with opened(folder, 1) as loader:
+        next(iter(loader))
+        return 1000 * (time.perf_counter() - begun)
+
+
+def worked(program, folder, step_ms, steps):
+    """The share of the time in which a simulated accelerator works."""
+    job = job_of(folder, 1)
+    job |= {"device": {"kind": "sim", "step_ms": step_ms},
+            "train": {"epochs": 1, "max_steps": steps},
+            "output": {"dir": str(folder / "runs")}}
+    (folder / "job.json").write_text(json.dumps(job))
+    done = subprocess.run([program, "train", "job.json", "--json"], cwd=folder,
+                          check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)["au"]
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--program", required=True)
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--batches", type=int, default=500)
     arguments.add_argument("--tokens", type=int, default=100_000_000)
@@ -89,6 +133,8 @@ def main():
             "penstock, 0 workers": alone.batches(1 << 40),
             "penstock, 1 worker": worker.batches(1 << 40),
             "nanoGPT, memmap": nanogpt(store)}
+        if turboloader is not None:
+            ways["TurboLoader, TokenDataLoader"] = turbo(store)
         taken = {way: [] for way in ways}
         for batches in ways.values():
             tokens_per_second(batches, given.batches // 5)
@@ -97,12 +143,18 @@ def main():
                 taken[way].append(tokens_per_second(batches, given.batches))
         alone.close()
         worker.close()
+        first = [first_batch_ms(folder) for _ in range(2 * given.rounds)]
+        au = [worked(given.program, folder, 50, 200) for _ in range(3)]
     results = [{"workload": way, "rows": BATCH, "max_length": SIZE,
                 "tokens_per_s": spread([wall for wall, _ in values]),
                 "tokens_per_cpu_s": spread([cpu for _, cpu in values])}
                for way, values in taken.items()]
     for result in results[:2]:
         result["must_reach"] = "tokens_per_cpu_s at least 50e6"
+    results.append({"workload": "first batch, warm", "ms": spread(first),
+                    "must_reach": "10 ms"})
+    results.append({"workload": "sim, a step of 50 ms", "au": spread(au),
+                    "must_reach": "0.99"})
     results.append({"workload": "open", "documents": len(lengths),
                     "tokens": given.tokens, "first_s": prepared,
                     "from_store_s": again})
@@ -112,7 +164,8 @@ def main():
         f"{given.batches} --tokens {given.tokens}",
         {"machine": machine,
          "versions": {"python": platform.python_version(),
-                      "numpy": numpy.__version__},
+                      "numpy": numpy.__version__,
+                      "turboloader": turboloader and turboloader.__version__},
          "load_before": os.getloadavg()[0], "results": results})
 
 

@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "bench/measure.h"
+#include "penstock/base/aligned.h"
 #include "penstock/base/error.h"
 #include "penstock/sampling/sampling.h"
 #include "penstock/transforms/array/array.h"
@@ -89,28 +90,32 @@ void measure_sound(Json& results, std::size_t clips, int repeats,
 }
 
 /// Rows of a table, a batch of them as a shuffle has them, and its place in a
-/// slot. No cache holds the table.
+/// slot, in memory as that of tables and slots is. No cache holds the table.
 struct Batch {
   Batch(std::size_t count, const Shape& shape)
       : bytes(static_cast<std::size_t>(elements_of(shape)) * sizeof(float)),
-        stored(kTableBytes / bytes * bytes, std::byte{1}),
-        slot(count * bytes),
-        rows(count) {}
+        table_rows(kTableBytes / bytes),
+        stored(allocate_aligned(table_rows * bytes)),
+        slot(allocate_aligned(count * bytes)),
+        rows(count) {
+    PENSTOCK_ASSERT(stored != nullptr && slot != nullptr, "there is memory");
+    std::memset(stored.get(), 1, table_rows * bytes);
+    std::memset(slot.get(), 0, count * bytes);
+  }
   /// Others, in each epoch.
   void draw(std::int64_t epoch) {
-    const auto table = static_cast<std::int64_t>(stored.size() / bytes);
+    const auto table = static_cast<std::int64_t>(table_rows);
     const Order order{.samples = table, .seed = 1, .batch_size = 1};
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const SampleId sample =
           sample_at(order, epoch, static_cast<std::int64_t>(r));
-      rows[r].tensors =
-          stored.data() + static_cast<std::size_t>(sample) * bytes;
+      rows[r].tensors = stored.get() + static_cast<std::size_t>(sample) * bytes;
       rows[r].range.sample = sample;
     }
   }
   static constexpr std::size_t kTableBytes = std::size_t{1} << 29;
-  std::size_t bytes;
-  std::vector<std::byte> stored, slot;
+  std::size_t bytes, table_rows;
+  AlignedBytes stored, slot;
   std::vector<StoredRow> rows;
 };
 
@@ -120,7 +125,7 @@ void measure_masks(Json& results, const char* workload, std::size_t count,
   Arrays array{.column = "x", .shape = shape};
   array.augment = {masks};
   const auto finisher = make_array_finisher(array, true);
-  const TensorPlace place{.data = batch.slot.data(), .bytes = batch.bytes};
+  const TensorPlace place{.data = batch.slot.get(), .bytes = batch.bytes};
   std::int64_t epoch = 0;
   const std::vector<Repeats> found = in_turns(
       repeats, {[&] {

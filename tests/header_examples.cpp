@@ -6,6 +6,7 @@
 #include "penstock/demo/demo.h"
 #include "penstock/exec/exec.h"
 #include "penstock/run/run.h"
+#include "penstock/trainer/trainer.h"
 
 namespace penstock::examples {
 
@@ -131,6 +132,17 @@ void advisor(const Snapshot& window) {
 void run() {
   TrainResult result = train(load_job("job.json", {}), {});
   std::printf("%s\n", result.report.dump(2).c_str());
+}
+
+void trainer(const ModelSpec& model, const FittedDataset& data, Loader& loader,
+             Device& device) {
+  auto stepper = make_stepper(model, data, device, 100);
+  std::unique_ptr<Stream> stream = device.make_stream();
+  for (std::int64_t step = 0; step < 100; ++step) {
+    auto batch = std::make_shared<Batch>(loader.next(*stream).value());
+    stepper->step(batch, *stream, step);
+  }
+  std::printf("loss %g\n", stepper->losses(true).back());
 }
 
 void demo() {

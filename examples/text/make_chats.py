@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Writes chats.jsonl: questions about the weather and their answers, beside their
-tokens, which are the UTF-8 bytes and 256 for the end of a chat.
+"""Writes chats.jsonl: questions about the weather and their answers, as messages.
 
     python3 make_chats.py [FILE [CHATS]]
 """
@@ -8,7 +7,7 @@ import json
 import random
 import sys
 
-from make_corpus import END, PLACES, SKIES
+from make_corpus import PLACES, SKIES
 
 
 def chats(count):
@@ -17,18 +16,20 @@ def chats(count):
         place, sky = draw.choice(PLACES), draw.choice(SKIES)
         degrees = draw.randint(-5, 35)
         wear = "a coat" if degrees < 12 else "a shirt"
-        yield (f"user: {place} is {sky}, at {degrees} degrees. What shall I "
-               f"wear?\nassistant: Take {wear}"
-               + (" and an umbrella." if sky == "rainy" else ".") + "\n")
+        yield [{"role": "user",
+                "content": f"{place} is {sky}, at {degrees} degrees. "
+                           "What shall I wear?"},
+               {"role": "assistant",
+                "content": f"Take {wear}" +
+                           (" and an umbrella." if sky == "rainy" else ".")}]
 
 
 def main():
     name = sys.argv[1] if len(sys.argv) > 1 else "chats.jsonl"
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
     with open(name, "w", encoding="utf-8") as file:
-        for text in chats(count):
-            tokens = [*text.encode(), END]
-            file.write(json.dumps({"text": text, "input_ids": tokens}) + "\n")
+        for messages in chats(count):
+            file.write(json.dumps({"messages": messages}) + "\n")
     print(f"{count} chats in {name}")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes corpus.jsonl: short texts about weather that are drawn at random, each
-beside its tokens, which are its UTF-8 bytes and 256 for its end.
+"""Writes corpus.jsonl: short texts about weather that are drawn at random. The
+tokens of tokenizer.json are their UTF-8 bytes, and 256 for the end of a text.
 
     python3 make_corpus.py [FILE [DOCUMENTS]]
 """
@@ -10,7 +10,6 @@ import sys
 
 PLACES = ["Bergen", "Lima", "Nairobi", "Osaka", "Perth", "Reykjavík"]
 SKIES = ["clear", "cloudy", "foggy", "rainy", "snowy", "windy"]
-END = 256
 
 
 def texts(count):
@@ -33,8 +32,7 @@ def main():
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 5000
     with open(name, "w", encoding="utf-8") as file:
         for text in texts(count):
-            tokens = [*text.encode(), END]
-            file.write(json.dumps({"text": text, "input_ids": tokens}) + "\n")
+            file.write(json.dumps({"text": text}) + "\n")
     print(f"{count} documents in {name}")
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import penstock
 
-VOCABULARY, SIZE, WIDTH = 257, 256, 64
+VOCABULARY, SIZE, WIDTH = 259, 256, 64
 
 
 class Layer(nn.Module):
@@ -62,8 +62,8 @@ def main():
     model = Model().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     with penstock.Loader("corpus.jsonl", {"tokens": {"tokens": {
-            "column": "input_ids", "max_length": SIZE,
-            "vocab_size": VOCABULARY, "pad_id": 256}}}, batch_size=16,
+            "column": "text", "tokenizer": "tokenizer.json", "eos": True,
+            "max_length": SIZE}}}, batch_size=16,
             device=device) as loader:
         print(f"{len(loader)} batches in an epoch")
         for step, batch in enumerate(loader.batches(steps)):

@@ -48,9 +48,12 @@ class Model {
   virtual std::optional<double> smoothing() const { return std::nullopt; }
   /// Further settings of `train` that not every model has, as it follows them.
   virtual std::vector<SwitchInForce> in_force() const { return {}; }
+  /// What it does with each row of a step, forwards and backwards.
   virtual RowWork row_work() const { return {}; }
   /// For Stepper::about(), by name.
   virtual Json about() const { return Json::Object{}; }
+  /// How its weights are written for other programs, with the files that these
+  /// expect beside them.
   virtual WeightsForm form() const { return {}; }
   /// What must be the same in a run that goes on from a checkpoint.
   virtual Json description() const = 0;

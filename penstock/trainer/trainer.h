@@ -1,5 +1,15 @@
 #pragma once
 
+/// Models whose steps libtorch takes.
+///
+///     auto stepper = make_stepper(model, data, device, 100);
+///     std::unique_ptr<Stream> stream = device.make_stream();
+///     for (std::int64_t step = 0; step < 100; ++step) {
+///       auto batch = std::make_shared<Batch>(loader.next(*stream).value());
+///       stepper->step(batch, *stream, step);
+///     }
+///     std::printf("loss %g\n", stepper->losses(true).back());
+
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -78,8 +78,9 @@ class Named(TokensCase):
 
     def test_by_the_line_that_holds_something_else(self):
         self.lines('{"text": "a"}', '{"text": 5}', '{"text": true}')
-        self.refuse_rows("holds 5 where a text is expected (t.jsonl:2)",
-                         "holds true where a text is expected (t.jsonl:3)")
+        self.refuse_rows("holds 5 where a text is expected (t.jsonl:2:10)",
+                         "holds true where a text is expected "
+                         "(t.jsonl:3:10)")
         self.lines('{"text": "a\\"b"}', '{"text": ["b"]}', '{"text": {"a": 1}}')
         self.refuse_rows('holds ["b"], expected a text (t.jsonl:2)',
                          'holds {"a": 1}, expected a text (t.jsonl:3)')
@@ -100,8 +101,8 @@ class Named(TokensCase):
         self.lines('{"x": 1}', '{"x": 2}', '{"x": 3}', '{"x": "zz"}',
                    '{"x": {"a": 1}}', '{"x": 4.5}',
                    fields={"x": {"columns": ["x"]}})
-        self.refuse_rows('holds "zz"', "(t.jsonl:4)", 'holds {"a": 1}',
-                         "(t.jsonl:5)")
+        self.refuse_rows('holds "zz"', "(t.jsonl:4:7)", 'holds {"a": 1}',
+                         "(t.jsonl:5:7)")
         self.lines('{"x": 1}', '{"x": "zz"}', '{"x": "1"}',
                    fields={"x": {"category": {"column": "x"}}})
         self.succeed("prepare", "job.json")
@@ -110,7 +111,17 @@ class Named(TokensCase):
         self.lines('{"text": "a"}')
         with open(self.folder / "t.jsonl", "ab") as file:
             file.write(b'\n{"text": "b\xff"}')
-        self.refuse_rows("is not UTF-8, as JSON must be (t.jsonl:2)")
+        self.refuse_rows("is not UTF-8, as JSON must be (t.jsonl:2:12)")
+
+    def test_by_the_column_where_a_line_is_no_json(self):
+        self.lines('{"text": "a"}', '  [1]', '{"text": "b", }',
+                   '{"text": "c"')
+        self.refuse_rows("JSON object (t.jsonl:2:1)", "(t.jsonl:3:15)",
+                         "(t.jsonl:4:13)")
+
+    def test_documents_without_any_token(self):
+        self.lines('{"text": ""}', '{"text": ""}')
+        self.refuse("source", "packing.empty", "none of the 2 documents")
 
 
 if __name__ == "__main__":

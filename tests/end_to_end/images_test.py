@@ -337,6 +337,13 @@ class Images(Case):
         self.assertEqual(lines["ram"]["rows_bytes"],
                          files + 8 * len(self.names()))
         self.assertGreater(lines["ram"]["most_rows"], len(self.names()))
+        threads, larger = plan["plan"]["notes"]
+        self.assertIn("threads that finish rows", threads)
+        self.assertGreater(lines["ram"]["host_bytes"],
+                           lines["ram"]["rows_bytes"])
+        for said in ("field 'x'", '"store": {"form": "decoded"} keeps',
+                     "fits in memory", "ms of a processor"):
+            self.assertIn(said, larger)
         fields = json.loads(json.dumps(FIELDS))
         fields["x"]["image"]["store"] = {"form": "decoded"}
         self.images(fields=fields)
@@ -375,7 +382,7 @@ class Images(Case):
         bomb = bytearray(good)
         at = bomb.find(b"\xff\xc0") + 5
         bomb[at:at + 4] = b"\xea\x60\xea\x60"
-        for contents, why in ((b"", "no bytes"), (b"<html>", "no picture"),
+        for contents, why in ((b"", "no bytes"), (b"<html>", "not a picture"),
                               (good[:len(good) // 2], "cut off"),
                               (bytes(damaged_png), "damaged PNG"),
                               (bytes(bomb), "60000 x 60000"),
@@ -394,6 +401,18 @@ class Images(Case):
                                             "workers": workers})
                         digests.add(tuple(self.tensors()[0]))
                     self.assertEqual(len(digests), 1)
+
+    def test_a_bad_picture_is_named_where_rows_are_kept(self):
+        bad = self.photos / "class1" / "bad.jpg"
+        self.images(loader={"cache": "ram"})
+        bad.write_bytes(b"<html>")
+        self.refuse_batch("transform", "data.bad_rows", "(class1/bad.jpg)")
+        damaged = bytearray((DATA / "rgb.png").read_bytes())
+        damaged[damaged.find(b"IDAT") + 20] ^= 0x55
+        bad.write_bytes(damaged)  # which decoding shows
+        self.refused(self.run_it("batch", "job.json", "--json", "--steps",
+                                 "0:6"), "transform", "data.bad_sample",
+                     "class1/bad.jpg", "damaged PNG")
 
     def test_a_picture_that_cannot_be_read_is_a_bad_sample(self):
         link = self.photos / "class1" / "gone.jpg"

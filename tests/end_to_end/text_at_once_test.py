@@ -93,6 +93,9 @@ class AtOnce(TokensCase):
         self.write(WAYS[1], train={"epochs": 2})
         self.refuse("request", "packing.endless", "max_steps")
         self.write(WAYS[1])
+        told = self.succeed("prepare", "job.json", "--json").json()["packing"]
+        self.assertEqual((told["window"], told["efficiency"], told["cut"]),
+                         (300, None, None))
         packing = self.train()["dataset"]["packing"]
         self.assertEqual(packing["window"], 300)
         self.assertGreater(packing["efficiency"], 0.9)

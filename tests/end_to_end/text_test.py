@@ -399,28 +399,6 @@ class Prepare(TokensCase):
         self.assertEqual(loaded.with_format("arrow")[:].column(0)
                          .chunk(0).values.to_pylist()[:5], sum(expected, [])[:5])
 
-    def test_statistics_say_what_the_documents_are_like(self):
-        (self.folder / "docs/0.jsonl").write_text("\n".join(
-            json.dumps({"meta": {"n": d}, "input_ids": [d // 2, 7, 7]})
-            for d in range(50)))
-        self.write_job(self.tokens_job())
-        found = self.succeed("prepare", "job.json", "--json").json()
-        about = found["statistics"]["text"]
-        documents = [[d // 2, 7, 7] for d in range(50)] + [
-            tokens_of(d) for d in range(50, 150)]
-        uses = {}
-        for tokens in documents:
-            for token in tokens:
-                uses[token] = uses.get(token, 0) + 1
-        ranked = sorted(uses.items(), key=lambda use: (-use[1], use[0]))
-        self.assertEqual(about["most_used"], [list(use) for use in ranked[:10]])
-        self.assertEqual(about["unused"], 1000 - len(uses))
-        several = [tuple(tokens) for tokens in documents if len(tokens) > 1]
-        self.assertEqual(about["duplicates"],
-                         len(several) - len(set(several)))
-        shown = self.succeed("prepare", "job.json").out
-        self.assertIn("most used tokens: 7 (", shown)
-
     def test_group_by_length_leaves_little_padding(self):
         self.write_job(self.tokens_job({"batch_size": 8, "tail": "exact"},
                                        pack="none", max_length=64))

@@ -1,5 +1,7 @@
 """penstock tokenize: texts of JSON lines become ids."""
+import gzip
 import json
+import shutil
 import subprocess
 import unittest
 
@@ -67,19 +69,61 @@ class Tokenize(Case):
         (self.folder / "t.jsonl").write_text('{"text": "a"}\n' + line + "\n")
         answer = self.run_it("tokenize", "tokenizer.json", "t.jsonl")
         self.assertEqual(answer.code, 4, answer.err)
-        for text in ("t.jsonl, line 2", *says):
+        for text in says:
             self.assertIn(text, answer.err)
+        done = subprocess.run(
+            [PROGRAM, "tokenize", "tokenizer.json", "-"],
+            input='{"text": "a"}\n' + line + "\n", capture_output=True,
+            text=True, cwd=self.folder, timeout=60)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("standard input:2", done.stderr)
 
     def test_a_line_that_holds_no_text_is_named(self):
-        self.refuse_line("[1]", "expected an object")
-        self.refuse_line('{"other": "a"}', "field 'text'", "found nothing")
-        self.refuse_line('{"text": 5}', "found an integer")
-        self.refuse_line('{"text": "a', "not valid JSON")
-        self.refuse_line("", "it is empty")
+        self.refuse_line("[1]", "t.jsonl:2:1", "JSON object")
+        self.refuse_line('{"other": "a"}', "t.jsonl:2", "field 'text'",
+                         "found nothing")
+        self.refuse_line('{"text": 5}', "t.jsonl:2:10", "holds 5", "a text")
+        self.refuse_line('{"text": ["a"]}', "t.jsonl:2", 'holds ["a"]',
+                         "a text")
+        self.refuse_line('{"text": "a', "t.jsonl:2:10", "not JSON")
+
+    def test_files_that_are_compressed_and_all_that_a_pattern_names(self):
+        lines = b'{"text": "ab"}\n{"text": "b"}\n'
+        (self.folder / "1.jsonl.gz").write_bytes(gzip.compress(lines))
+        if shutil.which("zstd") is None:
+            self.skipTest("there is no zstd program")
+        subprocess.run(["zstd", "-q", "-o", self.folder / "2.jsonl.zst"],
+                       input=lines, check=True)
+        for name in ("1.jsonl.gz", "2.jsonl.zst"):
+            answer = self.succeed("tokenize", "tokenizer.json", name, "--json")
+            self.assertEqual(answer.lines(), [[256], [98]])
+        answer = self.succeed("tokenize", "tokenizer.json", "*.jsonl.*",
+                              "--json")
+        self.assertEqual(answer.lines(), [[256], [98]] * 2)
+        (self.folder / "cut.jsonl.gz").write_bytes(gzip.compress(lines)[:-9])
+        answer = self.run_it("tokenize", "tokenizer.json", "cut.jsonl.gz")
+        self.assertEqual(answer.code, 3, answer.err)
+        self.assertIn("cut.jsonl.gz", answer.err)
+
+    def test_a_member_of_a_member(self):
+        self.lines_of({"a": {"b": "ab"}}, {"c": 1, "a": {"d": 2, "b": "b"}})
+        answer = self.succeed("tokenize", "tokenizer.json", "t.jsonl",
+                              "--field", "a.b", "--json")
+        self.assertEqual(answer.lines(), [[256], [98]])
+        done = subprocess.run(
+            [PROGRAM, "tokenize", "tokenizer.json", "-", "--field", "a.b",
+             "--json"], input='{"a": {"b": "ab"}}\n', capture_output=True,
+            text=True, cwd=self.folder, check=True, timeout=60)
+        self.assertEqual(done.stdout, "[256]\n")
 
     def test_a_file_that_is_not_there(self):
         answer = self.run_it("tokenize", "tokenizer.json", "no.jsonl", "--json")
-        self.refused(answer, "source", "tokenizer.unreadable", "no.jsonl")
+        self.refused(answer, "source", "files.missing", "no.jsonl")
+        self.lines_of({"text": "a"})
+        answer = self.run_it("tokenize", "tokenizer.json", "t.jsonl", "--json",
+                             "--field", "txt")
+        self.refused(answer, "request", "source.unknown_column", "--field",
+                     "text")
         answer = self.run_it("tokenize", "no.json", "-", "--json")
         self.assertEqual(answer.code, 2, answer.err)
 

@@ -107,6 +107,13 @@ add("decibels of both channels", "stereo.wav",
      "mel": {"n_mels": 30, "top_db": 30}},
     torchaudio.transforms.AmplitudeToDB("power", 30.0)(power))
 
+# Bands of one bin, which show the last bits of the window where that bin is quiet.
+narrow = {"hop_length": 40, "n_mels": 80}
+power = torchaudio.transforms.MelSpectrogram(16000, **narrow).double()(
+    torch.from_numpy(mono).double())
+add("narrow bands", "mono.wav",
+    {"seconds": 0.25, "mel": {**narrow, "log": "none"}}, power)
+
 (HERE / "golden.json").write_text(
     "[\n" + ",\n".join(map(json.dumps, golden)) + "\n]\n")
 (HERE / "golden.f32").write_bytes(b"".join(a.tobytes() for a in arrays))

@@ -92,7 +92,7 @@ std::string refusal(const std::vector<std::string>& sets) {
 }
 
 TEST(ImageClassifier, RefusesTargetsThatAreNoClasses) {
-  EXPECT_THAT(refusal({"model.target=x"}), HasSubstr("no category"));
+  EXPECT_THAT(refusal({"model.target=x"}), HasSubstr("neither a category"));
   EXPECT_THAT(refusal({"train.class_weights=all"}), HasSubstr("class_weights"));
 }
 

@@ -120,7 +120,7 @@ std::string refusal(const std::string& set) {
 }
 
 TEST(SpectrogramClassifier, RefusesFieldsThatDoNotFit) {
-  EXPECT_THAT(refusal("model.target=x"), HasSubstr("is no category"));
+  EXPECT_THAT(refusal("model.target=x"), HasSubstr("is neither a category"));
   EXPECT_THAT(refusal("model.spectrogram=z"),
               HasSubstr("there is no field 'z'"));
   EXPECT_THAT(refusal("model.spectrogram=y"), HasSubstr("holds no numbers"));
