@@ -59,6 +59,18 @@ class Tokenize(Case):
             cwd=self.folder, check=True, timeout=60)
         self.assertEqual(done.stdout, "[256]\n")
 
+    def test_a_pipe_by_its_name_and_a_file_without_documents(self):
+        self.lines_of({"text": "ab"}, {"text": "b"})
+        answer = subprocess.run(
+            ["bash", "-c", f"{PROGRAM} tokenize tokenizer.json "
+             "<(cat t.jsonl; echo; cat t.jsonl) --json"],
+            cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(answer.stderr, "")
+        self.assertEqual(answer.stdout, "[256]\n[98]\n" * 2)
+        (self.folder / "none.jsonl").write_text("")
+        answer = self.succeed("tokenize", "tokenizer.json", "none.jsonl", "--json")
+        self.assertEqual(answer.lines(), [])
+
     def test_a_summary_for_people(self):
         self.lines_of({"text": "ab ab"})
         self.assertEqual(

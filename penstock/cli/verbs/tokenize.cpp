@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "penstock/base/utf8.h"
 #include "penstock/cli/output.h"
@@ -40,11 +43,12 @@ const Json* member_at(const Json& json, std::string_view path) {
   return inner == nullptr ? nullptr : member_at(*inner, path.substr(dot + 1));
 }
 
-/// Of standard input, line by line as they come.
-void read_input(const std::string& field, const TakeDocument& take) {
+/// Of standard input or a pipe, line by line as they come.
+void read_stream(std::istream& from, const std::string& name,
+                 const std::string& field, const TakeDocument& take) {
   std::int64_t at = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    const std::string place = "standard input:" + std::to_string(++at);
+  for (std::string line; std::getline(from, line);) {
+    const std::string place = name + ":" + std::to_string(++at);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     Json json;
     try {
@@ -121,6 +125,15 @@ void read_files(const TokenizeArguments& from, const TakeDocument& take) {
     read_rows(*source, *reader, partition, from.field, take);
 }
 
+/// A pipe, or a file without anything in it, of which no source knows a column.
+bool is_stream(const std::string& file) {
+  std::error_code none;
+  return std::filesystem::is_fifo(file, none) ||
+         std::filesystem::is_character_file(file, none) ||
+         (std::filesystem::is_regular_file(file, none) &&
+          std::filesystem::file_size(file, none) == 0);
+}
+
 std::string list_of(const std::vector<std::uint32_t>& ids) {
   std::string text = "[";
   for (std::uint32_t id : ids) {
@@ -143,10 +156,14 @@ void run_tokenize(const TokenizeArguments& arguments,
     bytes += std::ssize(text);
     if (invocation.json) print(list_of(ids));
   };
-  if (arguments.file == "-")
-    read_input(arguments.field, take);
-  else
+  if (arguments.file == "-") {
+    read_stream(std::cin, "standard input", arguments.field, take);
+  } else if (is_stream(arguments.file)) {
+    std::ifstream from(arguments.file);
+    read_stream(from, arguments.file, arguments.field, take);
+  } else {
     read_files(arguments, take);
+  }
   if (invocation.json) return;
   print(std::to_string(documents) + " documents, " + std::to_string(tokens) +
         " tokens, " + std::to_string(bytes) + " bytes of text\n");
