@@ -405,7 +405,7 @@ TEST_P(FieldKindSuite, FinishesARowTheSameWithTheSameKey) {
     const Finished all =
         finish(parsed, statistics, train, parsed.kept.size(), std::byte{0xdb});
     std::vector<std::jthread> threads;
-    for (std::size_t at_once : {1, 7, 512})
+    for (std::size_t at_once : {1U, 7U, 512U})
       threads.emplace_back([&, at_once] {
         EXPECT_EQ(finish(parsed, statistics, train, at_once, std::byte{0x24}),
                   all)
