@@ -348,7 +348,8 @@ TEST(TunerTest, TakesAThreadFromOnePoolForAnotherAsOneChange) {
 TEST(TunerTest, ComesCloseWhereItDidNot) {
   // Of bench/tuner_campaign: deeper queues that gained 1 % twice were undone
   // each time, and a thread that moved in two changes made the loop slower.
-  for (std::uint64_t seed : {1795489893, 1795489966, 1795490296, 1795490313}) {
+  for (std::uint64_t seed :
+       {1795489893U, 1795489966U, 1795490296U, 1795490313U}) {
     const Pipeline pipeline = pipeline_to_tune(seed);
     EXPECT_GE(rate_of(simulate(tune(pipeline, 60).pipeline)),
               0.97 * best_rate(pipeline))
