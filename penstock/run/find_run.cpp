@@ -24,21 +24,6 @@ namespace fs = std::filesystem;
                                    .next = next});
 }
 
-/// The document of a file; none where it is no JSON object. `why`: what is
-/// wrong with it, empty where it is not there.
-std::optional<Json> document_in(const fs::path& file, std::string& why) {
-  std::error_code none;
-  if (!fs::exists(file, none)) return std::nullopt;
-  try {
-    Json json = Json::parse(real_files().read(file), file.string());
-    if (json.is_object()) return json;
-    why = "it holds " + std::string(json.type_name()) + ", not an object";
-  } catch (const Error& error) {
-    why = error.parts().why;
-  }
-  return std::nullopt;
-}
-
 /// Adds up what steps.jsonl says, line by line: when each step was queued.
 class QueuedSteps {
  public:
@@ -191,6 +176,19 @@ std::string next_for(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::optional<Json> document_in(const fs::path& file, std::string& why) {
+  std::error_code none;
+  if (!fs::exists(file, none)) return std::nullopt;
+  try {
+    Json json = Json::parse(real_files().read(file), file.string());
+    if (json.is_object()) return json;
+    why = "it holds " + std::string(json.type_name()) + ", not an object";
+  } catch (const Error& error) {
+    why = error.parts().why;
+  }
+  return std::nullopt;
+}
 
 FoundRun find_run(const std::string& path) {
   std::error_code none;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,11 @@ struct FoundRun {
   /// of a newer version, or that a file is damaged.
   std::vector<std::string> notes;
 };
+
+/// The document of a file; none where it is not a JSON object. `why`: what is
+/// wrong with it, empty where it is not there.
+std::optional<Json> document_in(const std::filesystem::path& file,
+                                std::string& why);
 
 /// Looks for a run at `path`: a run folder, a link to one, or a report.json.
 /// Throws Error(request), code explain.no_run, where there is none.

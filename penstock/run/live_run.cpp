@@ -17,11 +17,9 @@ namespace fs = std::filesystem;
 constexpr double kLongAgo = 15;  // seconds
 
 /// Null where it is not there, or is no whole object.
-Json object_in(const fs::path& file) try {
-  Json json = Json::parse(real_files().read(file), file.string());
-  return json.is_object() ? json : Json();
-} catch (const Error&) {
-  return Json();
+Json object_in(const fs::path& file) {
+  std::string ignored;
+  return document_in(file, ignored).value_or(Json());
 }
 
 /// "2/4", counted from 1.
@@ -113,10 +111,16 @@ std::string LiveRun::line() const {
   }
   if (auto loss = number_in(progress_, {"numbers", "loss"}))
     line += formatted(" loss %.4g", *loss);
-  const auto since = number_in(json(), {"seconds_since"});
+  const auto since = seconds_since();
   if (since && *since > kLongAgo)
     line += formatted(", the last step %.0f s ago", *since) + unseen();
   return line;
+}
+
+std::optional<double> LiveRun::seconds_since() const {
+  const auto at = number_in(progress_, {"at"});
+  if (!at) return std::nullopt;
+  return std::max(0.0, seconds_since_1970() - *at);
 }
 
 Json LiveRun::json() const {
@@ -128,9 +132,8 @@ Json LiveRun::json() const {
     const auto number = number_in(progress_, {key});
     json[key] = number ? Json(static_cast<std::int64_t>(*number)) : Json();
   }
-  const auto at = number_in(progress_, {"at"});
-  json["seconds_since"] =
-      at ? Json(std::max(0.0, seconds_since_1970() - *at)) : Json();
+  const auto since = seconds_since();
+  json["seconds_since"] = since ? Json(*since) : Json();
   const Json* verdict = ended_ ? found_in(run_, {"verdict"})
                                : found_in(progress_, {"so_far", "verdict"});
   json["verdict"] = verdict != nullptr ? *verdict : Json();

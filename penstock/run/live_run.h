@@ -40,6 +40,8 @@ class LiveRun {
 
  private:
   std::string unseen() const;
+  /// The last step that it told.
+  std::optional<double> seconds_since() const;
   std::filesystem::path folder_;
   Json run_, progress_;
   bool ended_ = false;

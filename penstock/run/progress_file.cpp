@@ -1,7 +1,5 @@
 #include "penstock/run/progress_file.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <system_error>
 
@@ -37,7 +35,6 @@ void ProgressFile::step(const Now& now,
     so_far_ = window_json(window());
   }
   Json json;
-  json["pid"] = std::int64_t{::getpid()};
   json["at"] = seconds_since_1970();
   json["epoch"] = now.at.epoch;
   json["epochs"] = whole_.epochs;

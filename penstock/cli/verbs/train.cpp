@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "penstock/cli/output.h"
 #include "penstock/cli/python_program.h"
@@ -179,30 +178,20 @@ void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
   invocation.interrupted = true;
 }
 
-/// The value of a key of objects within one another; null: it is not there.
-const Json* found(const Json& in, const std::vector<std::string>& keys) {
-  const Json* at = &in;
-  for (const std::string& key : keys) {
-    if (!at->is_object()) return nullptr;
-    at = at->find(key);
-    if (at == nullptr) return nullptr;
-  }
-  return at;
-}
-
 /// What a "parity" costs that gives up exactness, as the schema of the kind of
-/// field says it. All schemas together take longer than the rest of a start.
+/// field says it. All schemas together take some milliseconds: not at every
+/// start.
 void tell_costs(const Job& job, Terminal& terminal) {
   for (const Field& field : job.fields) {
     const Json recipe = field.kind->recipe();
     if (!recipe.is_object()) continue;
     for (const auto& [kind, settings] : recipe.object()) {
-      const Json* parity = found(settings, {"parity"});
+      const Json* parity = found_in(settings, {"parity"});
       if (parity == nullptr || !parity->is_string()) continue;
       const Json schema = fields_schema();
       const Json* costs =
-          found(schema, {"additionalProperties", "properties", kind,
-                         "properties", "parity", "costs", parity->string()});
+          found_in(schema, {"additionalProperties", "properties", kind,
+                            "properties", "parity", "costs", parity->string()});
       if (costs != nullptr)
         terminal.note("field '" + field.name + "', \"parity\": \"" +
                       parity->string() + "\": " + costs->string());
