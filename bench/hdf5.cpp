@@ -12,6 +12,7 @@
 #include <hdf5.h>
 #include <libdeflate.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,6 @@
 # Headers of others are compiled once per kind of target, not once per file.
 # Ours are not among them: they change, and then everything would be compiled
-# again. A file still includes what it uses, since ./check compiles all of them
-# without this (as -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON does).
+# again. A file still includes what it uses: tools/check_includes.py looks.
 set(penstock_standard_headers <algorithm> <array> <atomic> <chrono> <cmath>
   <condition_variable> <cstdint> <cstdlib> <cstring> <exception> <filesystem>
   <functional> <limits> <map> <memory> <mutex> <optional> <set> <span> <sstream>
@@ -51,7 +50,7 @@ endfunction()
 
 # Files of one folder are compiled together, twelve at a time: what they include is
 # read once, and a whole build takes half the time. A changed file then takes some
-# seconds more: -DPENSTOCK_TOGETHER=OFF compiles each alone, as ./check does too.
+# seconds more: -DPENSTOCK_TOGETHER=OFF compiles each alone.
 option(PENSTOCK_TOGETHER "Compile the files of a folder together" ON)
 
 # penstock_together(TARGET): those of TARGET are, those too that are added later.

@@ -84,9 +84,23 @@ function(penstock_tests name)
   if(PENSTOCK_TESTS_OF AND NOT name IN_LIST PENSTOCK_TESTS_OF)
     set_target_properties(${name}_tests PROPERTIES EXCLUDE_FROM_ALL ON)
   else()
-    gtest_discover_tests(${name}_tests TEST_PREFIX ${name}.
-      DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+    penstock_suites(${name}_tests ${name})
   endif()
+endfunction()
+
+# penstock_suites(PROGRAM PREFIX): ctest runs each suite of it as PREFIX.SUITE.
+function(penstock_suites program prefix)
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${program}_suites.cmake)
+  add_custom_command(TARGET ${program} POST_BUILD VERBATIM BYPRODUCTS ${list}
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${program}>
+      -DPREFIX=${prefix} -DFOLDER=${CMAKE_CURRENT_BINARY_DIR} -DLIST=${list}
+      -P ${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake)
+  # Read by ctest, which fails where the program is not built.
+  file(CONFIGURE OUTPUT ${program}_built.cmake CONTENT
+    "if(EXISTS [=[@list@]=])\n  include([=[@list@]=])\nelse()\n\
+  add_test(@program@_NOT_BUILT @program@_NOT_BUILT)\nendif()\n" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
+    ${CMAKE_CURRENT_BINARY_DIR}/${program}_built.cmake)
 endfunction()
 
 # penstock_test_data(FILES...): these see PENSTOCK_TEST_DATA, the folder

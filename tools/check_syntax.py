@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""tools/check_syntax.py BUILD: every file that BUILD would compile is read by
-its compiler, with all warnings, and no code is made.
+"""tools/check_syntax.py BUILD [OTHER]: every file that BUILD would compile, and
+OTHER would not, is read by its compiler, with all warnings, and no code is made.
 
-BUILD is configured with CMAKE_EXPORT_COMPILE_COMMANDS, and without precompiled
-headers, so that a file which lacks an include is found. Only what has changed
-since the last time is read again: ninja keeps that in BUILD/syntax.
+Both are configured with CMAKE_EXPORT_COMPILE_COMMANDS, BUILD without precompiled
+headers, which nobody makes here. Only what has changed since the last time is
+read again: ninja keeps that in BUILD/syntax.
 """
 import json
 import os
@@ -36,14 +36,23 @@ def escaped(text):
     return text.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
 
 
+def compiled(build):
+    """What a build compiles: each entry with its file's name, from the build's
+    folder (where files are put together), else from the folder around it."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = pathlib.Path(entry["file"])
+        base = build if file.is_relative_to(build) else build.parent
+        yield entry, os.path.relpath(file, base)
+
+
 def main():
-    build = pathlib.Path(sys.argv[1]).resolve()
+    build, *others = (pathlib.Path(name).resolve() for name in sys.argv[1:])
     folder = build / "syntax"
     folder.mkdir(exist_ok=True)
-    rules, seen = [RULES], set()
-    for entry in json.loads((build / "compile_commands.json").read_text()):
+    rules, seen = [RULES], {name for other in others
+                            for _, name in compiled(other)}
+    for entry, stamp in compiled(build):
         file = entry["file"]
-        stamp = os.path.relpath(file, build.parent)
         # What goes into a part and into its tests is read once.
         if file.endswith(".cu") or stamp in seen:
             continue

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <deque>
 #include <queue>
+#include <tuple>
 
 #include "penstock/advisor/pipeline.h"
 #include "penstock/base/random.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "penstock/dataset/fake/fake_dataset.h"
 #include "penstock/dataset/fake/words_dataset.h"

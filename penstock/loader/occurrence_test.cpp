@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "penstock/dataset/fake/words_dataset.h"
 #include "penstock/loader/loader.h"

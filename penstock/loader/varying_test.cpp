@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "penstock/dataset/fake/words_dataset.h"
 #include "penstock/loader/seen_batches.h"
 #include "penstock/transforms/fake/noisy.h"

@@ -1,5 +1,6 @@
 #include "penstock/run/live_run.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "penstock/base/base.h"

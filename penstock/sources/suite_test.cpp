@@ -1,5 +1,7 @@
 // The conformance suite of sources, for all fakes and for the sources that are
 // made of them.
+#include <algorithm>
+
 #include "penstock/sources/fake/fake_source.h"
 #include "penstock/sources/fake/fake_store.h"
 #include "penstock/sources/memory/table_fixture.h"

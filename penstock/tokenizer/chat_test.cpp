@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "penstock/base/error.h"
 #include "penstock/tokenizer/fake/tokenizer_file.h"
 #include "penstock/tokenizer/tokenizer.h"

@@ -1,6 +1,7 @@
 // Each step does what the one of its name does in `tokenizers`.
 #include "penstock/tokenizer/splitters.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "penstock/tokenizer/byte_level.h"

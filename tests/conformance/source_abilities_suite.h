@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "tests/conformance/source_suite.h"
 
 /// What every source must do with what it says it can: limits of blocks, keys

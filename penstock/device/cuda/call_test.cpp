@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 /// Writes files for tests with Arrow itself.
 namespace penstock::arrow_files {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "penstock/sources/memory/fake_stream.h"
 #include "penstock/sources/memory/table_source.h"
 #include "tests/conformance/source_abilities_suite.h"

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "penstock/sources/postgres/big_endian.h"
 #include "penstock/sources/postgres/encode.h"
 #include "penstock/sources/postgres/test_server.h"

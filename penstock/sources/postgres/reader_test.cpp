@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "penstock/sources/postgres/test_server.h"

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "penstock/sources/postgres/test_server.h"
 
 namespace penstock {

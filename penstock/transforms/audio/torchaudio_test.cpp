@@ -2,6 +2,7 @@
 // tests/data/sound/make.py made.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <numeric>
+#include <set>
 
 #include "penstock/base/error.h"
 #include "penstock/transforms/fields.h"

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "penstock/sources/hdf5/filters/steps.h"

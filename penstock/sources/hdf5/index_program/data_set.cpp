@@ -1,5 +1,6 @@
 #include "penstock/sources/hdf5/index_program/data_set.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>

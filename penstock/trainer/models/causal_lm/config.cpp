@@ -1,5 +1,6 @@
 #include "penstock/trainer/models/causal_lm/config.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace penstock {

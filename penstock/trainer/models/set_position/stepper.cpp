@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/model_stepper.h"
