@@ -15,6 +15,8 @@ namespace penstock::scanner {
 namespace {
 
 #define PENSTOCK_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#define PENSTOCK_INLINE \
+  __attribute__((always_inline, target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
 using Mask = std::uint64_t;
 
@@ -24,21 +26,21 @@ struct Block {
       high;
 };
 
-PENSTOCK_AVX2 inline __m256i within(__m256i bytes, char low, char high) {
+PENSTOCK_INLINE inline __m256i within(__m256i bytes, char low, char high) {
   __m256i moved =
       _mm256_add_epi8(bytes, _mm256_set1_epi8(static_cast<char>(127 - high)));
   return _mm256_cmpgt_epi8(
       moved, _mm256_set1_epi8(static_cast<char>(126 - high + low)));
 }
 
-PENSTOCK_AVX2 inline Mask bits(__m256i low, __m256i high) {
+PENSTOCK_INLINE inline Mask bits(__m256i low, __m256i high) {
   auto half = [](__m256i v) PENSTOCK_AVX2 {
     return Mask{static_cast<std::uint32_t>(_mm256_movemask_epi8(v))};
   };
   return half(low) | half(high) << 32;
 }
 
-PENSTOCK_AVX2 inline Block read_block(const char* from) {
+PENSTOCK_INLINE inline Block read_block(const char* from) {
   __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
   auto equal = [a, b](char c) PENSTOCK_AVX2 {
@@ -78,7 +80,7 @@ inline std::size_t contraction(const char* at, bool caseless) {
 /// Where runs of these begin.
 inline Mask runs(Mask set) { return set & ~(set << 1); }
 
-PENSTOCK_AVX2 inline Mask gpt2_starts(const Block& c, const char* at) {
+PENSTOCK_INLINE inline Mask gpt2_starts(const Block& c, const char* at) {
   Mask rest = ~(c.letters | c.digits | c.white);
   Mask last_white = c.white & ~(c.white >> 1);
   Mask starts = runs(c.letters) | runs(c.digits) | runs(rest);
@@ -119,8 +121,8 @@ inline Mask begun_before(Mask starts, Mask plain, Mask end) {
   return starts & before & ~((Mask{2} << top) - 1);
 }
 
-PENSTOCK_AVX2 inline Shared shared_starts(const Block& c, int digits,
-                                          unsigned certain) {
+PENSTOCK_INLINE inline Shared shared_starts(const Block& c, int digits,
+                                            unsigned certain) {
   Mask rest = ~(c.letters | c.digits | c.white);
   // Newlines behind the rest belong to it; the sum carries along their run.
   Mask behind = (rest << 1) & c.newlines;
@@ -147,8 +149,8 @@ PENSTOCK_AVX2 inline Shared shared_starts(const Block& c, int digits,
 }
 
 template <int kDigits>
-PENSTOCK_AVX2 inline Mask cl100k_starts(const Block& c, const char* at,
-                                        unsigned certain) {
+PENSTOCK_INLINE inline Mask cl100k_starts(const Block& c, const char* at,
+                                          unsigned certain) {
   Shared shared = shared_starts(c, kDigits, certain);
   Mask starts =
       shared.starts | (runs(c.letters) & ~(shared.takes_letters << 1));
@@ -163,8 +165,8 @@ PENSTOCK_AVX2 inline Mask cl100k_starts(const Block& c, const char* at,
 
 /// `at`: where the block begins.
 template <int kDigits, bool kContractions>
-PENSTOCK_AVX2 inline Mask o200k_starts(const Block& c, const char* at,
-                                       unsigned certain) {
+PENSTOCK_INLINE inline Mask o200k_starts(const Block& c, const char* at,
+                                         unsigned certain) {
   // Slashes behind newlines may belong to what stands before these.
   if (Mask slashes = (c.newlines << 1) & c.slashes; slashes != 0) {
     certain =
@@ -191,10 +193,10 @@ PENSTOCK_AVX2 inline Mask o200k_starts(const Block& c, const char* at,
 }
 
 template <class Starts>
-PENSTOCK_AVX2 inline std::size_t words(const Text& text, bool padded,
-                                       std::size_t at,
-                                       std::span<std::uint32_t> ends,
-                                       Starts starts_of) {
+PENSTOCK_INLINE inline std::size_t words(const Text& text, bool padded,
+                                         std::size_t at,
+                                         std::span<std::uint32_t> ends,
+                                         Starts starts_of) {
   std::uint32_t* out = ends.data();
   const std::uint32_t* full = out + ends.size() - 64;
   while (at < text.size && out <= full) {

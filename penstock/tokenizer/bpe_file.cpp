@@ -132,7 +132,7 @@ void add_known(const std::string& word, std::uint32_t id, BytePairs& pairs) {
   if (word.empty()) return;
   if (word.size() <= WordCache::kShort) {
     const WordCache::Key key = WordCache::key_of_copy(word);
-    pairs.known->insert(key, key.hash(), {&id, 1});
+    pairs.known->insert(key, {&id, 1});
   } else if (pairs.ignore_merges) {
     pairs.whole_words.emplace(word, id);
   }

@@ -1,5 +1,8 @@
 #include "penstock/tokenizer/bpe_model.h"
 
+#include <algorithm>
+#include <span>
+
 #include "penstock/base/error.h"
 #include "penstock/tokenizer/unicode.h"
 
@@ -18,13 +21,46 @@ class ByteModel final : public WordModel {
       if (whole != BytePairs::kNone) return out.add(whole, word.size());
     }
     if (out.measured) return measure(word, out);
-    if (pairs_.byte_cuts && word.size() > WordCache::kShort &&
-        !unicode::is_ascii(word))
-      return encode_parts(word, out);
-    append(word, out.ids);
+    if (!is_cut(word)) return append(word, out.ids);
+    cut(word);
+    parts_.clear();
+    constexpr std::size_t kMost = 4096;  // parts at a time
+    for (std::size_t first = 0; first < cuts_.size(); first += kMost) {
+      const auto count = std::min(kMost, cuts_.size() - first);
+      add_parts(word, std::span(cuts_).subspan(first, count));
+      take_parts(out.ids, nullptr);
+    }
+  }
+
+  void encode_new(std::span<const std::string_view> words,
+                  std::vector<std::uint32_t>& ids,
+                  std::vector<std::uint32_t>& ends) override {
+    constexpr std::size_t kMost = 1024;
+    parts_.clear();
+    for (std::string_view word : words) {
+      if (is_cut(word) && !is_whole(word)) {
+        cut(word);
+        add_parts(word, cuts_);
+      } else {
+        parts_.push_back({.text = word});
+      }
+      parts_.back().ends_word = true;
+      if (parts_.size() >= kMost) take_parts(ids, &ends);
+    }
+    take_parts(ids, &ends);
   }
 
  private:
+  /// A word, or what merges never join with what is beside it.
+  struct Part {
+    std::string_view text;
+    bool is_word = true;  // all of one
+    bool ends_word = false;
+    WordCache::Key key = {};
+    const WordCache::Slot* slot = nullptr;  // where it is not `merged_`
+    std::size_t first = 0, count = 0;       // of those
+  };
+
   /// The token that a word is where merges are ignored, or kNone.
   std::uint32_t whole_word(std::string_view word) const {
     if (word.size() > WordCache::kShort) {
@@ -33,7 +69,7 @@ class ByteModel final : public WordModel {
                                                : whole->second;
     }
     const WordCache::Key key = WordCache::key_of_copy(word);
-    const WordCache::Slot* slot = pairs_.known->find(key, key.hash());
+    const WordCache::Slot* slot = pairs_.known->find(key);
     return slot == nullptr ? BytePairs::kNone : slot->tokens[0];
   }
 
@@ -47,47 +83,112 @@ class ByteModel final : public WordModel {
     out.sizes.resize(count);
   }
 
-  /// The tokens that the bytes merge to; returns how many.
-  std::size_t append(std::string_view bytes, std::vector<std::uint32_t>& out) {
+  /// The tokens that the bytes merge to.
+  void append(std::string_view bytes, std::vector<std::uint32_t>& out) {
     const std::size_t begin = out.size();
     for (char c : bytes) {
       const std::uint32_t id = pairs_.byte_ids[static_cast<unsigned char>(c)];
       if (id != BytePairs::kNone) out.push_back(id);
     }
-    const std::size_t count = merger_.merge(std::span(out).subspan(begin));
-    out.resize(begin + count);
-    return count;
+    out.resize(begin + merger_.merge(std::span(out).subspan(begin)));
   }
 
   // A word of a language without spaces is a sentence, which is seen once; its
   // parts come again and again.
-  void encode_parts(std::string_view word, WordTokens& out) {
+  bool is_cut(std::string_view word) const {
+    return word.size() > WordCache::kShort && pairs_.byte_cuts &&
+           !unicode::is_ascii(word);
+  }
+  bool is_whole(std::string_view word) const {
+    return pairs_.ignore_merges && whole_word(word) != BytePairs::kNone;
+  }
+  void cut(std::string_view word) {
     if (!seen_) seen_.emplace();
-    parts_.clear();
-    keys_.clear();
-    pairs_.byte_cuts->cut(word, {0, word.size()}, parts_);
-    for (ByteRange range : parts_) {
-      const std::string_view part = word.substr(range.begin, range.size());
-      if (part.size() > WordCache::kShort) {
-        keys_.push_back({0, 0});
-        continue;
-      }
-      const WordCache::Key key =
-          range.begin + 16 <= word.size()
-              ? WordCache::key_of(part.data(), part.size())
-              : WordCache::key_of_copy(part);
-      const std::uint64_t hash = key.hash();
-      seen_->fetch(hash);
-      if (known_parts()) known_parts()->fetch(hash);
-      keys_.push_back(key);
+    cuts_.clear();
+    pairs_.byte_cuts->cut(word, {0, word.size()}, cuts_);
+  }
+
+  void add_parts(std::string_view word, std::span<const ByteRange> cuts) {
+    for (ByteRange range : cuts) {
+      Part& part = parts_.emplace_back();
+      part.text = word.substr(range.begin, range.size());
+      part.is_word = false;
+      if (part.text.size() > WordCache::kShort) continue;
+      part.key = range.begin + 16 <= word.size()
+                     ? WordCache::key_of(part.text.data(), part.text.size())
+                     : WordCache::key_of_copy(part.text);
+      __builtin_prefetch(seen_->line_of(part.key));
+      if (known_parts()) __builtin_prefetch(known_parts()->line_of(part.key));
     }
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const std::string_view part =
-          word.substr(parts_[i].begin, parts_[i].size());
-      if (keys_[i].high == 0)
-        append(part, out.ids);
-      else
-        short_part(part, keys_[i], out.ids);
+  }
+
+  /// Appends the tokens of all `parts_`, which are none then.
+  void take_parts(std::vector<std::uint32_t>& ids,
+                  std::vector<std::uint32_t>* ends) {
+    merge_parts();
+    for (const Part& part : parts_) {
+      if (part.text.size() > WordCache::kShort) {
+        long_part(part, ids);
+      } else {
+        const std::span<const std::uint32_t> found =
+            part.slot != nullptr
+                ? seen_->ids(*part.slot, part.text)
+                : std::span(merged_).subspan(part.first, part.count);
+        ids.insert(ids.end(), found.begin(), found.end());
+      }
+      if (part.ends_word)
+        ends->push_back(static_cast<std::uint32_t>(ids.size()));
+    }
+    parts_.clear();
+  }
+
+  void long_part(const Part& part, std::vector<std::uint32_t>& ids) {
+    const std::uint32_t whole = part.is_word && pairs_.ignore_merges
+                                    ? whole_word(part.text)
+                                    : BytePairs::kNone;
+    if (whole != BytePairs::kNone)
+      ids.push_back(whole);
+    else
+      append(part.text, ids);
+  }
+
+  /// Finds or merges all `parts_` that are short.
+  void merge_parts() {
+    merged_.clear();
+    to_merge_.clear();
+    if (seen_) seen_->reserve(parts_.size());
+    for (Part& part : parts_) {
+      if (part.text.size() > WordCache::kShort) continue;
+      if (!part.is_word) part.slot = known_part(part.key);
+      if (part.slot != nullptr) continue;
+      place_bytes(part.text, together_[to_merge_.size()]);
+      to_merge_.push_back(&part);
+      if (to_merge_.size() == Merger::kTogether) merge_together();
+    }
+    merge_together();
+  }
+
+  void merge_together() {
+    merger_.merge_together(std::span(together_).first(to_merge_.size()));
+    for (std::size_t i = 0; i < to_merge_.size(); ++i) {
+      const Merger::ShortWord& word = together_[i];
+      const std::span<const std::uint32_t> ids{word.symbols, word.size};
+      Part& part = *to_merge_[i];
+      part.first = merged_.size();
+      part.count = ids.size();
+      merged_.insert(merged_.end(), ids.begin(), ids.end());
+      if (!part.is_word && seen_->find(part.key) == nullptr)
+        seen_->insert(part.key, ids);
+    }
+    to_merge_.clear();
+  }
+
+  void place_bytes(std::string_view bytes, Merger::ShortWord& word) const {
+    word.size = 0;
+    for (char c : bytes) {
+      const std::uint32_t id = pairs_.byte_ids[static_cast<unsigned char>(c)];
+      word.symbols[word.size] = id;
+      word.size += id != BytePairs::kNone ? 1 : 0;
     }
   }
 
@@ -95,28 +196,20 @@ class ByteModel final : public WordModel {
   const WordCache* known_parts() const {
     return pairs_.known && !pairs_.ignore_merges ? &*pairs_.known : nullptr;
   }
-
-  void short_part(std::string_view part, WordCache::Key key,
-                  std::vector<std::uint32_t>& out) {
-    const std::uint64_t hash = key.hash();
+  const WordCache::Slot* known_part(WordCache::Key key) const {
     const WordCache::Slot* slot =
-        known_parts() ? known_parts()->find(key, hash) : nullptr;
-    if (slot != nullptr) return out.push_back(slot->tokens[0]);
-    slot = seen_->find(key, hash);
-    if (slot != nullptr) {
-      const std::uint32_t* ids = seen_->ids(*slot);
-      out.insert(out.end(), ids, ids + slot->count);
-    } else {
-      const std::size_t count = append(part, out);
-      seen_->insert(key, hash, std::span(out).last(count));
-    }
+        known_parts() ? known_parts()->find(key) : nullptr;
+    return slot != nullptr ? slot : seen_->find(key);
   }
 
   const BytePairs& pairs_;
   Merger merger_;
+  std::array<Merger::ShortWord, Merger::kTogether> together_;
   std::optional<WordCache> seen_;  // parts of words
-  std::vector<ByteRange> parts_;
-  std::vector<WordCache::Key> keys_;  // of parts, none of long ones
+  std::vector<Part> parts_;
+  std::vector<Part*> to_merge_;        // those that are in together_
+  std::vector<std::uint32_t> merged_;  // tokens of parts
+  std::vector<ByteRange> cuts_;
 };
 
 class CharacterModel final : public WordModel {

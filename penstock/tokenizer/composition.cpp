@@ -205,7 +205,13 @@ void each_span(std::string_view text, Form form, const Keep& keep,
   // not suspicious. It begins at the one before the first suspicious.
   const Data& known = data();
   std::size_t done = 0, before = 0, at = 0;
+  constexpr std::size_t kBlock = 32;
   while (at < text.size()) {
+    if (text.size() - at >= kBlock && is_ascii(text.substr(at, kBlock))) {
+      at += kBlock;
+      before = at - 1;
+      continue;
+    }
     std::uint32_t size = 1;
     if (static_cast<unsigned char>(text[at]) < 0x80 ||
         !known.suspicious(code_at(text.data() + at, size), form)) {

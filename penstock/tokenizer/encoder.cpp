@@ -73,48 +73,11 @@ void Encoder::Inside::words(std::string_view text,
       padded ? SIZE_MAX
              : reinterpret_cast<std::uintptr_t>(text.data()) + text.size();
   Scanner scanner(*recipe.family, text, padded);
-  ends[0] = 0;
-  while (std::size_t count = scanner.next(&ends[1], kRoom)) {
-    auto range_of = [this](std::size_t i) {
-      return ByteRange{ends[i], ends[i + 1]};
-    };
-    look_up(text.data(), count, range_of, out);
-    ends[0] = ends[count];
+  begins[0] = 0;
+  while (std::size_t count = scanner.next(&begins[1], kRoom)) {
+    look_up({text.data(), &begins[0], &begins[1], count}, out);
+    begins[0] = begins[count];
   }
-}
-
-std::span<const std::uint32_t> Encoder::Inside::word(std::string_view word) {
-  tokens.measured = false;
-  model->encode(word, tokens);
-  return tokens.ids;
-}
-
-std::span<const std::uint32_t> Encoder::Inside::new_word(std::string_view word,
-                                                         WordCache::Key key,
-                                                         std::uint64_t hash) {
-  if (key.high == 0) return long_word(word, hash);
-  const WordCache::Slot* known =
-      recipe.pairs.known ? recipe.pairs.known->find(key, hash) : nullptr;
-  const std::span<const std::uint32_t> ids =
-      known != nullptr ? std::span(known->tokens, 1) : this->word(word);
-  cache.insert(key, hash, ids);
-  return ids;
-}
-
-void Encoder::Inside::fetch_new(std::size_t first, std::size_t count) const {
-  if (!recipe.pairs.known) return;
-  for (std::size_t i = first; i < count; ++i)
-    if (keys[i].high != 0 && cache.find(keys[i], hashes[i]) == nullptr)
-      recipe.pairs.known->fetch(hashes[i]);
-}
-
-std::span<const std::uint32_t> Encoder::Inside::long_word(std::string_view word,
-                                                          std::uint64_t hash) {
-  std::span<const std::uint32_t> known = cache.find_long(word, hash);
-  if (known.data() != nullptr) return known;
-  known = this->word(word);
-  cache.insert_long(word, hash, known);
-  return known;
 }
 
 void Encoder::Inside::document(std::string_view text, bool padded,

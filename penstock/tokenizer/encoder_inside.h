@@ -51,18 +51,30 @@ struct Encoder::Inside {
   void add_with_offsets(ByteRange part, std::vector<std::uint32_t>& out,
                         std::vector<TokenOffsets>& offsets);
 
-  /// Appends the ids of words: `range_of(i)` is that of each in `text`.
-  template <class RangeOf>
-  void look_up(const char* text, std::size_t count, const RangeOf& range_of,
-               std::vector<std::uint32_t>& out);
+  /// At most kRoom words of a text: where each begins and ends.
+  struct Words {
+    const char* text;
+    const std::uint32_t *begins, *ends;
+    std::size_t count;
+
+    std::string_view operator[](std::size_t i) const {
+      return {text + begins[i], ends[i] - begins[i]};
+    }
+  };
+  /// Appends their ids.
+  void look_up(const Words& words, std::vector<std::uint32_t>& out);
+  template <bool kPadded>
+  void make_keys(const Words& words);
+  /// Remembers those that are new from `first` on, and writes all `slots` from
+  /// there on.
+  void add_missing(const Words& words, std::size_t first);
+  void merge_missing();
+  /// Adds what does not lie in the slot of a word to `found`, up to `next`;
+  /// where that is then.
+  std::uint32_t* add_many(const Words& words, std::size_t i,
+                          const WordCache::Slot* slot, std::uint32_t* next,
+                          std::vector<std::uint32_t>& out);
   std::span<const std::uint32_t> word(std::string_view word);
-  std::span<const std::uint32_t> long_word(std::string_view word,
-                                           std::uint64_t hash);
-  std::span<const std::uint32_t> new_word(std::string_view word,
-                                          WordCache::Key key,
-                                          std::uint64_t hash);
-  /// Asks the memory for what short words from `first` on that are new need.
-  void fetch_new(std::size_t first, std::size_t count) const;
 
   /// Takes away what is too much of what begins at `first`.
   template <class Item>
@@ -82,68 +94,14 @@ struct Encoder::Inside {
   WordTokens tokens;
   Pieces pieces;
   std::vector<ByteRange> cut_parts;
-  std::array<std::uint32_t, kRoom + 1> ends;  // behind where the first begins
+  std::array<std::uint32_t, kRoom + 1> begins, ends;
   std::array<WordCache::Key, kRoom> keys;
-  std::array<std::uint64_t, kRoom> hashes;
-  std::array<std::uint32_t, 3 * kRoom + 3> found;
+  std::array<const WordCache::Slot*, kRoom> lines, slots;
+  std::vector<std::string_view> to_merge;
+  std::vector<std::size_t> missing, merged;  // where in `keys` they are
+  std::vector<std::uint32_t> merged_ids, merged_ends;
+  std::array<std::uint32_t, 4 * kRoom + 1024> found;
 };
-
-// Memory is slow and can do many things at once: what a word needs of it is
-// asked for one loop before it is read.
-template <class RangeOf>
-void Encoder::Inside::look_up(const char* text, std::size_t count,
-                              const RangeOf& range_of,
-                              std::vector<std::uint32_t>& out) {
-  bool some_are_long = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const ByteRange range = range_of(i);
-    const char* word = text + range.begin;
-    const std::size_t size = range.size();
-    if (size > WordCache::kShort) {
-      keys[i] = {0, 0};
-      hashes[i] = WordCache::hash_long({word, size});
-      cache.fetch_long(hashes[i]);
-      some_are_long = true;
-      continue;
-    }
-    if (reinterpret_cast<std::uintptr_t>(word) + 16 <= document_end) {
-      keys[i] = WordCache::key_of(word, size);
-    } else {
-      keys[i] = WordCache::key_of_copy({word, size});
-    }
-    hashes[i] = keys[i].hash();
-    cache.fetch(hashes[i]);
-  }
-  if (some_are_long)
-    for (std::size_t i = 0; i < count; ++i)
-      if (keys[i].high == 0) cache.fetch_found(hashes[i]);
-  std::uint32_t* next = found.data();
-  bool some_are_new = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const WordCache::Slot* slot =
-        keys[i].high == 0 ? nullptr : cache.find(keys[i], hashes[i]);
-    if (slot != nullptr && slot->count <= 3) {
-      std::memcpy(next, slot->tokens, sizeof slot->tokens);
-      next += slot->count;
-      continue;
-    }
-    std::span<const std::uint32_t> ids;
-    if (slot != nullptr) {
-      ids = {cache.ids(*slot), slot->count};
-    } else {
-      if (!some_are_new && keys[i].high != 0) {
-        fetch_new(i, count);
-        some_are_new = true;
-      }
-      const ByteRange range = range_of(i);
-      ids = new_word({text + range.begin, range.size()}, keys[i], hashes[i]);
-    }
-    out.insert(out.end(), found.data(), next);
-    next = found.data();
-    out.insert(out.end(), ids.begin(), ids.end());
-  }
-  out.insert(out.end(), found.data(), next);
-}
 
 template <class Item>
 void Encoder::Inside::truncate(std::size_t first, bool special,

@@ -79,9 +79,15 @@ void Encoder::Inside::pieces_to_ids(std::vector<std::uint32_t>& out,
   }
   const std::string& text = pieces.text.text;
   document_end = reinterpret_cast<std::uintptr_t>(text.data()) + text.size();
-  for (std::size_t first = 0; first < all.size(); first += kRoom) {
-    auto range_of = [&all, first](std::size_t i) { return all[first + i]; };
-    look_up(text.data(), std::min(kRoom, all.size() - first), range_of, out);
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t base = all[at].begin;
+    std::size_t count = 0;
+    for (; count < kRoom && at < all.size(); ++count, ++at) {
+      if (count > 0 && all[at].end - base > UINT32_MAX) break;
+      begins[count] = static_cast<std::uint32_t>(all[at].begin - base);
+      ends[count] = static_cast<std::uint32_t>(all[at].end - base);
+    }
+    look_up({text.data() + base, begins.data(), ends.data(), count}, out);
   }
 }
 

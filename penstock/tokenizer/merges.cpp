@@ -138,6 +138,49 @@ std::size_t Merger::merge_short(std::span<std::uint32_t> symbols,
   return size;
 }
 
+bool Merger::merge_lowest(ShortWord& word) const {
+  const std::size_t at = lowest(word.ranks, ShortWord::kSymbols);
+  const std::uint32_t rank = word.ranks[at];
+  if (rank == Merges::kNone) return false;
+  constexpr std::size_t kMoved = sizeof(word.ranks) / 2 - sizeof(rank);
+  word.symbols[at] = merges_->whole(rank);
+  std::memmove(&word.symbols[at + 1], &word.symbols[at + 2], kMoved);
+  std::memmove(&word.ranks[at], &word.ranks[at + 1], kMoved);
+  word.merged_at = at;
+  --word.size;
+  if (at + 1 < word.size)
+    merges_->fetch(word.symbols[at], word.symbols[at + 1]);
+  if (at > 0) merges_->fetch(word.symbols[at - 1], word.symbols[at]);
+  return true;
+}
+
+void Merger::merge_together(std::span<ShortWord> words) const {
+  ShortWord* going[kTogether];
+  std::size_t count = 0;
+  for (ShortWord& word : words) {
+    std::fill(std::begin(word.ranks), std::end(word.ranks), Merges::kNone);
+    for (std::size_t i = 0; i + 1 < word.size; ++i)
+      word.ranks[i] = merges_->rank(word.symbols[i], word.symbols[i + 1]);
+    going[count] = &word;
+    count += merge_lowest(word) ? 1 : 0;
+  }
+  while (count > 0) {
+    for (std::size_t i = 0; i < count;) {
+      ShortWord& word = *going[i];
+      const std::size_t at = word.merged_at;
+      if (at + 1 < word.size)
+        word.ranks[at] = merges_->rank(word.symbols[at], word.symbols[at + 1]);
+      if (at > 0)
+        word.ranks[at - 1] =
+            merges_->rank(word.symbols[at - 1], word.symbols[at]);
+      if (merge_lowest(word))
+        ++i;
+      else
+        going[i] = going[--count];
+    }
+  }
+}
+
 std::size_t Merger::merge_long(std::span<std::uint32_t> symbols,
                                std::uint32_t* sizes) {
   // Links between what is left, and a heap of (rank, place). An entry whose

@@ -32,6 +32,11 @@ class Merges {
       if (slot == kEmpty) return kNone;
     }
   }
+  /// Asks the memory for what rank() reads.
+  void fetch(std::uint32_t first, std::uint32_t second) const {
+    const std::uint64_t key = std::uint64_t{first} << 21 | second;
+    __builtin_prefetch(&slots_[key * kSpread >> shift_]);
+  }
   std::uint32_t whole(std::uint32_t rank) const {
     return in_order_ ? rank : wholes_[rank];
   }
@@ -73,7 +78,23 @@ class Merger {
   std::size_t merge(std::span<std::uint32_t> symbols,
                     std::uint32_t* sizes = nullptr);
 
+  /// A word of at most kSymbols; `symbols` becomes its tokens, `size` of them.
+  struct ShortWord {
+    static constexpr std::size_t kSymbols = 16;
+
+    std::size_t size, merged_at;
+    // Twice as many as are used: all behind a place are moved by one.
+    std::uint32_t symbols[2 * kSymbols];
+    std::uint32_t ranks[2 * kSymbols];
+  };
+  static constexpr std::size_t kTogether = 16;
+  /// At most kTogether words, each as by merge(): while one waits for the
+  /// memory, others go on.
+  void merge_together(std::span<ShortWord> words) const;
+
  private:
+  /// False where there is no pair that merges.
+  bool merge_lowest(ShortWord& word) const;
   std::size_t merge_short(std::span<std::uint32_t> symbols,
                           std::uint32_t* sizes);
   std::size_t merge_long(std::span<std::uint32_t> symbols,

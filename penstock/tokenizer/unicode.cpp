@@ -1,5 +1,6 @@
 #include "penstock/tokenizer/unicode.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace penstock::unicode {
@@ -93,26 +94,27 @@ bool is_word(const Character& c) {
 }
 
 std::size_t first_invalid(std::string_view text) {
-  if (is_ascii(text)) return text.size();
+  constexpr std::size_t kBlock = 64;
   std::size_t at = 0;
   while (at < text.size()) {
-    if (text.size() - at >= 8) {
-      std::uint64_t eight;
-      std::memcpy(&eight, text.data() + at, 8);
-      if ((eight & 0x8080808080808080) == 0) {
-        at += 8;
-        continue;
-      }
-    }
-    if (is_plain_three(text, at)) {
-      at += 3;
+    if (is_ascii(text.substr(at, kBlock))) {
+      at = std::min(at + kBlock, text.size());
       continue;
     }
-    Found found = character_at(text.substr(at));
-    if (!found.whole) return at;
-    at += found.size;
+    const std::size_t end = std::min(at + kBlock, text.size());
+    while (at < end) {
+      if (static_cast<unsigned char>(text[at]) < 0x80) {
+        ++at;
+      } else if (is_plain_three(text, at)) {
+        at += 3;
+      } else {
+        const Found found = character_at(text.substr(at));
+        if (!found.whole) return at;
+        at += found.size;
+      }
+    }
   }
-  return at;
+  return text.size();
 }
 
 std::size_t append_valid(std::string_view text, std::string& out) {

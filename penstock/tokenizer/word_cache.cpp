@@ -12,15 +12,24 @@ namespace {
 
 constexpr std::size_t kPage = std::size_t{1} << 21;
 constexpr std::size_t kFirst = std::size_t{1} << 16;  // one page
-constexpr std::size_t kFirstLong = std::size_t{1} << 13;
-constexpr std::size_t kMost = std::size_t{1} << 20;  // 32 MiB
-constexpr std::size_t kMostLongBytes = std::size_t{1} << 25;
-constexpr std::size_t kLongest = 1024;
+constexpr std::size_t kMost = std::size_t{1} << 20;   // 32 MiB
+
+/// Makes room for more. What grows beyond a little gets addresses for much more
+/// than it has, so that it seldom moves; only what is written to takes memory.
+template <class T>
+void make_room(std::vector<T>& of, std::size_t more) {
+  constexpr std::size_t kLittle = std::size_t{1} << 16;
+  constexpr std::size_t kMuch = std::size_t{1} << 24;
+  if (of.capacity() - of.size() >= more) return;
+  const std::size_t needed = (of.size() + more) * sizeof(T);
+  if (needed >= kLittle) of.reserve(std::max(kMuch, 2 * needed) / sizeof(T));
+}
 
 }  // namespace
 
-WordCache::WordCache(std::size_t words) : long_slots_(kFirstLong) {
-  make_slots(std::max(kFirst, std::bit_ceil(2 * words + 2)));
+WordCache::WordCache(std::size_t words) {
+  make_slots(std::max(kFirst, std::bit_ceil(words + words / 2 + 2)));
+  most_ = std::max(most_, words);
 }
 
 void WordCache::Unmap::operator()(void* memory) const {
@@ -39,15 +48,19 @@ void WordCache::make_slots(std::size_t count) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   slots_ = reinterpret_cast<Slot*>((address + kPage - 1) / kPage * kPage);
   ::madvise(slots_, count * sizeof(Slot), MADV_HUGEPAGE);
-  mask_ = count - 1;
+  end_ = slots_ + count;
+  shift_ = 65 - std::countr_zero(count);
+  most_ = count / 2;
 }
 
 void WordCache::grow() {
-  const std::size_t count = mask_ + 1;
-  if (2 * count > kMost) {  // begins anew
+  const auto count = static_cast<std::size_t>(end_ - slots_);
+  if (2 * count > kMost || texts_.size() > kMostText) {  // begins anew
     make_slots(count);
     used_ = 0;
     ids_.clear();
+    long_words_.clear();
+    texts_.clear();
     return;
   }
   const auto old = std::move(memory_);
@@ -55,32 +68,63 @@ void WordCache::grow() {
   make_slots(2 * count);
   for (std::size_t i = 0; i < count; ++i) {
     if (from[i].key.high == 0) continue;
-    take(from[i].key, from[i].key.hash()) = from[i];
+    take(from[i].key) = from[i];
   }
 }
 
-WordCache::Slot& WordCache::take(Key key, std::uint64_t hash) {
-  std::size_t at = line_of(hash);
-  while (slots_[at].key.high != 0) at = (at + 1) & mask_;
-  slots_[at].key = key;
-  return slots_[at];
+WordCache::Slot& WordCache::take(Key key) {
+  Slot* at = slots_ + (line_of(key) - slots_);
+  while (at->key.high != 0) at = at + 1 == end_ ? slots_ : at + 1;
+  at->key = key;
+  return *at;
 }
 
-void WordCache::insert(Key key, std::uint64_t hash,
-                       std::span<const std::uint32_t> ids) {
-  if (used_ * 2 > mask_) grow();
-  Slot& slot = take(key, hash);
-  slot.count = static_cast<std::uint32_t>(ids.size());
+WordCache::Slot& WordCache::add(Key key) {
+  if (used_ + 1 > most_) grow();
+  ++used_;
+  return take(key);
+}
+
+const WordCache::Slot& WordCache::insert(Key key,
+                                         std::span<const std::uint32_t> ids) {
+  Slot& slot = add(key);
+  slot.tokens[3] = static_cast<std::uint32_t>(ids.size());
   if (ids.size() <= 3) {
     std::copy(ids.begin(), ids.end(), slot.tokens);
   } else {
     slot.tokens[0] = static_cast<std::uint32_t>(ids_.size());
+    make_room(ids_, ids.size());
     ids_.insert(ids_.end(), ids.begin(), ids.end());
   }
-  ++used_;
+  return slot;
 }
 
-std::uint64_t WordCache::hash_long(std::string_view word) {
+const WordCache::Slot& WordCache::insert_long(
+    std::string_view word, Key key, std::span<const std::uint32_t> ids) {
+  Slot& slot = add(key);
+  slot.tokens[3] = kLong;
+  slot.tokens[0] = static_cast<std::uint32_t>(long_words_.size());
+  make_room(long_words_, 1);
+  long_words_.push_back({texts_.size(), word.size(), ids_.size(), ids.size()});
+  make_room(texts_, word.size());
+  texts_.insert(texts_.end(), word.begin(), word.end());
+  make_room(ids_, ids.size());
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  return slot;
+}
+
+std::span<const std::uint32_t> WordCache::ids(const Slot& slot,
+                                              std::string_view word) const {
+  if (slot.count() <= 3) return {slot.tokens, slot.count()};
+  if (slot.count() != kLong) return {&ids_[slot.tokens[0]], slot.count()};
+  const LongWord& known = long_words_[slot.tokens[0]];
+  if (known.size != word.size() ||
+      std::memcmp(&texts_[known.text], word.data(), word.size()) != 0)
+    return {};
+  return {ids_.data() + known.ids, known.count};
+}
+
+WordCache::Key WordCache::key_of_long(std::string_view word) {
   std::uint64_t hash = word.size() * 0x9E3779B97F4A7C15;
   auto mix = [&hash](std::uint64_t part) {
     hash = (hash ^ part) * 0xD6E8FEB86659FD93;
@@ -94,54 +138,7 @@ std::uint64_t WordCache::hash_long(std::string_view word) {
   }
   std::memcpy(&part, word.data() + word.size() - 8, 8);
   mix(part);
-  return hash | 1;
-}
-
-std::span<const std::uint32_t> WordCache::find_long(std::string_view word,
-                                                    std::uint64_t hash) const {
-  std::size_t mask = long_slots_.size() - 1;
-  for (std::size_t at = place_of_long(hash);; at = (at + 1) & mask) {
-    const LongSlot& slot = long_slots_[at];
-    if (slot.hash == 0) return {};
-    if (slot.hash == hash && slot.size == word.size() &&
-        std::memcmp(&texts_[slot.text], word.data(), word.size()) == 0)
-      return {&long_ids_[slot.ids], slot.count};
-  }
-}
-
-void WordCache::grow_long() {
-  if (texts_.size() > kMostLongBytes) {  // begins anew
-    long_slots_.assign(kFirstLong, {});
-    long_used_ = 0;
-    texts_.clear();
-    long_ids_.clear();
-    return;
-  }
-  if (long_used_ * 2 < long_slots_.size()) return;
-  std::vector<LongSlot> old(2 * long_slots_.size());
-  old.swap(long_slots_);
-  std::size_t mask = long_slots_.size() - 1;
-  for (const LongSlot& slot : old) {
-    if (slot.hash == 0) continue;
-    std::size_t at = slot.hash >> 20 & mask;
-    while (long_slots_[at].hash != 0) at = (at + 1) & mask;
-    long_slots_[at] = slot;
-  }
-}
-
-void WordCache::insert_long(std::string_view word, std::uint64_t hash,
-                            std::span<const std::uint32_t> ids) {
-  if (word.size() > kLongest || ids.empty()) return;
-  grow_long();
-  std::size_t mask = long_slots_.size() - 1, at = hash >> 20 & mask;
-  while (long_slots_[at].hash != 0) at = (at + 1) & mask;
-  long_slots_[at] = {hash, static_cast<std::uint32_t>(texts_.size()),
-                     static_cast<std::uint32_t>(word.size()),
-                     static_cast<std::uint32_t>(long_ids_.size()),
-                     static_cast<std::uint32_t>(ids.size())};
-  ++long_used_;
-  texts_.insert(texts_.end(), word.begin(), word.end());
-  long_ids_.insert(long_ids_.end(), ids.begin(), ids.end());
+  return {hash, UINT64_MAX};
 }
 
 }  // namespace penstock

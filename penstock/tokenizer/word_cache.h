@@ -12,28 +12,30 @@
 namespace penstock {
 
 /// The tokens of words that were seen: words of up to 15 bytes lie in slots of
-/// half a cache line, longer ones beside. Bounded: full, it begins anew. For
-/// one thread.
+/// half a cache line, the texts of longer ones beside. Bounded: full, it begins
+/// anew. For one thread.
 class WordCache {
  public:
   static constexpr std::size_t kShort = 15;
+  static constexpr std::uint32_t kLong = UINT32_MAX;
 
-  /// A word of at most 15 bytes, padded with zeros, its length in the last.
+  /// A word of at most 15 bytes, padded with zeros, its length in the last; or
+  /// a number that longer ones hardly share.
   struct Key {
     std::uint64_t low, high;
 
     friend bool operator==(Key a, Key b) {
       return ((a.low ^ b.low) | (a.high ^ b.high)) == 0;
     }
-    std::uint64_t hash() const {
-      return ((low ^ (high * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93) >> 32;
-    }
+    bool is_long() const { return high >> 56 > kShort; }
   };
-  /// Up to three tokens in place, more in `ids`, from tokens[0] on.
+  /// Up to three tokens in place. More, and those of long words, are found by
+  /// ids(), and the first is where.
   struct Slot {
     Key key;
-    std::uint32_t count;
-    std::uint32_t tokens[3];
+    std::uint32_t tokens[4];  ///< the last says how many, or kLong
+
+    std::uint32_t count() const { return tokens[3]; }
   };
 
   /// With room for so many short words before it grows.
@@ -56,44 +58,45 @@ class WordCache {
     std::memcpy(padded, word.data(), word.size());
     return key_of(padded, word.size());
   }
-  void fetch(std::uint64_t hash) const {
-    __builtin_prefetch(slots_ + line_of(hash));
+  static Key key_of_long(std::string_view word);
+
+  /// Where find() begins to look, which may be asked of the memory before.
+  /// Slots lie in lines of two, of which the first is taken first.
+  const Slot* line_of(Key key) const {
+    const std::uint64_t hash =
+        (key.low ^ (key.high * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93;
+    return slots_ + 2 * (hash >> shift_);
   }
-  /// The slot of a word, or null.
-  const Slot* find(Key key, std::uint64_t hash) const {
-    for (std::size_t at = line_of(hash);; at = (at + 2) & mask_) {
-      const Slot* line = slots_ + at;
-      if (line[0].key == key) return line;
-      if (line[1].key == key) return line + 1;
+  /// The slot of a key, or null.
+  const Slot* find(Key key, const Slot* line) const {
+    while (true) {
+      const bool second = line[1].key == key;
+      if (static_cast<int>(line[0].key == key) | static_cast<int>(second))
+        return line + (second ? 1 : 0);
       if (line[1].key.high == 0) return nullptr;
+      line = line + 2 == end_ ? slots_ : line + 2;
     }
   }
-  const std::uint32_t* ids(const Slot& slot) const {
-    return slot.count <= 3 ? slot.tokens : &ids_[slot.tokens[0]];
-  }
-  void insert(Key key, std::uint64_t hash, std::span<const std::uint32_t> ids);
+  const Slot* find(Key key) const { return find(key, line_of(key)); }
+  /// The tokens of a slot of `word`; no data where it is of another long word.
+  std::span<const std::uint32_t> ids(const Slot& slot,
+                                     std::string_view word) const;
 
-  /// The tokens of a longer word; no data when it is not known.
-  std::span<const std::uint32_t> find_long(std::string_view word,
-                                           std::uint64_t hash) const;
-  void insert_long(std::string_view word, std::uint64_t hash,
-                   std::span<const std::uint32_t> ids);
-  static std::uint64_t hash_long(std::string_view word);
-  /// Before find_long(): first where the word is looked for, later what is
-  /// found there.
-  void fetch_long(std::uint64_t hash) const {
-    __builtin_prefetch(&long_slots_[place_of_long(hash)]);
+  /// Until so many words more are there, slots stay where they are.
+  void reserve(std::size_t words) {
+    while (used_ + words > most_ || texts_.size() > kMostText) grow();
   }
-  void fetch_found(std::uint64_t hash) const {
-    const LongSlot& slot = long_slots_[place_of_long(hash)];
-    __builtin_prefetch(texts_.data() + slot.text);
-    __builtin_prefetch(long_ids_.data() + slot.ids);
-  }
+  /// A word that is not there. Long ones only where the cache `takes` them.
+  const Slot& insert(Key key, std::span<const std::uint32_t> ids);
+  const Slot& insert_long(std::string_view word, Key key,
+                          std::span<const std::uint32_t> ids);
+  static bool takes(std::string_view word) { return word.size() <= 1024; }
 
  private:
-  struct LongSlot {
-    std::uint64_t hash;  // 0: free
-    std::uint32_t text, size, ids, count;
+  static constexpr std::size_t kMostText = std::size_t{1} << 25;
+
+  struct LongWord {
+    std::size_t text, size, ids, count;
   };
   /// Of the eight bytes of a half, those that a word has: of the second half at
   /// its size, of the first 8 further on.
@@ -103,18 +106,12 @@ class WordCache {
       kept[i] = i < 16 ? kept[i - 1] << 8 | 0xFF : ~std::uint64_t{0};
     return kept;
   }();
-  /// Slots lie in lines of two, of which the first is taken first.
-  std::size_t line_of(std::uint64_t hash) const {
-    return hash & mask_ & ~std::size_t{1};
-  }
   /// Puts a key that is not there; its slot.
-  Slot& take(Key key, std::uint64_t hash);
-  std::size_t place_of_long(std::uint64_t hash) const {
-    return hash >> 20 & (long_slots_.size() - 1);
-  }
+  Slot& take(Key key);
+  /// The same, after making room.
+  Slot& add(Key key);
   void make_slots(std::size_t count);
   void grow();
-  void grow_long();
 
   struct Unmap {
     std::size_t size;
@@ -122,12 +119,12 @@ class WordCache {
   };
   std::unique_ptr<void, Unmap> memory_;  // of slots_
   Slot* slots_ = nullptr;
-  std::size_t mask_ = 0, used_ = 0;
+  Slot* end_ = nullptr;
+  int shift_ = 0;  // of a hash: what is left is which line
+  std::size_t used_ = 0, most_ = 0;
   std::vector<std::uint32_t> ids_;
-  std::vector<LongSlot> long_slots_;
-  std::size_t long_used_ = 0;
-  std::vector<char> texts_;
-  std::vector<std::uint32_t> long_ids_;
+  std::vector<LongWord> long_words_;
+  std::vector<char> texts_;  // of long words
 };
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,19 @@ class WordModel {
   /// Writes the tokens of a word that is UTF-8 and not empty. Throws
   /// Error(transform) `tokenizer.unknown` for what the model has no token for.
   virtual void encode(std::string_view word, WordTokens& out) = 0;
+  /// Appends the tokens of several words, and of each where they end. A model
+  /// that has `known` words is not asked for those here.
+  virtual void encode_new(std::span<const std::string_view> words,
+                          std::vector<std::uint32_t>& ids,
+                          std::vector<std::uint32_t>& ends) {
+    WordTokens tokens;
+    tokens.measured = false;
+    for (std::string_view word : words) {
+      encode(word, tokens);
+      ids.insert(ids.end(), tokens.ids.begin(), tokens.ids.end());
+      ends.push_back(static_cast<std::uint32_t>(ids.size()));
+    }
+  }
 };
 
 /// Makes one for a thread. What it reads lives as long as the tokenizer.

@@ -8,11 +8,13 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "penstock/base/host_limits.h"
 #include "penstock/base/sync.h"
 #include "penstock/exec/exec.h"
 #include "penstock/tokenizer/tokenizer.h"
+#include "python/engine/id_array.h"
 
 namespace penstock::python {
 namespace {
@@ -25,16 +27,23 @@ class SharedTokenizer {
   explicit SharedTokenizer(const std::string& path)
       : tokenizer(Tokenizer::load(path)), path_(path) {}
 
-  Encoder lend() {
+  /// An encoder, and memory for the ids of a document.
+  struct Lent {
+    Encoder encoder;
+    std::vector<std::uint32_t> ids = {};
+  };
+  Lent lend() {
     Lock lock(mutex_);
-    if (idle_.empty()) return Encoder(tokenizer);
-    Encoder encoder = std::move(idle_.back());
+    if (idle_.empty()) return {Encoder(tokenizer)};
+    Lent lent = std::move(idle_.back());
     idle_.pop_back();
-    return encoder;
+    return lent;
   }
-  void give_back(Encoder encoder) {
+  void give_back(Lent lent) {
+    constexpr std::size_t kKept = std::size_t{1} << 20;
+    if (lent.ids.capacity() > kKept) lent.ids = {};
     Lock lock(mutex_);
-    idle_.push_back(std::move(encoder));
+    idle_.push_back(std::move(lent));
   }
 
   /// The template of the files beside it, or of `file`, where that is named.
@@ -52,7 +61,7 @@ class SharedTokenizer {
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<const ChatTemplate>> templates_
       PENSTOCK_GUARDED_BY(mutex_);
-  std::vector<Encoder> idle_ PENSTOCK_GUARDED_BY(mutex_);
+  std::vector<Lent> idle_ PENSTOCK_GUARDED_BY(mutex_);
 };
 
 template <class Number>
@@ -92,69 +101,81 @@ std::vector<Part> parts_of(const std::vector<std::string_view>& documents) {
   return parts;
 }
 
-/// `threads` 0: as many as there are cores, which one part need not know.
-void encode_parts(SharedTokenizer& shared,
-                  const std::vector<std::string_view>& documents, bool special,
-                  int threads, std::vector<Part>& parts) {
-  std::atomic<std::size_t> next{0};
-  if (threads <= 0 && parts.size() > 1)
-    threads = static_cast<int>(read_cpu_limit());
-  const int workers =
-      std::min(std::max(1, threads), static_cast<int>(parts.size()));
-  in_ranges(workers, workers, [&](std::int64_t, std::int64_t) {
-    Encoder encoder = shared.lend();
-    for (std::size_t at; (at = next++) < parts.size();) {
-      Part& part = parts[at];
-      std::size_t bytes = 0;
-      for (std::size_t d = part.begin; d < part.end; ++d)
-        bytes += documents[d].size();
-      part.ids.reserve(bytes / 4);
-      for (std::size_t d = part.begin; d < part.end; ++d) {
-        encoder.encode(documents[d], special, part.ids);
-        part.ends.push_back(part.ids.size());
-      }
-    }
-    shared.give_back(std::move(encoder));
-  });
+/// The ids of all documents into `ids`, and where those of each end.
+void encode_in_turn(SharedTokenizer& shared,
+                    const std::vector<std::string_view>& documents,
+                    bool special, IdArray& ids, std::uint64_t* ends) {
+  SharedTokenizer::Lent lent = shared.lend();
+  for (std::string_view document : documents) {
+    lent.ids.clear();
+    lent.encoder.encode(document, special, lent.ids);
+    ids.append(lent.ids);
+    *ends++ = ids.size();
+  }
+  shared.give_back(std::move(lent));
 }
 
-/// The ids of all texts, and where those of each end; `threads` as in
-/// encode_parts().
+/// The same, part by part.
+void encode_parts(SharedTokenizer& shared,
+                  const std::vector<std::string_view>& documents, bool special,
+                  int workers, std::vector<Part>& parts, IdArray& ids,
+                  std::uint64_t* ends) {
+  std::atomic<std::size_t> next{0};
+  in_ranges(workers, workers, [&](std::int64_t, std::int64_t) {
+    SharedTokenizer::Lent lent = shared.lend();
+    for (std::size_t at; (at = next++) < parts.size();) {
+      Part& part = parts[at];
+      lent.ids.clear();
+      for (std::size_t d = part.begin; d < part.end; ++d) {
+        lent.encoder.encode(documents[d], special, lent.ids);
+        part.ends.push_back(lent.ids.size());
+      }
+      part.ids.assign(lent.ids.begin(), lent.ids.end());
+    }
+    shared.give_back(std::move(lent));
+  });
+  for (Part& part : parts) {
+    const std::uint64_t before = ids.size();
+    ids.append(part.ids);
+    for (std::uint64_t end : part.ends) *ends++ = before + end;
+    part = {};
+  }
+}
+
+/// The ids of all texts, and where those of each end. `threads` 0: as many as
+/// there are cores, which one part need not know.
 nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special,
                  int threads) {
   std::vector<nb::object> held;  // the list may change while we read
   std::vector<std::string_view> documents;
+  std::size_t bytes = 0;
   for (nb::handle text : texts) {
     Py_ssize_t size = 0;
-    const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-    if (bytes == nullptr) throw nb::python_error();
-    documents.emplace_back(bytes, static_cast<std::size_t>(size));
+    const char* begin = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (begin == nullptr) throw nb::python_error();
+    documents.emplace_back(begin, static_cast<std::size_t>(size));
+    bytes += documents.back().size();
     held.push_back(nb::borrow(text));
   }
-  std::vector<Part> parts;
-  std::size_t count = 0;
-  {
-    nb::gil_scoped_release released;
-    parts = parts_of(documents);
-    encode_parts(shared, documents, special, threads, parts);
-    for (const Part& part : parts) count += part.ids.size();
-  }
-  const nb::bytes ids = empty_bytes<std::uint32_t>(count),
-                  ends = empty_bytes<std::uint64_t>(documents.size());
-  auto* next_id = reinterpret_cast<std::uint32_t*>(PyBytes_AsString(ids.ptr()));
-  auto* next_end =
+  const nb::bytes ends = empty_bytes<std::uint64_t>(documents.size());
+  auto* first_end =
       reinterpret_cast<std::uint64_t*>(PyBytes_AsString(ends.ptr()));
+  std::optional<IdArray> ids;
   {
     nb::gil_scoped_release released;
-    std::uint64_t before = 0;
-    for (Part& part : parts) {
-      next_id = std::copy(part.ids.begin(), part.ids.end(), next_id);
-      for (std::uint64_t end : part.ends) *next_end++ = before + end;
-      before += part.ids.size();
-      part = {};
-    }
+    // Most text has a token for each four or five bytes, code more.
+    ids.emplace(bytes / 2 + 64);
+    std::vector<Part> parts = parts_of(documents);
+    if (threads <= 0 && parts.size() > 1)
+      threads = static_cast<int>(read_cpu_limit());
+    const int workers =
+        std::min(std::max(1, threads), static_cast<int>(parts.size()));
+    if (workers <= 1)
+      encode_in_turn(shared, documents, special, *ids, first_end);
+    else
+      encode_parts(shared, documents, special, workers, parts, *ids, first_end);
   }
-  return nb::make_tuple(ids, ends);
+  return nb::make_tuple(std::move(*ids).to_numpy(), ends);
 }
 
 /// The ids of a text, and of each the characters from which to which it is.
@@ -168,9 +189,9 @@ nb::tuple encode_with_offsets(SharedTokenizer& shared, const nb::str& text,
   {
     nb::gil_scoped_release released;
     std::vector<TokenOffsets> offsets;
-    Encoder encoder = shared.lend();
-    encoder.encode(document, special, ids, offsets);
-    shared.give_back(std::move(encoder));
+    SharedTokenizer::Lent lent = shared.lend();
+    lent.encoder.encode(document, special, ids, offsets);
+    shared.give_back(std::move(lent));
     for (const TokenOffsets& of : offsets)
       places.insert(places.end(), {of.begin, of.end});
   }
@@ -187,9 +208,9 @@ nb::tuple encode_chat(SharedTokenizer& shared, const std::string& messages,
     nb::gil_scoped_release released;
     const ChatTemplate::Chat chat = chats->render(
         Json::parse(messages, "the messages"), Json::parse(tools, "the tools"));
-    Encoder encoder = shared.lend();
-    penstock::encode_chat(chat, false, encoder, ids, targets);
-    shared.give_back(std::move(encoder));
+    SharedTokenizer::Lent lent = shared.lend();
+    penstock::encode_chat(chat, false, lent.encoder, ids, targets);
+    shared.give_back(std::move(lent));
   }
   return nb::make_tuple(bytes_of(ids), bytes_of(std::vector<std::uint8_t>(
                                            targets.begin(), targets.end())));
@@ -208,7 +229,7 @@ void bind_tokenizer(nb::module_& module) {
       .def("encode", &encode, nb::arg("texts"), nb::arg("special"),
            nb::arg("threads"),
            nb::sig("def encode(self, texts: list[str], special: bool, threads: "
-                   "int) -> tuple[bytes, bytes]"))
+                   "int) -> tuple[typing.Any, bytes]"))
       .def("encode_with_offsets", &encode_with_offsets, nb::arg("text"),
            nb::arg("special"),
            nb::sig("def encode_with_offsets(self, text: str, special: bool) "

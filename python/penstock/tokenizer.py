@@ -87,8 +87,7 @@ class Tokenizer:
         process has cores. The ids are the same with any number."""
         import numpy
 
-        ids, ends = self._shared.encode(list(texts), special, threads or 0)
-        every = numpy.frombuffer(ids, dtype=numpy.uint32)
+        every, ends = self._shared.encode(list(texts), special, threads or 0)
         stops = numpy.frombuffer(ends, dtype=numpy.uint64).tolist()
         return [every[begin:end]
                 for begin, end in zip([0, *stops], stops, strict=False)]

@@ -81,6 +81,18 @@ class Ids(unittest.TestCase):
         self.assertEqual(one[3].tolist(),
                          self.tokenizer.encode(texts[3]).tolist())
 
+    def test_ids_stay_while_others_are_made(self):
+        texts = ["the abc " * 50_000, "ab " * 400_000, "bc"]
+        expected = [one.tolist() for one in self.tokenizer.encode_batch(texts)]
+        kept = [self.tokenizer.encode_batch(texts) for _ in range(4)]
+        del kept[1]
+        kept += [self.tokenizer.encode_batch(texts[::-1])[::-1]
+                 for _ in range(3)]
+        self.tokenizer = None
+        for batch in kept:
+            self.assertEqual([one.tolist() for one in batch], expected)
+            self.assertFalse(batch[0].flags.writeable)
+
     def test_decodes(self):
         self.assertEqual(self.tokenizer.decode([262, 258, 265]), "abc the")
         self.assertEqual(
