@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,9 +85,8 @@ CpuQuota recent_quota() {
   return *recent;
 }
 
-void apply_memory_limit(const path& root, const Cgroups& groups,
-                        HostLimits& limits) {
-  CgroupFolders memory = groups.folders("memory");
+void apply_memory_limit(const path& root, HostLimits& limits) {
+  CgroupFolders memory = cgroup_folders("memory", root);
   bool v2 = memory.version_2;
   for (const path& folder : memory.folders) {
     path file = folder / (v2 ? "memory.max" : "memory.limit_in_bytes");
@@ -105,17 +105,30 @@ void apply_memory_limit(const path& root, const Cgroups& groups,
   }
 }
 
+/// Of this process, in bytes: what its file of the kernel says, in a tenth of
+/// the time.
+std::optional<std::int64_t> soft_limit(decltype(RLIMIT_AS) resource) {
+  rlimit limit{};
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur > rlim_t{kMost})
+    return std::nullopt;  // none is the largest number that there is
+  return static_cast<std::int64_t>(limit.rlim_cur);
+}
+
 /// Limits of the process itself (ulimit) count the stacks of threads, 8 MiB
 /// each, as they are made: those of readers and workers are made later.
 constexpr std::int64_t kThreads = std::int64_t{64} << 20;
 
 void apply_process_limits(const path& root, HostLimits& limits) {
   const path file = root / "proc/self/limits", use = root / "proc/self/status";
-  const std::string all = kernel_text(file);
+  const bool own = root == "/";
+  const std::string all = own ? "" : kernel_text(file);
   /// What is left of it, where there is one.
-  auto apply = [&](const char* name, const char* used) {
+  auto apply = [&](decltype(RLIMIT_AS) resource, const char* name,
+                   const char* used) {
     std::optional<std::size_t> left;
-    std::optional<std::int64_t> limit = number_of_line(all, name);
+    std::optional<std::int64_t> limit =
+        own ? soft_limit(resource) : number_of_line(all, name);
     if (!limit) return left;
     const std::string origin = shown(file, root) + " (" + name + ")";
     lower(limits.memory, limits.memory_origin, *limit, origin);
@@ -127,8 +140,8 @@ void apply_process_limits(const path& root, HostLimits& limits) {
           *limit - *kib * 1024 - kThreads, origin);
     return left;
   };
-  limits.addresses_free = apply("Max address space", "VmSize:");
-  apply("Max data size", "VmData:");
+  limits.addresses_free = apply(RLIMIT_AS, "Max address space", "VmSize:");
+  apply(RLIMIT_DATA, "Max data size", "VmData:");
 }
 
 /// Of the affinity and the cgroups' quotas.
@@ -162,7 +175,7 @@ HostLimits read_host_limits(const path& root) {
     lower(limits.memory, limits.memory_origin, *kib * 1024, "MemTotal");
   if (auto kib = number_of_line(info, "MemAvailable:"))
     lower(limits.memory_free, limits.free_origin, *kib * 1024, "MemAvailable");
-  apply_memory_limit(root, Cgroups(root), limits);
+  apply_memory_limit(root, limits);
   apply_process_limits(root, limits);
   if (limits.memory && limits.memory_free > limits.memory) {
     limits.memory_free = limits.memory;

@@ -1,6 +1,7 @@
 #include "penstock/base/host_limits.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -201,6 +202,21 @@ TEST_F(HostLimitsTest, ALimitOfDataCountsNoFiles) {
 
 TEST_F(HostLimitsTest, WithoutCgroupsThereAreNoFolders) {
   EXPECT_TRUE(cgroup_folders("cpu", root_).folders.empty());
+}
+
+TEST(HostLimits, KnowALimitThatThisProcessHasOnlyNow) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  if (before.rlim_cur != RLIM_INFINITY) GTEST_SKIP() << "it has one";
+  EXPECT_EQ(read_host_limits().addresses_free, std::nullopt);
+  rlimit limited = before;
+  limited.rlim_cur = std::size_t{1} << 60;  // sanitizers map a lot
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &limited), 0);
+  const std::optional<std::size_t> left = read_host_limits().addresses_free;
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  ASSERT_TRUE(left);
+  EXPECT_LT(*left, limited.rlim_cur);
+  EXPECT_GT(*left, limited.rlim_cur / 2);
 }
 
 TEST(HostLimits, OfThisMachineAreSane) {

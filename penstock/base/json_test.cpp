@@ -17,6 +17,17 @@ TEST(Json, KeepsTheOrderOfKeysAndComesBackTheSame) {
   EXPECT_LT(json.dump().find("\"z\""), json.dump().find("\"a\""));
 }
 
+TEST(Json, WritesEveryCharacterSoThatItComesBack) {
+  EXPECT_EQ(Json("plain: ~ {}").dump(), R"("plain: ~ {}")");
+  EXPECT_EQ(Json("a\"b\\c\n\x01").dump(), R"("a\"b\\c\n\u0001")");
+  EXPECT_EQ(Json("\x7f").dump(), "\"\x7f\"");
+  EXPECT_EQ(Json("\xff").dump(), "\"\ufffd\"");
+  for (int c = 0; c < 128; ++c) {
+    const std::string text = "x" + std::string(1, static_cast<char>(c)) + "y";
+    EXPECT_EQ(Json::parse(Json(text).dump(), "test").string(), text) << c;
+  }
+}
+
 TEST(Json, WritesDoublesSoThatTheyComeBackExactly) {
   for (double value : {0.1, 1e300, -2.0, 5e-324, 1.0 / 3})
     EXPECT_EQ(Json::parse(Json(value).dump(), "test").number(), value);

@@ -7,7 +7,11 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <utility>
 
@@ -87,9 +91,8 @@ path below(const Mount& mount, const std::string& group) {
   return own == "." ? path() : own;
 }
 
-/// Read once: the list is long, and a run asks some twenty times. It is kept
-/// for good and without a lock, which a process that is forked meanwhile would
-/// find taken.
+/// Read once: the list is long. It is kept for good and without a lock, which a
+/// process that is forked meanwhile would find taken.
 std::string mounts_in_sight() {
   static std::atomic<const std::string*> known = nullptr;
   if (const std::string* text = known) return *text;
@@ -100,6 +103,46 @@ std::string mounts_in_sight() {
   if (text->empty() || !known.compare_exchange_strong(none, text.get()))
     return *text;
   return *text.release();
+}
+
+CgroupFolders folders_of(std::string_view controller, const path& root,
+                         const std::string& mounts) {
+  CgroupFolders found;
+  std::optional<Group> group =
+      group_of(controller, kernel_text(root / "proc/self/cgroup"));
+  if (!group) return found;
+  found.version_2 = group->version_2;
+  Mount mount = mount_of(controller, group->version_2, root, mounts);
+  for (path own = below(mount, group->name); !own.empty();
+       own = own.parent_path())
+    if (std::filesystem::exists(mount.at / own))
+      found.folders.push_back(mount.at / own);
+  found.folders.push_back(mount.at);
+  return found;
+}
+
+/// A start asks some twenty times, and each answer takes a third of what all
+/// that is read of the host does.
+CgroupFolders recent_folders(std::string_view controller) {
+  using Clock = std::chrono::steady_clock;
+  struct Known {
+    CgroupFolders folders;
+    Clock::time_point found;
+  };
+  static std::mutex lock;
+  // Never destroyed: threads may ask while the process ends.
+  static auto& known = *new std::map<std::string, Known, std::less<>>();
+  // A fork may have begun while it was held.
+  const std::unique_lock held(lock, std::try_to_lock);
+  if (!held) return folders_of(controller, "/", mounts_in_sight());
+  const Clock::time_point now = Clock::now();
+  const auto recent = known.find(controller);
+  if (recent != known.end() &&
+      now - recent->second.found < std::chrono::milliseconds(100))
+    return recent->second.folders;
+  CgroupFolders folders = folders_of(controller, "/", mounts_in_sight());
+  known.insert_or_assign(std::string(controller), Known{folders, now});
+  return folders;
 }
 
 }  // namespace
@@ -151,24 +194,10 @@ std::optional<std::int64_t> process_began(int process) {
   return number_at(std::string_view(stat).substr(at));
 }
 
-Cgroups::Cgroups(path root)
-    : root_(std::move(root)),
-      groups_(kernel_text(root_ / "proc/self/cgroup")),
-      mounts_(root_ == "/" ? mounts_in_sight()
-                           : kernel_text(root_ / "proc/self/mountinfo")) {}
-
-CgroupFolders Cgroups::folders(std::string_view controller) const {
-  CgroupFolders found;
-  std::optional<Group> group = group_of(controller, groups_);
-  if (!group) return found;
-  found.version_2 = group->version_2;
-  Mount mount = mount_of(controller, group->version_2, root_, mounts_);
-  for (path own = below(mount, group->name); !own.empty();
-       own = own.parent_path())
-    if (std::filesystem::exists(mount.at / own))
-      found.folders.push_back(mount.at / own);
-  found.folders.push_back(mount.at);
-  return found;
+CgroupFolders cgroup_folders(std::string_view controller, const path& root) {
+  return root == "/" ? recent_folders(controller)
+                     : folders_of(controller, root,
+                                  kernel_text(root / "proc/self/mountinfo"));
 }
 
 }  // namespace penstock

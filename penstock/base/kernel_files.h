@@ -38,25 +38,11 @@ struct CgroupFolders {
   bool version_2 = false;
 };
 
-/// Of which groups this process is, as the kernel says when this is made, and
-/// where their trees are mounted, as it said when that was first asked for.
-class Cgroups {
- public:
-  /// `root` is "/" except in tests, which hand in a made-up tree.
-  explicit Cgroups(std::filesystem::path root = "/");
-  /// Hosts mix controllers of version 1 with an empty tree of version 2, so
-  /// each controller ("cpu", "memory") is looked up alone.
-  CgroupFolders folders(std::string_view controller) const;
-
- private:
-  std::filesystem::path root_;
-  std::string groups_, mounts_;  // the files' texts
-};
-
-/// Those of one controller, for who needs no other.
-inline CgroupFolders cgroup_folders(std::string_view controller,
-                                    const std::filesystem::path& root = "/") {
-  return Cgroups(root).folders(controller);
-}
+/// Those of one controller. Hosts mix controllers of version 1 with an empty
+/// tree of version 2, so each ("cpu", "memory") is looked up alone. Those of
+/// this process are at most 0.1 s old. `root` is "/" except in tests, which
+/// hand in a made-up tree.
+CgroupFolders cgroup_folders(std::string_view controller,
+                             const std::filesystem::path& root = "/");
 
 }  // namespace penstock

@@ -69,17 +69,6 @@ void flatten(const Json& json, const std::string& path,
 
 }  // namespace
 
-const Json* found_in(const Json& json,
-                     std::initializer_list<std::string_view> keys) {
-  const Json* found = &json;
-  for (std::string_view key : keys) {
-    if (!found->is_object()) return nullptr;
-    found = found->find(key);
-    if (found == nullptr) return nullptr;
-  }
-  return found;
-}
-
 std::optional<double> number_in(const Json& json,
                                 std::initializer_list<std::string_view> keys) {
   const Json* found = found_in(json, keys);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/base/json_path.h"
 
 namespace penstock {
 
@@ -16,9 +17,6 @@ namespace penstock {
 // older or a newer version, or only begun: what is missing, or is something
 // else than expected, is unknown, and never an error.
 
-/// A value below `json` by its keys; null where it is not there.
-const Json* found_in(const Json& json,
-                     std::initializer_list<std::string_view> keys);
 std::optional<double> number_in(const Json& json,
                                 std::initializer_list<std::string_view> keys);
 /// Empty where there is no text.

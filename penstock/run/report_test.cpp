@@ -41,6 +41,14 @@ TEST(Report, TellsOfNoGpuWhereTheDeviceIsNone) {
   }
 }
 
+TEST(Report, HasNothingInForceBeforeThereIsAModel) {
+  PositionsRun positions;
+  std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  const Json start = run_json(positions.job(), *device, "");
+  ASSERT_NE(start.find("effective"), nullptr);
+  EXPECT_EQ(start.find("effective")->dump(), "{}");
+}
+
 TEST(Report, HasTheMeasuresOfTheLastEpochThatWasValidated) {
   PositionsRun positions;
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});

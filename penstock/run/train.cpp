@@ -292,8 +292,11 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
-  of.about["effective"] = told(stepper->in_force(), options.listener);
-  of.folder.write("run.json", of.about, Lasting::with_next);
+  const Json effective = told(stepper->in_force(), options.listener);
+  if (Json& written = of.about["effective"]; written != effective) {
+    written = effective;
+    of.folder.write("run.json", of.about, Lasting::with_next);
+  }
   note_memory(*stepper, of.job, options.listener);
   check_room(*stepper, of.folder.path(), of.job, options.listener);
   if (of.skips()) {

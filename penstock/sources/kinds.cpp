@@ -1,6 +1,8 @@
 #include "penstock/sources/kinds.h"
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
 
 #include "penstock/base/ascii.h"
 
@@ -28,11 +30,35 @@ namespace penstock {
 PENSTOCK_SOURCE_KINDS(KIND)
 #undef KIND
 
-const std::vector<SourceKind>& source_kinds() {
-#define KIND(name) name##_source(),
-  static const std::vector<SourceKind> kinds = {PENSTOCK_SOURCE_KINDS(KIND)};
+namespace {
+
+/// How a kind is made, which takes a while: of its settings, with their rules.
+struct Maker {
+  const char* name;
+  SourceKind (*make)();
+};
+#define KIND(name) {#name, name##_source},
+constexpr Maker kMakers[] = {PENSTOCK_SOURCE_KINDS(KIND)};
 #undef KIND
+constexpr std::size_t kCount = std::size(kMakers);
+
+/// Those that nobody has asked for yet are empty.
+std::vector<SourceKind>& kinds() {
+  static std::vector<SourceKind> kinds(kCount);
   return kinds;
+}
+
+const SourceKind& made(std::size_t at) {
+  static std::once_flag once[kCount];
+  std::call_once(once[at], [&] { kinds()[at] = kMakers[at].make(); });
+  return kinds()[at];
+}
+
+}  // namespace
+
+const std::vector<SourceKind>& source_kinds() {
+  for (std::size_t at = 0; at < kCount; ++at) made(at);
+  return kinds();
 }
 
 std::string source_examples() {
@@ -43,8 +69,10 @@ std::string source_examples() {
 }
 
 const SourceKind* source_kind(const std::string& name) {
-  auto found = std::ranges::find(source_kinds(), name, &SourceKind::name);
-  return found == source_kinds().end() ? nullptr : &*found;
+  const auto* found = std::ranges::find(kMakers, name, &Maker::name);
+  return found == std::end(kMakers)
+             ? nullptr
+             : &made(static_cast<std::size_t>(found - kMakers));
 }
 
 const SourceKind* kind_of_file(const std::string& name) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "penstock/base/connection_string.h"
 #include "penstock/base/error.h"
@@ -211,6 +212,15 @@ std::vector<std::string> names_of_kinds() {
   return names;
 }
 
+/// Of all kinds only that one is made, unless it is none.
+std::string kind_in(Spec& section) {
+  const Json* kind = section.raw("kind");
+  const bool known =
+      kind != nullptr && kind->is_string() &&
+      (is_composed(kind->string()) || source_kind(kind->string()) != nullptr);
+  return known ? kind->string() : section.choice("kind", names_of_kinds());
+}
+
 bool has_setting(const SourceKind& kind, const std::string& key) {
   std::vector<SettingSchema> settings = kind.settings.schemas();
   return std::ranges::find(settings, key, &SettingSchema::key) !=
@@ -237,6 +247,17 @@ void refuse_settings_of_tables(const Spec& section, const SourceKind& kind) {
                      "kind \"" +
                          kind.name + "\" has rows by their position",
                      "leave it out");
+}
+
+/// Whether each key is one of a source of this kind.
+bool are_all_of(const SourceKind& kind, const Json::Object& section) {
+  std::vector<SettingSchema> known = kind.settings.schemas();
+  std::ranges::move(settings_beside(kind), std::back_inserter(known));
+  return std::ranges::all_of(section, [&](const auto& setting) {
+    return setting.first == "kind" ||
+           std::ranges::find(known, setting.first, &SettingSchema::key) !=
+               known.end();
+  });
 }
 
 /// A setting of another kind is known, and does not belong here.
@@ -292,7 +313,7 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   if (const Json* kind = section.raw("kind");
       kind != nullptr && kind->is_string())
     refuse_kind_not_read(kind->string(), section.path_of("kind"));
-  const std::string name = section.choice("kind", names_of_kinds());
+  const std::string name = kind_in(section);
   if (is_composed(name)) {
     refuse_settings_of_tables(section);
     SourceSpec spec;
@@ -309,8 +330,10 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
         "a source of kind \"" + kind.name + "\" is not made of others",
         "leave it out, or set \"kind\" to \"concatenated\" or "
         "\"joined\"");
-  refuse_settings_of_others(section, kind);
-  refuse_settings_of_tables(section, kind);
+  if (!are_all_of(kind, json.object())) {
+    refuse_settings_of_others(section, kind);
+    refuse_settings_of_tables(section, kind);
+  }
   SourceSpec spec = kind.settings.defaults();
   kind.settings.read(section, spec);
   if (!kind.server) {

@@ -27,15 +27,17 @@ constexpr const char* kFind =
     "n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm', 'v', 'p', 'f') "
     "AND c.oid = ";
 
-// The values of a domain are sent as those of its base type. A primary key may
-// INCLUDE other columns (indnkeyatts, since version 11).
+// The values of a domain are sent as those of its base type.
 constexpr const char* kColumns =
     "SELECT a.attname, format_type(a.atttypid, a.atttypmod), base.oid, "
-    "(SELECT k.at FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(attnum, "
-    "at) WHERE i.indrelid = a.attrelid AND i.indisprimary AND k.attnum = "
-    "a.attnum AND k.at <= coalesce((to_jsonb(i) ->> 'indnkeyatts')::int, "
-    "i.indnatts)), "
-    "base.typcategory, format_type(base.oid, NULL) FROM pg_attribute a CROSS "
+    "(SELECT array_position(i.indkey::int2[], a.attnum) FROM pg_index i WHERE "
+    "i.indrelid = a.attrelid AND i.indisprimary AND "
+    "array_position(i.indkey::int2[], a.attnum) < i.";
+/// A primary key may INCLUDE other columns since this version.
+constexpr int kHasIncluded = 110000;
+constexpr const char* kOfTable =
+    "), base.typcategory, format_type(base.oid, NULL) FROM pg_attribute a "
+    "CROSS "
     "JOIN LATERAL (WITH RECURSIVE b AS (SELECT t.oid, t.typbasetype, "
     "t.typcategory FROM pg_type t WHERE t.oid = a.atttypid UNION ALL SELECT "
     "t.oid, t.typbasetype, t.typcategory FROM b JOIN pg_type t ON t.oid = "
@@ -124,7 +126,10 @@ void add_readings(const std::string& written, std::vector<std::string>& to) {
 }
 
 void read_columns(Connection& connection, Table& table) {
-  Result list = connection.ask(kColumns, {table.oid});
+  const char* in_key =
+      connection.version() >= kHasIncluded ? "indnkeyatts" : "indnatts";
+  Result list =
+      connection.ask(std::string(kColumns) + in_key + kOfTable, {table.oid});
   std::map<int, std::string> key;  // by place in it
   for (int row = 0; row < PQntuples(list.get()); ++row) {
     std::string_view digits = text_in(list, row, 2);

@@ -301,6 +301,8 @@ std::int64_t Connection::number(const std::string& sql) {
   return send(statement.get()) ? sqlite3_column_int64(statement.get(), 0) : 0;
 }
 
+bool Connection::keeps_nothing() const { return !keeps_wal(get()); }
+
 Error Connection::error() const {
   Failure failed{.status = sqlite3_extended_errcode(get()),
                  .system = sqlite3_system_errno(get()),
@@ -320,8 +322,9 @@ Error Connection::error() const {
 std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
   // As a blob, text is handed out in place; as text it would first be copied to
   // append a zero.
+  sqlite3_value* value = sqlite3_column_value(row, at);
   const void* text =
-      utf8 ? sqlite3_column_blob(row, at)
+      utf8 ? sqlite3_value_blob(value)
            : static_cast<const void*>(sqlite3_column_text(row, at));
   if (text == nullptr &&  // an empty BLOB, or:
       sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
@@ -331,7 +334,7 @@ std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
                  .where = path_of(sqlite3_db_handle(row)),
                  .why = "there is no memory to convert it to UTF-8",
                  .next = "free some memory, or give the program more of it"});
-  auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(row, at));
+  auto bytes = static_cast<std::size_t>(sqlite3_value_bytes(value));
   return {static_cast<const char*>(text), bytes};
 }
 

@@ -47,6 +47,9 @@ class Connection {
   void execute(const std::string& sql);
   /// The first number that a query gives; 0 where it gives none.
   std::int64_t number(const std::string& sql);
+  /// Whether it may stay open without a use: others are not kept from anything
+  /// then. Of a database with a write-ahead log they are, from removing it.
+  bool keeps_nothing() const;
   /// The last error, as one about this connection's table. Throws the error of
   /// `stop` where that was the cause.
   Error error() const;

@@ -87,7 +87,7 @@ void SqliteReader::scan(const Partition& partition, BlockLimit limit,
                         const BlockSink& sink) {
   auto& part = *static_cast<Part*>(partition.snapshot.get());
   Lock lock(part.snapshot->mutex);
-  Connection& connection = part.snapshot->connection;
+  Connection& connection = *part.snapshot->connection;
   const RowFormat& format = opened_->format;
   std::string condition;
   if (part.rows) condition = opened_->table.rowid + " BETWEEN ? AND ?";

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/sync.h"
@@ -22,6 +23,9 @@ struct OpenTable {
   RowFormat format;
   StopFlag stop = nullptr;
 
+  std::unique_ptr<Connection> connect() const {
+    return std::make_unique<Connection>(spec, Connection::Open::to_read, stop);
+  }
   /// `format.columns()` of the rows for which the conditions hold.
   std::string select_where(const std::string& condition) const;
 };
@@ -29,12 +33,13 @@ struct OpenTable {
 /// A connection inside a read transaction: what it shows does not change. Two
 /// scans of one snapshot run one after the other.
 struct Snapshot {
-  Snapshot(const SourceSpec& spec, StopFlag stop);
+  explicit Snapshot(std::unique_ptr<Connection> of)
+      : connection(std::move(of)) {}
   /// From here on it shows what is there now.
   void take();
 
   Mutex mutex;
-  Connection connection PENSTOCK_GUARDED_BY(mutex);
+  const std::unique_ptr<Connection> connection PENSTOCK_GUARDED_BY(mutex);
 };
 
 /// The rows of a table from one row number to another, both included.
@@ -53,8 +58,9 @@ struct Part {
 /// cut by them, each partition with a connection of its own: they all show the
 /// same, because no other connection wrote between the first of their
 /// transactions and the last. Where others write all the time, one connection
-/// serves all partitions.
-std::vector<Partition> parts_of(const OpenTable& opened, int readers);
+/// serves all partitions. `spare` is one of them where it is not null.
+std::vector<Partition> parts_of(const OpenTable& opened, int readers,
+                                std::unique_ptr<Connection> spare);
 
 /// Scans on the snapshot's connection; reads by keys on one of its own, which
 /// it opens with the first read.

@@ -138,9 +138,11 @@ std::size_t RowFormat::bytes_of(sqlite3_stmt* row) const {
   for (const SelectedColumn& from : selected_) {
     bytes += bytes_beside_text(from.type);
     if (!grows_with_value(from.type)) continue;
-    int type = sqlite3_column_type(row, from.at);
+    // Not by the functions for columns, each of which checks for errors.
+    sqlite3_value* value = sqlite3_column_value(row, from.at);
+    int type = sqlite3_value_type(value);
     bytes += type == SQLITE_TEXT || type == SQLITE_BLOB
-                 ? static_cast<std::size_t>(sqlite3_column_bytes(row, from.at))
+                 ? static_cast<std::size_t>(sqlite3_value_bytes(value))
                  : kLongestNumber;
   }
   return bytes;

@@ -27,17 +27,18 @@ std::int64_t data_version(Connection& connection) {
   return connection.number("PRAGMA data_version");
 }
 
-std::vector<std::shared_ptr<Snapshot>> snapshots_of(const OpenTable& opened,
-                                                    int parts) {
+std::vector<std::shared_ptr<Snapshot>> snapshots_of(
+    const OpenTable& opened, int parts, std::unique_ptr<Connection> spare) {
   std::vector<std::shared_ptr<Snapshot>> snapshots;
   for (int i = 0; i < parts; ++i)
-    snapshots.push_back(std::make_shared<Snapshot>(opened.spec, opened.stop));
+    snapshots.push_back(std::make_shared<Snapshot>(
+        spare != nullptr ? std::move(spare) : opened.connect()));
   if (parts > 1) {
-    Connection watch(opened.spec, Connection::Open::to_read, opened.stop);
+    const std::unique_ptr<Connection> watch = opened.connect();
     for (int i = 0; i < kTries; ++i) {
-      std::int64_t before = data_version(watch);
+      std::int64_t before = data_version(*watch);
       for (auto& snapshot : snapshots) snapshot->take();
-      if (data_version(watch) == before) return snapshots;
+      if (data_version(*watch) == before) return snapshots;
     }
     snapshots.resize(1);
   }
@@ -64,28 +65,26 @@ std::vector<RowRange> cut(RowRange all, int parts) {
 
 }  // namespace
 
-Snapshot::Snapshot(const SourceSpec& spec, StopFlag stop)
-    : connection(spec, Connection::Open::to_read, stop) {}
-
 void Snapshot::take() {
   Lock lock(mutex);
-  if (sqlite3_get_autocommit(connection.get()) == 0)
-    connection.execute("COMMIT");
-  connection.execute("BEGIN");
+  if (sqlite3_get_autocommit(connection->get()) == 0)
+    connection->execute("COMMIT");
+  connection->execute("BEGIN");
   // A transaction sees the database as it is at its first read.
-  connection.execute("SELECT 1 FROM sqlite_master LIMIT 1");
+  connection->execute("SELECT 1 FROM sqlite_master LIMIT 1");
 }
 
-std::vector<Partition> parts_of(const OpenTable& opened, int readers) {
+std::vector<Partition> parts_of(const OpenTable& opened, int readers,
+                                std::unique_ptr<Connection> spare) {
   int parts = parts_worth(opened, readers);
-  auto snapshots = snapshots_of(opened, parts);
+  auto snapshots = snapshots_of(opened, parts, std::move(spare));
   if (parts == 1)
     return {{"all rows", 0,
              std::make_shared<Part>(Part{snapshots[0], std::nullopt})}};
   RowRange all;
   {
     Lock lock(snapshots[0]->mutex);
-    Connection& connection = snapshots[0]->connection;
+    Connection& connection = *snapshots[0]->connection;
     // Each by itself is found without a walk over the table.
     const std::string& rowid = opened.table.rowid;
     std::string from = "(" + rowid + ") FROM " + opened.table.from;

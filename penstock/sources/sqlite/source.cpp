@@ -82,20 +82,38 @@ SourceInfo info_of(const OpenTable& opened) {
 
 class SqliteSource : public Source {
  public:
-  explicit SqliteSource(OpenTable opened)
+  SqliteSource(OpenTable opened, std::unique_ptr<Connection> spare)
       : Source(info_of(opened)),
-        opened_(std::make_shared<OpenTable>(std::move(opened))) {}
+        opened_(std::make_shared<OpenTable>(std::move(opened))) {
+    give(std::move(spare));
+  }
 
   RowCount count() const override;
   std::vector<Partition> partitions(int readers) override {
-    return parts_of(*opened_, readers);
+    return parts_of(*opened_, readers, take());
   }
   std::unique_ptr<Reader> open_reader() override {
     return std::make_unique<SqliteReader>(opened_);
   }
 
  private:
+  RowCount count_by(Connection& connection, std::int64_t bytes) const;
+
+  /// The connection that the table was opened with, for who needs the next one;
+  /// null where it is in use. To open another takes as long as a hundred rows.
+  std::unique_ptr<Connection> take() const {
+    Lock lock(mutex_);
+    return std::move(spare_);
+  }
+  void give(std::unique_ptr<Connection> connection) const {
+    Lock lock(mutex_);
+    if (connection != nullptr && connection->keeps_nothing())
+      spare_ = std::move(connection);
+  }
+
   std::shared_ptr<const OpenTable> opened_;
+  mutable Mutex mutex_;
+  mutable std::unique_ptr<Connection> spare_ PENSTOCK_GUARDED_BY(mutex_);
 };
 
 /// Exact for a small file, and of a condition for one that is not large. Else
@@ -103,27 +121,33 @@ class SqliteSource : public Source {
 /// each end by itself is found without a walk over the table.
 RowCount SqliteSource::count() const {
   const SourceSpec& spec = opened_->spec;
-  const std::string& rowid = opened_->table.rowid;
   if (opened_->table.view || !spec.query.empty()) return {};
   std::error_code unknown;
   auto bytes =
       static_cast<std::int64_t>(std::filesystem::file_size(spec.path, unknown));
-  if (unknown) return {};
-  const bool may_count = bytes <= kCountedBytes;
-  const bool spans = !rowid.empty() && spec.where.empty();
-  if (!may_count && !spans) return {};
+  const bool spans = !opened_->table.rowid.empty() && spec.where.empty();
+  if (unknown || (bytes > kCountedBytes && !spans)) return {};
+  std::unique_ptr<Connection> connection = take();
+  if (connection == nullptr) return count_by(*opened_->connect(), bytes);
+  const RowCount rows = count_by(*connection, bytes);
+  give(std::move(connection));
+  return rows;
+}
 
-  Connection connection(spec, Connection::Open::to_read, opened_->stop);
+RowCount SqliteSource::count_by(Connection& connection,
+                                std::int64_t bytes) const {
+  const std::string& where = opened_->spec.where;
+  const std::string& rowid = opened_->table.rowid;
   const std::string from = " FROM " + opened_->table.from;
-  if (spans && bytes > kCountedAtOnce) {
+  if (!rowid.empty() && where.empty() && bytes > kCountedAtOnce) {
     const std::int64_t rows =
         connection.number("SELECT (SELECT max(" + rowid + ")" + from +
                           ") - (SELECT min(" + rowid + ")" + from + ") + 1");
     if (rows >= 0 && rows <= bytes / kSmallestRowBytes) return {.rows = rows};
-    if (!may_count) return {};
+    if (bytes > kCountedBytes) return {};
   }
   std::string sql = "SELECT count(*)" + from;
-  if (!spec.where.empty()) sql += " WHERE " + in_parentheses(spec.where);
+  if (!where.empty()) sql += " WHERE " + in_parentheses(where);
   return {.rows = connection.number(sql), .exact = true};
 }
 
@@ -132,16 +156,20 @@ RowCount SqliteSource::count() const {
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
                                    const std::vector<ColumnRequest>& requests,
                                    SourceOptions options) {
-  Connection connection(spec, Connection::Open::to_read, options.stop);
-  Table table = find_rows(connection, spec);
+  auto connection = std::make_unique<Connection>(
+      spec, Connection::Open::to_read, options.stop);
+  Table table = find_rows(*connection, spec);
   if (!spec.query.empty() && spec.key.empty() && options.keys)
-    number_rows(connection, spec, table);
+    number_rows(*connection, spec, table);
   SourceSpec found = spec;
   found.table = table.name;
-  check_where(connection, found, table);
-  RowFormat format(connection, found, table, requests, options.keys);
-  return std::make_unique<SqliteSource>(OpenTable{
-      std::move(found), std::move(table), std::move(format), options.stop});
+  check_where(*connection, found, table);
+  RowFormat format(*connection, found, table, requests, options.keys);
+  if (found.table != spec.table) connection.reset();  // it names none in errors
+  return std::make_unique<SqliteSource>(
+      OpenTable{std::move(found), std::move(table), std::move(format),
+                options.stop},
+      std::move(connection));
 }
 
 Schema read_table_schema(const SourceSpec& spec) {

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "penstock/base/file.h"
 #include "penstock/sources/sqlite/test_database.h"
 
@@ -82,6 +85,39 @@ TEST(SqliteSource, HasOnePartition) {
   auto source = open_source(database.spec(), {});
   EXPECT_EQ(source->partitions(8).size(), 1u);
   EXPECT_EQ(source->partitions(1)[0].range, "all rows");
+}
+
+/// How often this process has the file open.
+std::int64_t times_open(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::directory_iterator open("/proc/self/fd");
+  return std::ranges::count_if(open, [&](const fs::directory_entry& file) {
+    std::error_code closed;  // the folder's own
+    return fs::read_symlink(file.path(), closed) == path;
+  });
+}
+
+TEST(SqliteSource, OpensItsFileOnceToDescribeCountAndScan) {
+  TestDatabase database(kTable);
+  database.disconnect();
+  auto source = open_source(database.spec(), {{"x", ReadAs::number}});
+  EXPECT_EQ(source->count().rows, 3);
+  EXPECT_EQ(times_open(database.path()), 1);
+  auto parts = source->partitions(1);
+  EXPECT_EQ(times_open(database.path()), 1);
+  EXPECT_EQ(source->count().rows, 3) << "while it is scanned";
+  parts.clear();
+  EXPECT_EQ(times_open(database.path()), 0);
+  EXPECT_EQ(scan_all(*source).rows, 3);
+}
+
+TEST(SqliteSource, DoesNotKeepAWriteAheadLogFromBeingRemoved) {
+  TestDatabase database(std::string("PRAGMA journal_mode = WAL; ") + kTable);
+  database.disconnect();
+  auto source = open_source(database.spec(), {{"x", ReadAs::number}});
+  EXPECT_EQ(source->count().rows, 3);
+  EXPECT_EQ(times_open(database.path()), 0);
+  EXPECT_EQ(scan_all(*source).rows, 3);
 }
 
 TEST(SqliteSource, EstimatesTheRowsOfALargeFile) {

@@ -28,7 +28,8 @@ const char* read_number(const char* from, const char* end, double& number);
 /// w / 10^k for 0 < w < 2^63 and 1 <= k <= 19, correctly rounded.
 double divided_by_power(std::uint64_t w, unsigned k);
 
-// The implementation is here because it must be inlined into the scanner.
+// The implementation is here because it must be inlined into the scanner, also
+// where that is compiled together with others who call it.
 namespace decimal {
 
 inline constexpr std::uint64_t kZeros = 0x3030303030303030u;
@@ -125,8 +126,9 @@ inline double divided_by_power(std::uint64_t w, unsigned k) {
          std::bit_cast<double>(scale);
 }
 
-inline const char* read_number(const char* from, const char* end,
-                               double& number) {
+[[gnu::always_inline]] inline const char* read_number(const char* from,
+                                                      const char* end,
+                                                      double& number) {
   constexpr std::uint64_t kEight = 100000000;
   const char* p = from;
   bool negative = *p == '-';
