@@ -52,6 +52,12 @@ bool names_several(const std::string& path) {
   return files::is_pattern(path) && !fs::exists(path, unknown);
 }
 
+/// The folder whose files are below that of an entry of `path` in the copy.
+std::string folder_of_entry(const std::string& path) {
+  if (names_several(path)) return files::split_pattern(path).first;
+  return is_folder(path) ? path : fs::path(path).parent_path().string();
+}
+
 /// All files below a folder of which `wanted` takes the path, or that of a
 /// folder that they are in.
 template <class Wanted>
@@ -236,20 +242,25 @@ std::string staged_name(const SourceSpec& spec) {
 SourceSpec spec_of_copy(const SourceSpec& spec) {
   if (spec.staged_in.empty()) return spec;
   SourceSpec copy = spec;
+  auto* files = std::any_cast<FileSettings>(&copy.own);
   std::vector<std::string> paths;
   for (const std::string& path : paths_in(spec)) {
     fs::path place = fs::path(spec.staged_in) / std::to_string(paths.size());
+    if (files != nullptr)
+      files->copied_from.emplace_back(place.string(), folder_of_entry(path));
     if (names_several(path))
       place /= files::split_pattern(path).second;
     else if (!is_folder(path))
       place /= fs::path(path).filename();
     paths.push_back(place.string());
   }
-  auto* files = std::any_cast<FileSettings>(&copy.own);
-  if (files != nullptr && !files->row_labels.empty())
-    files->row_labels = (fs::path(spec.staged_in) / "labels" /
-                         fs::path(files->row_labels).filename())
-                            .string();
+  if (files != nullptr && !files->row_labels.empty()) {
+    const fs::path labels = files->row_labels;
+    const fs::path place = fs::path(spec.staged_in) / "labels";
+    files->copied_from.emplace_back(place.string(),
+                                    labels.parent_path().string());
+    files->row_labels = (place / labels.filename()).string();
+  }
   if (files != nullptr && !files->paths.empty())
     files->paths = std::move(paths);
   else

@@ -21,10 +21,10 @@ def npy(descr, shape, data):
 
 
 class Batches(Case):
-    def prepare(self, source, fields, held_out=0.0, **loader):
+    def prepare(self, source, fields, held_out=0.0, device="sim", **loader):
         self.write_job(self.job(
             source=source, fields=fields, split={"val": held_out},
-            loader={"batch_size": 4, "seed": 3, **loader}))
+            loader={"batch_size": 4, "seed": 3, **loader}, device=device))
 
     def epoch(self, *arguments):
         """The digests of an epoch, and the tensors of its first batch."""
@@ -34,11 +34,14 @@ class Batches(Case):
         first = read_safetensors(sorted(out.iterdir())[0])
         return [line["bytes_digest"] for line in lines], lines[0]["keys"], first
 
-    def same_everywhere(self, source, fields):
+    def same_everywhere(self, source, fields, by_device):
+        """`by_device`: it can do all that is done to rows in each epoch."""
         self.prepare(source, fields)
         expected = self.epoch()[0]
         for loader in ({"workers": 0}, {"workers": 1}, {"workers": 2},
-                       {"workers": 8}, {"cache": "ram"}, {"cache": "none"}):
+                       {"workers": 8}, {"cache": "ram"}, {"cache": "none"},
+                       {"device": "cpu"},
+                       *([{"cache": "device"}] if by_device else [])):
             with self.subTest(**loader):
                 self.prepare(source, fields, **loader)
                 self.assertEqual(self.epoch()[0], expected)
@@ -72,10 +75,13 @@ class Arrays(Batches):
                              list(range(begin, begin + 8)))
 
     def test_any_number_of_workers_any_tier_the_same_batches(self):
-        self.same_everywhere(self.source, {"x": {"array": {
-            "column": "x", "window": {"length": 16, "stride": 2},
-            "augment": [MASKS, {"noise": {"snr": 20}}, {"gain": {}},
-                        {"time_shift": {}}]}}})
+        # Masks alone are set by the device, all else by the host.
+        for more in ([], [{"noise": {"snr": 20}}, {"gain": {}},
+                          {"time_shift": {}}]):
+            with self.subTest(augment=[MASKS, *more]):
+                self.same_everywhere(self.source, {"x": {"array": {
+                    "column": "x", "window": {"length": 16, "stride": 2},
+                    "augment": [MASKS, *more]}}}, by_device=not more)
 
     def test_the_held_out_side_is_not_augmented(self):
         fields = {"x": {"array": {"column": "x", "window": {"length": 8}}}}
@@ -152,7 +158,9 @@ class Sounds(Batches):
             with self.subTest(**more):
                 fields = {**self.fields, "x": {"audio": {
                     "seconds": 0.25, "mel": {"n_mels": 16}, **more}}}
-                self.same_everywhere(self.source, fields)
+                self.same_everywhere(
+                    self.source, fields,
+                    by_device=more == {"augment": [MASKS]})
 
     def test_a_tar_file_and_a_table_of_paths_give_the_same_rows(self):
         self.prepare(self.source, self.fields)

@@ -14,6 +14,10 @@ namespace penstock {
 struct FileSettings {
   /// Where `path` is a list. One path stands in SourceSpec::path.
   std::vector<std::string> paths;
+  /// Where all paths name a copy (SourceSpec::staged_in): its folders, and
+  /// those that they were copied from. Names in files mean what is beside
+  /// these.
+  std::vector<std::pair<std::string, std::string>> copied_from;
   /// Types that are not what the files say or look like, by column.
   std::vector<std::pair<std::string, std::string>> columns;
   bool union_schema = false;  ///< a column that a file lacks is NULL there

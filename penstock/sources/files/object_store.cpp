@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 #include "penstock/base/error.h"
@@ -57,6 +58,11 @@ void check_stored(const std::string& uri) {
 
 std::shared_ptr<const ObjectStore> connect_store(const std::string& uri) {
   check_stored(uri);
+  // It lies beside the plugin that we are in, which Python may have loaded.
+  static const char here = 0;
+  std::vector<std::filesystem::path> folders = plugin_folders();
+  if (const auto ours = folder_of_library(&here); !ours.empty())
+    folders.insert(folders.begin(), ours);
   return load_plugin<ObjectStorePlugin>(
              {.library = "libpenstock_object_store.so",
               .entry = kObjectStoreEntry,
@@ -64,9 +70,11 @@ std::shared_ptr<const ObjectStore> connect_store(const std::string& uri) {
               .kind = ErrorKind::source,
               .code = "source",
               .install =
-                  "it needs the libraries of pyarrow 26.0.1: in a build from "
-                  "source, run tools/fetch_arrow and configure again"},
-             plugin_folders())
+                  "a build from source needs the libraries of pyarrow 26.0.1 "
+                  "(run tools/fetch_arrow and configure again); the wheel has "
+                  "none, so read a table there by pyarrow: penstock.Loader("
+                  "pyarrow.parquet.read_table(\"s3://BUCKET/PATH\"))"},
+             folders)
       .connect(uri);
 }
 

@@ -12,7 +12,7 @@
 #include "penstock/base/log.h"
 #include "penstock/base/sync.h"
 #include "penstock/sources/files/row_slice.h"
-#include "penstock/sources/hdf5/index_process.h"
+#include "penstock/sources/hdf5/indexer.h"
 
 namespace penstock::hdf5 {
 namespace {
@@ -405,41 +405,6 @@ std::unique_ptr<files::ChunkReader> Hdf5File::open(
   return std::make_unique<Hdf5Reader>(shared_from_this(), columns);
 }
 
-/// Indexes files, and those that their virtual data sets name, each once.
-class Indexer {
- public:
-  explicit Indexer(StopFlag stop) : process_(stop) {}
-
-  std::shared_ptr<const IndexedFile> index(const files::DataFile& file,
-                                           bool with_mapped = true) {
-    auto& known = known_[file.path];
-    if (known != nullptr) return known;
-    auto indexed = std::make_shared<IndexedFile>();
-    indexed->data = file;
-    indexed->index = process_.index(file);
-    if (with_mapped) add_mapped(*indexed);
-    return known_[file.path] = std::move(indexed);
-  }
-
- private:
-  void add_mapped(IndexedFile& file) {
-    for (const DataSet& set : file.index.sets)
-      for (const Mapping& mapping : set.mappings) {
-        if (mapping.file == "." || file.file_of(mapping) != nullptr) continue;
-        const std::filesystem::path path =
-            std::filesystem::path(file.data.path).parent_path() / mapping.file;
-        std::error_code unknown;
-        if (!std::filesystem::is_regular_file(path, unknown)) continue;
-        file.mapped.emplace_back(
-            mapping.file,
-            index(files::file_at(path.string(), mapping.file), false));
-      }
-  }
-
-  IndexProcess process_;
-  std::map<std::string, std::shared_ptr<const IndexedFile>> known_;
-};
-
 /// The columns of `source.labels` beside those of all files.
 void add_labels(const FileSettings& settings, Indexer& indexer,
                 RawReader& reader, std::vector<RowColumns>& all) {
@@ -512,7 +477,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
   rows.windows = windows;
   auto chunks = std::make_shared<SharedChunks>(budget_of(settings));
   RawReader reader(chunks->get(), stop);
-  Indexer indexer(stop);
+  Indexer indexer(settings.copied_from, stop);
   std::vector<std::shared_ptr<const IndexedFile>> indexed;
   std::vector<RowColumns> columns;
   for (const files::DataFile& file : data) {
@@ -533,6 +498,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
       columns.emplace_back();
     }
   }
+  warn_of_rows_twice(indexed);
   leave_out(indexed, columns);
   add_labels(settings, indexer, reader, columns);
   for (const RowColumns& one : columns) refuse_other_windows(one, windows);

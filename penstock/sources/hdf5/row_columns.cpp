@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <tuple>
 
 #include "penstock/base/error.h"
 
@@ -223,20 +224,29 @@ class Finder {
       };
       if (largest == nullptr || size(one) > size(*largest)) largest = &one;
     }
-    if (largest == nullptr && found_.columns.empty())
-      throw failed(
-          *file_, "hdf5.no_rows", file_->data.path + ", " + settings_.group,
-          "no data set in it can be read as rows" +
-              (found_.refused.empty() ? std::string()
-                                      : "; " + found_.refused[0].name + ": " +
-                                            found_.refused[0].why),
-          "see what is in it: h5dump -H FILE; source.group names "
-          "another group");
+    if (largest == nullptr && found_.columns.empty()) throw no_rows();
     if (largest != nullptr) {
       found_.leading = largest->view;
       found_.windows = largest->windows;
     }
     if (found_.columns.empty()) found_.rows = largest->rows();
+  }
+
+  Error no_rows() const {
+    LeftOutColumn first{
+        .next =
+            "see what is in it: h5dump -H FILE; source.group names another "
+            "group"};
+    if (!found_.refused.empty())
+      first = found_.refused[0];
+    else if (!file_->index.skipped.empty())
+      std::tie(first.name, first.why) = file_->index.skipped[0];
+    return failed(
+        *file_, "hdf5.no_rows", file_->data.path + ", " + settings_.group,
+        "no data set in it can be read as rows" +
+            (first.why.empty() ? std::string()
+                               : "; " + first.name + ": " + first.why),
+        first.next);
   }
 
   void add_set(Candidate& one) {

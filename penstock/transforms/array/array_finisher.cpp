@@ -1,27 +1,9 @@
-#include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "penstock/transforms/array/array.h"
 
 namespace penstock {
 namespace {
-
-/// Copies rows and changes them.
-class AugmentFinisher final : public FieldFinisher {
- public:
-  explicit AugmentFinisher(const Arrays& array)
-      : shape_(array.row_shape()), augmenter_(array.augment) {}
-
-  void finish(std::span<const StoredRow> rows, const DrawKey& key,
-              std::span<const TensorPlace> to) override {
-    augmenter_.copy(rows, key, shape_, to[0]);
-  }
-
- private:
-  const AugmentShape shape_;
-  Augmenter augmenter_;
-};
 
 /// Writes a mask beside rows that differ in length.
 class MaskFinisher final : public FieldFinisher {
@@ -47,7 +29,7 @@ std::unique_ptr<FieldFinisher> make_array_finisher(const Arrays& array,
   if (array.ragged == Arrays::Ragged::pad)
     return std::make_unique<MaskFinisher>();
   if (train && !array.augment.empty())
-    return std::make_unique<AugmentFinisher>(array);
+    return make_augment_finisher(array.augment, array.row_shape());
   return nullptr;
 }
 

@@ -55,12 +55,7 @@ class AudioFinisher final : public FieldFinisher {
   }
 
   std::string finish_row(const StoredRow& row, const DrawKey& key, float* out) {
-    const auto elements =
-        static_cast<std::size_t>(elements_of(audio_.row_shape()));
-    if (form_ == Audio::Form::features) {
-      std::memcpy(out, row.tensors, elements * sizeof(float));
-      return {};
-    }
+    const auto elements = static_cast<std::size_t>(row_shape_.elements());
     const auto samples = static_cast<std::size_t>(wave_shape_.elements());
     if (audio_.has_mel) wave_.resize(samples);
     const std::span<float> wave(audio_.has_mel ? wave_.data() : out, samples);
@@ -100,6 +95,7 @@ std::unique_ptr<FieldFinisher> make_audio_finisher(const Audio& audio,
       audio.stored_form() == Audio::Form::features ||
       (audio.stored_form() == Audio::Form::samples && !audio.has_mel);
   if (done && (!train || audio.augment.empty())) return nullptr;
+  if (done) return make_augment_finisher(audio.augment, audio.row_shape());
   return std::make_unique<AudioFinisher>(audio, train);
 }
 

@@ -12,23 +12,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kAugment = 0x6175676d656e74;  // "augment"
-
 double between(Random& random, double least, double most) {
   return least + (most - least) * random.uniform();
-}
-
-/// Where a mask begins and how wide it is.
-struct MaskPlace {
-  std::int64_t begin, width;
-};
-
-MaskPlace draw_mask(Random& random, std::int64_t most, std::int64_t size) {
-  const auto width = static_cast<std::int64_t>(
-      random.below(static_cast<std::uint64_t>(std::min(most, size)) + 1));
-  const auto begin = static_cast<std::int64_t>(
-      random.below(static_cast<std::uint64_t>(size - width) + 1));
-  return {begin, width};
 }
 
 void fill(float* first, std::int64_t count, float value) {
@@ -126,7 +111,7 @@ void Augmenter::apply(std::span<const StoredRow> rows, std::size_t first,
         [&](const auto& one) {
           for (std::size_t r = first; r < end; ++r)
             run(one, reinterpret_cast<float*>(to.row(r)), shape,
-                key.random(rows[r], kAugment + first_ + at));
+                draws_of(key, rows[r], first_ + at));
         },
         list_[at]);
 }
@@ -150,20 +135,20 @@ void Augmenter::run(const SpecAugment& of, float* values,
   if (of.time_warp > 0) warp(of.time_warp, values, shape, random);
   const auto value = static_cast<float>(of.value);
   const std::int64_t lines = shape.lines();
-  for (std::int64_t m = 0; m < of.time_masks; ++m) {
-    const MaskPlace mask = draw_mask(random, of.time_width, shape.times);
-    if (lines == 1)
-      fill_one(values, shape.times, of.time_width, mask, value);
-    else
-      fill_lines(values + mask.begin, lines, shape.times, mask.width, value);
-  }
-  for (std::int64_t m = 0; m < of.frequency_masks; ++m) {
-    const MaskPlace mask =
-        draw_mask(random, of.frequency_width, shape.frequencies);
-    for (std::int64_t c = 0; c < shape.channels; ++c)
-      fill(values + (c * shape.frequencies + mask.begin) * shape.times,
-           mask.width * shape.times, value);
-  }
+  draw_masks(
+      of, shape, random,
+      [&](MaskPlace mask) {
+        if (lines == 1)
+          fill_one(values, shape.times, of.time_width, mask, value);
+        else
+          fill_lines(values + mask.begin, lines, shape.times, mask.width,
+                     value);
+      },
+      [&](MaskPlace mask) {
+        for (std::int64_t c = 0; c < shape.channels; ++c)
+          fill(values + (c * shape.frequencies + mask.begin) * shape.times,
+               mask.width * shape.times, value);
+      });
 }
 
 void Augmenter::warp(std::int64_t most, float* values,

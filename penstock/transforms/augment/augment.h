@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <variant>
@@ -64,6 +66,37 @@ struct AugmentShape {
   std::int64_t elements() const { return lines() * times; }
 };
 
+/// The numbers of augmentation `at` of a field's list, of one row.
+inline Random draws_of(const DrawKey& key, const StoredRow& row,
+                       std::size_t at) {
+  constexpr std::uint64_t kAugment = 0x6175676d656e74;  // "augment"
+  return key.random(row, kAugment + at);
+}
+
+/// Where a mask begins and how wide it is.
+struct MaskPlace {
+  std::int64_t begin, width;
+};
+
+inline MaskPlace draw_mask(Random& random, std::int64_t most,
+                           std::int64_t size) {
+  const auto width = static_cast<std::int64_t>(
+      random.below(static_cast<std::uint64_t>(std::min(most, size)) + 1));
+  const auto begin = static_cast<std::int64_t>(
+      random.below(static_cast<std::uint64_t>(size - width) + 1));
+  return {begin, width};
+}
+
+/// Calls `time` and `frequency` with the masks of a row, as they are drawn.
+template <class Time, class Frequency>
+void draw_masks(const SpecAugment& of, const AugmentShape& shape,
+                Random& random, Time time, Frequency frequency) {
+  for (std::int64_t m = 0; m < of.time_masks; ++m)
+    time(draw_mask(random, of.time_width, shape.times));
+  for (std::int64_t m = 0; m < of.frequency_masks; ++m)
+    frequency(draw_mask(random, of.frequency_width, shape.frequencies));
+}
+
 /// Changes rows of float32 in place. What is drawn depends on the key, the row
 /// and the place of an augmentation in the list alone. Belongs to one thread.
 class Augmenter {
@@ -101,6 +134,11 @@ class Augmenter {
   const std::size_t first_;
   std::vector<float> line_;  // scratch
 };
+
+/// Copies rows whose stored form is one tensor of float32, and changes them. A
+/// device sets masks, where a field has no other augmentations.
+std::unique_ptr<FieldFinisher> make_augment_finisher(
+    const std::vector<Augmentation>& list, const Shape& row);
 
 /// The setting `augment`: a list of objects with one key each.
 Json augment_rule();

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "penstock/base/error.h"
 #include "penstock/transforms/fields.h"
@@ -115,6 +116,106 @@ TEST(Augment, AMaskOfTimeIsTheSameRunInEveryLine) {
   EXPECT_EQ(widths.size(), 91u);
 }
 
+std::unique_ptr<FieldFinisher> finisher_of(const std::string& shape,
+                                           const std::string& list) {
+  const Json section =
+      Json::parse(R"({"x": {"array": {"column": "x", "shape": )" + shape +
+                      R"(, "augment": )" + list + "}}}",
+                  "test");
+  return parse_fields(section, "fields")[0].kind->finisher(true);
+}
+
+std::vector<float> row_of(const std::vector<float>& rows, std::size_t at,
+                          std::size_t each) {
+  const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(at * each);
+  return {begin, begin + static_cast<std::ptrdiff_t>(each)};
+}
+
+std::vector<float> on_host(FieldFinisher& finisher, std::vector<float> stored,
+                           std::size_t sample) {
+  std::vector<float> made(stored.size());
+  StoredRow row;
+  row.tensors = reinterpret_cast<const std::byte*>(stored.data());
+  row.range.sample = static_cast<std::int64_t>(sample);
+  const TensorPlace to{.data = reinterpret_cast<std::byte*>(made.data()),
+                       .bytes = made.size() * sizeof(float)};
+  finisher.finish(std::span(&row, 1), {.seed = 3}, std::span(&to, 1));
+  return made;
+}
+
+/// Rows of the two in `stored` in turns, at these places of a batch that held
+/// sevens.
+std::vector<float> on_device(FieldFinisher& finisher, const std::string& kind,
+                             const std::vector<float>& stored,
+                             const std::vector<std::int64_t>& starts) {
+  const std::size_t each = stored.size() / 2, bytes = each * sizeof(float);
+  const auto* from = reinterpret_cast<const std::byte*>(stored.data());
+  std::vector<float> made(static_cast<std::size_t>(starts.back() + 1) * each,
+                          7.0F);
+  auto* host = reinterpret_cast<std::byte*>(made.data());
+  const std::unique_ptr<Device> device = open_device({.kind = kind});
+  const std::unique_ptr<Stream> stream = device->make_stream();
+  const Buffer one = device->allocate(bytes), two = device->allocate(bytes);
+  const Buffer batch = device->allocate(made.size() * sizeof(float));
+  stream->copy(one.data(), from, bytes);
+  stream->copy(two.data(), from + bytes, bytes);
+  stream->copy(batch.data(), host, batch.size());
+  std::vector<StoredRow> rows(starts.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    rows[r].tensors = r % 2 == 0 ? one.data() : two.data();
+    rows[r].range.sample = static_cast<std::int64_t>(r);
+  }
+  const TensorPlace place{
+      .data = batch.data(), .bytes = bytes, .starts = starts};
+  finisher.queue({.rows = rows,
+                  .tensor_bytes = bytes,
+                  .key = {.seed = 3},
+                  .to = std::span(&place, 1)},
+                 *stream);
+  stream->copy(host, batch.data(), batch.size());
+  stream->synchronize();
+  return made;
+}
+
+// Of rows here and there in its memory, to places with a gap between them.
+TEST(Augment, ADeviceSetsTheMasksThatTheHostSets) {
+  std::vector<std::int64_t> starts(50);
+  std::iota(starts.begin(), starts.begin() + 20, 0);
+  std::iota(starts.begin() + 20, starts.end(), 21);
+  for (const auto& [shape, each, list] :
+       {std::tuple("[64]", 64u, R"([{"spec_augment": {"time_masks": 2,
+                                                      "time_width": 9}}])"),
+        std::tuple("[2, 8, 16]", 256u,
+                   R"([{"spec_augment": {"time_masks": 2, "time_width": 9,
+                                         "frequency_masks": 2,
+                                         "frequency_width": 3}},
+                       {"spec_augment": {"time_masks": 1, "time_width": 40,
+                                         "value": -1.5}}])")})
+    for (const char* kind : {"cpu", "sim"}) {
+      const auto finisher = finisher_of(shape, list);
+      EXPECT_TRUE(finisher->queues_on(MemoryKind::cuda));
+      const std::vector<float> stored = counted(2 * each);
+      const auto made = on_device(*finisher, kind, stored, starts);
+      for (std::size_t r = 0; r < starts.size(); ++r) {
+        const auto expected =
+            on_host(*finisher, row_of(stored, r % 2, each), r);
+        ASSERT_EQ(row_of(made, static_cast<std::size_t>(starts[r]), each),
+                  expected)
+            << kind << " " << shape << " row " << r;
+      }
+      EXPECT_EQ(row_of(made, 20, each), std::vector<float>(each, 7.0F));
+    }
+}
+
+TEST(Augment, WhatAddsAndMovesNumbersStaysWithTheHost) {
+  for (const char* list :
+       {R"([{"noise": {}}])", R"([{"gain": {}}])", R"([{"time_shift": {}}])",
+        R"([{"spec_augment": {"time_warp": 3}}])",
+        R"([{"spec_augment": {"time_masks": 1, "time_width": 2}},
+            {"gain": {}}])"})
+    EXPECT_FALSE(finisher_of("[64]", list)->queues_on(MemoryKind::sim)) << list;
+}
+
 // Rows are copied some at a time, each as if it were alone.
 TEST(Augment, ABatchIsWhatItsRowsAreOneByOne) {
   const std::string masks =
@@ -122,13 +223,8 @@ TEST(Augment, ABatchIsWhatItsRowsAreOneByOne) {
   for (const Shape& shape : {Shape{40, 256}, Shape{64}}) {
     const auto each = static_cast<std::size_t>(elements_of(shape));
     const std::size_t rows = 3 * (256 << 10) / (each * sizeof(float)) + 5;
-    std::string text = shape.size() == 1 ? "[64]" : "[40, 256]";
-    const Json section =
-        Json::parse(R"({"x": {"array": {"column": "x", "shape": )" + text +
-                        R"(, "augment": )" + masks + "}}}",
-                    "test");
     const auto finisher =
-        parse_fields(section, "fields")[0].kind->finisher(true);
+        finisher_of(shape.size() == 1 ? "[64]" : "[40, 256]", masks);
     const std::vector<float> stored = counted(each);
     std::vector<StoredRow> given(rows);
     for (std::size_t r = 0; r < rows; ++r) {
