@@ -81,6 +81,8 @@ struct TierRequest {
   std::size_t ring_host_bytes = 0;
   /// These two where the device keeps a part of the rows.
   std::size_t ring_mixed_bytes = 0, ring_mixed_host_bytes = 0;
+  /// Host memory of the threads that finish rows, whatever the tier.
+  std::size_t finishing_bytes = 0;
   /// auto, device, pinned, ram, disk or none
   std::string tier = "auto";
   TierBudgets budgets = {};  ///< of `auto`
@@ -137,6 +139,8 @@ struct TierPlan {
     /// Of rows like these, the most that would fit; none: unknown, or any.
     std::optional<std::int64_t> most_rows = {};
     bool fits = false;  ///< in 80 % of what is free, requested or not
+    /// It would fit, and a budget allows less: the setting of that budget.
+    std::string lacks_budget = {};
     bool chosen = false;
     /// "fits", "needs 3.1 GiB on the device, 80 % of 2.0 GiB are free", "fits,
     /// not requested", "the device's memory is the host's", ...

@@ -33,12 +33,11 @@ struct Need {
   const char* setting = "";
 
   std::size_t rows() const { return bytes - ring; }
-  bool met() const {
-    return fits(bytes, available) && (!budget || rows() <= *budget);
-  }
+  bool there() const { return fits(bytes, available); }
+  bool met() const { return there() && (!budget || rows() <= *budget); }
   std::string why_not() const {
     if (budget == 0u) return std::string("left out: '") + setting + "' is 0";
-    if (fits(bytes, available))
+    if (there())
       return "needs " + shown_bytes(rows()) + where + ", '" + setting +
              "' allows " + shown_bytes(*budget);
     bool ring_alone = !fits(ring, available);
@@ -98,7 +97,7 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   const Ring ring =
       ring_of(gathered_on_device(tier) ? Rows::on_device : Rows::copied,
               request, limits);
-  host.ring = ring.host;
+  host.ring = ring.host + request.finishing_bytes;
   (limits.device_is_host ? host : device).ring += ring.device;
   host.bytes = host.ring;
   device.bytes = device.ring;
@@ -143,6 +142,8 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
                                       : static_cast<double>(rows_bytes) /
                                             static_cast<double>(request.rows)),
       .fits = host.met() && device.met() && disk.met()};
+  if (!line.fits && host.there() && device.there() && disk.there())
+    line.lacks_budget = budget_setting(tier);
   if (!device.met())
     line.why = device.why_not();
   else if (!host.met())
@@ -156,6 +157,7 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
   if (gathered_on_device(tier) && request.finished_on_host &&
       !limits.device_is_host) {
     line.fits = false;
+    line.lacks_budget.clear();
     line.why = "fields are finished on the host for every batch";
   }
   if (line.fits && there) line.why += ": the arrays are used in place";
@@ -340,6 +342,7 @@ class Filling {
     if (limits_.device_is_host) host = std::exchange(device, 0);
     device_ = share_of(limits_.device_free);
     host_ = share_of(limits_.ram_free);
+    host += request_.finishing_bytes;
     if (device > device_ || host > host_) return false;
     device_ = within(Tier::device, device_ - device);
     if (host_ != kAny) host_ -= host;
@@ -431,7 +434,8 @@ void describe_part(TierPlan::Line& line, std::int64_t rows,
   if (line.tier == plan.places.front().tier)
     (plan.limits.device_is_host ? line.host_bytes : line.device_bytes) +=
         ring.device;
-  if (line.tier == plan.tier) line.host_bytes += ring.host;
+  if (line.tier == plan.tier)
+    line.host_bytes += ring.host + request.finishing_bytes;
   line.why = "holds " + std::to_string(rows) + " of " +
              std::to_string(request.rows) + " rows";
 }

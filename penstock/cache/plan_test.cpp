@@ -68,6 +68,38 @@ TEST(PlanTiers, SaysWhatFitsOfTheTiersThatWereNotAskedFor) {
   EXPECT_EQ(shown.lines[1].why, "fits, not requested");
 }
 
+TEST(PlanTiers, CountsWhatThreadsHoldThatFinishRowsInEveryTier) {
+  auto planned = [](std::size_t finishing) {
+    return plan_tiers(
+        {.rows = 1024, .row_bytes = 1024, .finishing_bytes = finishing},
+        {.ram_free = 4 * kMiB, .device_free = 0});
+  };
+  const TierPlan without = planned(0), with = planned(kMiB);
+  EXPECT_EQ(with.tier, Tier::ram);
+  for (std::size_t line = 0; line < with.lines.size(); ++line)
+    EXPECT_EQ(with.lines[line].host_bytes,
+              without.lines[line].host_bytes + kMiB);
+  EXPECT_EQ(planned(3 * kMiB).tier, Tier::none);
+}
+
+TEST(PlanTiers, TellsABudgetThatLacksFromAMemoryThatDoes) {
+  auto ram = [](std::size_t free, std::size_t budget) {
+    return plan_tiers({.rows = 1024,
+                       .row_bytes = 1024,
+                       .budgets = {.ram = budget},
+                       .divisible = true},
+                      {.ram_free = free, .device_is_host = true})
+        .lines[1];
+  };
+  for (std::size_t budget : {std::size_t{0}, kMiB / 4}) {
+    EXPECT_FALSE(ram(4 * kMiB, budget).fits);
+    EXPECT_EQ(ram(4 * kMiB, budget).lacks_budget, "loader.cache.ram_gib");
+    EXPECT_EQ(ram(kMiB, budget).lacks_budget, "") << "nor is there memory";
+  }
+  EXPECT_TRUE(ram(4 * kMiB, kMiB).fits);
+  EXPECT_EQ(ram(4 * kMiB, kMiB).lacks_budget, "");
+}
+
 TEST(PlanTiers, UnknownMemoryRefusesNoTier) {
   TierPlan shown = plan("auto", 0, std::nullopt);
   EXPECT_EQ(shown.tier, Tier::ram);

@@ -20,5 +20,6 @@
 #include "penstock/dataset/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/prepare_mixed.h"
+#include "penstock/dataset/row_place.h"
 #include "penstock/dataset/side_lengths.h"
 #include "penstock/dataset/table_dataset.h"

@@ -231,8 +231,10 @@ void IndexedDataset::lengths(std::size_t varying,
 
 std::unique_ptr<ReadAhead> IndexedDataset::open_read_ahead(
     ReadAhead::Options options) const {
-  return std::make_unique<SourceReadAhead>(*source_, nullptr,
-                                           std::move(options));
+  auto all =
+      std::make_unique<SourceReadAhead>(*source_, nullptr, std::move(options));
+  if (larger_ == nullptr) return all;
+  return reading_others(std::move(all), *larger_);
 }
 
 }  // namespace penstock

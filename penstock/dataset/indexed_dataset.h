@@ -9,7 +9,9 @@
 
 #include "penstock/dataset/background_scan.h"
 #include "penstock/dataset/dataset_base.h"
+#include "penstock/dataset/larger_rows.h"
 #include "penstock/dataset/parsed_rows.h"
+#include "penstock/dataset/row_place.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
@@ -54,6 +56,11 @@ class IndexedDataset final : public FittedDataset {
   /// made of these: the same. `options.open` opens the source. Of fields that
   /// the host finishes; before the data set is shared.
   void keep_beside(const TableDatasetOptions& options);
+  /// Keeps rows in the larger form of their fields as they are read, from
+  /// which on none of them is read or put into that form again: where all of
+  /// them fit into memory, batches are the same, and rows come again. Reads a
+  /// few rows to know. Before the data set is shared.
+  void keep_larger(const TableDatasetOptions& options, const Device& device);
   /// Those rows; null before that end, or where they could not be kept.
   std::shared_ptr<const TableDataset> kept() const {
     return scan_ == nullptr ? nullptr : scan_->rows();
@@ -72,6 +79,9 @@ class IndexedDataset final : public FittedDataset {
                std::span<std::int32_t> out) const override;
   /// What is known without a scan, or was given; null where that is nothing.
   Json statistics() const override;
+  Json key_of(SampleId sample) const override {
+    return row_name(*source_, sample);
+  }
   const std::vector<Field>& fields() const override { return options_.fields; }
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
@@ -83,10 +93,16 @@ class IndexedDataset final : public FittedDataset {
     return statistics_;
   }
   friend class IndexedFiller;
+  friend class LargerFiller;
   void plan_readers();
   void bind();
   struct Sampled;
-  Sampled sample() const;
+  Sampled sample(bool costs) const;
+  TierPlan plan_of(const TableDatasetOptions& options, const Device& device,
+                   const Sampled& sampled, std::size_t run_bytes) const;
+  /// `plan`: of all rows in their larger form.
+  void decide_larger(const TableDatasetOptions& options, const Sampled& sampled,
+                     const TierPlan& plan);
   void find_lengths();
 
   const IndexedOptions options_;
@@ -99,7 +115,8 @@ class IndexedDataset final : public FittedDataset {
   std::vector<std::vector<std::int32_t>> lengths_;  // of what differs in length
   std::vector<std::size_t> varying_;                // their fields
   std::string fingerprint_;
-  std::unique_ptr<BackgroundScan> scan_;  // null: nothing is kept
+  std::unique_ptr<BackgroundScan> scan_;  // null: it keeps nothing
+  std::unique_ptr<LargerRows> larger_;    // null: none are kept
 };
 
 /// The sides train and val of rows by position.

@@ -1,6 +1,7 @@
 #include "penstock/dataset/indexed_filler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace penstock {
 
@@ -8,6 +9,7 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
                              const FillerOptions& options)
     : dataset_(dataset),
       meters_(meters),
+      options_(options),
       kept_(meters, options),
       rows_(std::in_place,
             IndexedRows::Origin{.source = *dataset.source_,
@@ -24,6 +26,11 @@ void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {
     rows_.reset();
     return kept->fill(item, stream, faults);
   }
+  if (dataset_.larger_ != nullptr && dataset_.larger_->used_at(item.at)) {
+    if (!larger_) larger_.emplace(dataset_, meters_, options_);
+    rows_.reset();
+    return larger_->fill(item, faults);
+  }
   rows_->prepare(item.ids, item.read, faults);
   check_lengths(item);
   BusyScope busy(meters_.pack);
@@ -31,7 +38,8 @@ void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {
   std::ranges::sort(faults.rows, {}, &RowFault::row);
   for (RowFault& fault : faults.rows)
     rows_->name(item.ids[static_cast<std::size_t>(fault.row)], fault);
-  if (dataset_.scan_ != nullptr) dataset_.scan_->begin();
+  if (dataset_.scan_ != nullptr && !std::exchange(told_, true))
+    dataset_.scan_->begin();
 }
 
 // A batch has its shape before it is read.

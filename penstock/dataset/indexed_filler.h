@@ -5,6 +5,7 @@
 
 #include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/indexed_rows.h"
+#include "penstock/dataset/larger_filler.h"
 #include "penstock/dataset/row_finisher.h"
 
 namespace penstock {
@@ -25,8 +26,11 @@ class IndexedFiller final : public SlotFiller {
 
   const IndexedDataset& dataset_;
   FillMeters& meters_;
+  const FillerOptions options_;
+  bool told_ = false;  // the scan, to begin
   KeptFiller kept_;
-  std::optional<IndexedRows> rows_;  // until all of them are kept
+  std::optional<LargerFiller> larger_;  // from the first item on that it fills
+  std::optional<IndexedRows> rows_;     // until another one fills
   RowFinisher finisher_;
   std::vector<const std::byte*> stored_;  // by range; null: padding, rejected
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -12,10 +13,22 @@ namespace penstock {
 struct LargerForm {
   Field field;
   std::string setting;  ///< that makes it, as in a job
+  bool same_bytes;      ///< in batches
 };
 
 /// That of a field, by the setting that the schema of its kind marks "larger";
 /// nullopt where there is none, or where it is that already.
 std::optional<LargerForm> larger_form(const Field& field);
+/// It is that already.
+bool has_larger_form(const Field& field);
+
+/// What a thread holds on the host that finishes a row, beside the batch, where
+/// the row's run in the larger form has so many bytes: that is made of it, and
+/// what making it takes is about as much again.
+constexpr std::size_t finishing_bytes(std::size_t larger_run) {
+  return 2 * larger_run;
+}
+/// Says what so many threads hold, for a plan.
+std::string finishing_note(std::size_t bytes, int threads);
 
 }  // namespace penstock

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "penstock/base/held_memory.h"
 #include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/larger_form.h"
 #include "penstock/dataset/table_options.h"
@@ -19,6 +18,9 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kSampled = 128;
+/// What it costs more to decode a picture as a whole, and to keep it, is back
+/// after one or two epochs.
+constexpr std::int64_t kLeastEpochs = 3;
 
 std::vector<std::int64_t> spread(std::int64_t rows) {
   std::vector<std::int64_t> positions;
@@ -79,37 +81,10 @@ double encoding_ms(const BoundField& bound, const GoodRows& good,
          static_cast<double>(count);
 }
 
-std::size_t held_by_batches() {
-  for (const HeldMemory& held : held_memory())
-    if (held.owner == HeldFor::batches && held.place == HeldIn::host)
-      return held.bytes;
-  return 0;
-}
-
-/// What a thread holds that finishes the largest of the rows, beside the batch.
-std::size_t finishing_bytes(const Field& field, const BoundField& bound,
-                            const FieldKind& larger, const GoodRows& good) {
-  const ValueRow row = *std::ranges::max_element(
-      good.rows, {}, [&](ValueRow one) { return larger.stored_run(one); });
-  Values runs;
-  Faults faults;
-  bound.encoder(Json(), field.name)
-      ->encode(std::span(&row, 1), {.runs = &runs}, faults);
-  const std::vector<Output> outputs = field.kind->outputs();
-  std::vector<Bytes> made(outputs.size());
-  std::vector<TensorPlace> places;
-  for (std::size_t at = 0; at < outputs.size(); ++at) {
-    made[at].resize(outputs[at].bytes());
-    places.push_back({.data = made[at].mutable_data<std::byte>(),
-                      .bytes = outputs[at].bytes()});
-  }
-  const StoredRow stored{.run = runs.row(0)};
-  const std::size_t before = held_by_batches();
-  const std::unique_ptr<FieldFinisher> finisher = field.kind->finisher(false);
-  finisher->finish(std::span(&stored, 1), {}, places);
-  // Other loaders of the process may give some back meanwhile.
-  const std::size_t after = held_by_batches();
-  return after > before ? after - before : 0;
+std::size_t largest_run(const FieldKind& kind, const GoodRows& good) {
+  std::size_t bytes = 0;
+  for (ValueRow row : good.rows) bytes = std::max(bytes, kind.stored_run(row));
+  return bytes;
 }
 
 std::string shown_fit(const TierPlan& plan) {
@@ -131,15 +106,53 @@ struct IndexedDataset::Sampled {
     LargerForm form;
     std::size_t bytes = 0, larger_bytes = 0;
     double encoding_ms = 0;
+
+    /// `plan`: of all rows with it.
+    std::string text(const TierPlan& plan) const {
+      char ms[32];
+      std::snprintf(ms, sizeof(ms), "%.2f", encoding_ms);
+      return "field '" + form.field.name + "' with " + form.setting +
+             " keeps " + shown_bytes(larger_bytes) + " in place of " +
+             shown_bytes(bytes) + ", " + shown_fit(plan) +
+             ". Making that of a row takes " + ms +
+             " ms of a processor, once in place of in every epoch" +
+             (form.same_bytes ? "" : "; batches then have other bytes");
+    }
   };
   std::int64_t rows = 0;
   std::size_t run_bytes = 0;  ///< of all rows
   std::vector<Larger> larger = {};
+  std::vector<std::string> in_larger = {};  ///< fields that have that form
   /// What a thread holds that finishes the largest of them.
   std::size_t finishing = 0;
+
+  /// Runs of all rows in the larger form, where that makes the same bytes.
+  std::size_t larger_bytes() const {
+    std::size_t bytes = run_bytes;
+    for (const Larger& of : larger)
+      if (of.form.same_bytes) bytes += of.larger_bytes - of.bytes;
+    return bytes;
+  }
+  /// What is worth keeping; empty: nothing.
+  std::string shown_kept() const {
+    std::string all;
+    auto add = [&](const std::string& text) {
+      all += (all.empty() ? "" : ", ") + text;
+    };
+    for (const Larger& of : larger)
+      if (of.form.same_bytes)
+        add("field '" + of.form.field.name + "' as " + of.form.setting +
+            " has it");
+    for (const std::string& name : in_larger) add("field '" + name + "'");
+    return all;
+  }
+  std::size_t finishing_of(int workers) const {
+    return finishing * static_cast<std::size_t>(std::max(1, workers));
+  }
 };
 
-IndexedDataset::Sampled IndexedDataset::sample() const {
+/// `timed`: with the time that making them takes.
+IndexedDataset::Sampled IndexedDataset::sample(bool timed) const {
   Sampled sampled;
   Block block;
   for (std::size_t f = 0; f < bound_.size(); ++f) {
@@ -156,21 +169,97 @@ IndexedDataset::Sampled IndexedDataset::sample() const {
       return of_all(good.run_bytes(kind), sampled.rows, info_.rows);
     };
     sampled.run_bytes += all(*field.kind);
+    if (has_larger_form(field)) sampled.in_larger.push_back(field.name);
     std::optional<LargerForm> larger = larger_form(field);
     if (!larger) continue;
     sampled.finishing =
         std::max(sampled.finishing,
-                 finishing_bytes(field, *bound_[f], *larger->field.kind, good));
+                 finishing_bytes(largest_run(*larger->field.kind, good)));
     std::vector<Field> fields = options_.fields;
     fields[f] = larger->field;
     sampled.larger.push_back(
         {.form = *larger,
          .bytes = all(*field.kind),
          .larger_bytes = all(*larger->field.kind),
-         .encoding_ms =
-             encoding_ms(*bind_fields(fields, *source_)[f], good, field.name)});
+         .encoding_ms = timed ? encoding_ms(*bind_fields(fields, *source_)[f],
+                                            good, field.name)
+                              : 0});
   }
   return sampled;
+}
+
+/// Of all rows, whose runs have so many bytes.
+TierPlan IndexedDataset::plan_of(const TableDatasetOptions& options,
+                                 const Device& device, const Sampled& sampled,
+                                 std::size_t run_bytes) const {
+  return plan_tiers(
+      {.rows = info_.rows,
+       .row_bytes = layout_.row_bytes,
+       .run_bytes = run_bytes,
+       .finished_on_host =
+           (options.batches_on_host && options.batches_on_host(device)) ||
+           !finished_on_device(options_.fields, info_.device_fields),
+       .finishing_bytes = sampled.finishing_of(options.workers),
+       .tier = "none"},
+      tier_limits(read_host_limits(), device));
+}
+
+void IndexedDataset::decide_larger(const TableDatasetOptions& options,
+                                   const Sampled& sampled,
+                                   const TierPlan& plan) {
+  const std::string shown = sampled.shown_kept();
+  const auto ram =
+      std::ranges::find(plan.lines, Tier::ram, &TierPlan::Line::tier);
+  if (shown.empty() || !varying_.empty() || options.cache != "auto" ||
+      options.epochs.value_or(kLeastEpochs) < kLeastEpochs ||
+      !plan.limits.ram_free)
+    return;
+  const std::string takes = shown_bytes(ram->rows_bytes);
+  if (!ram->fits) {
+    info_.plan.notes.push_back(shown + " would take " + takes + ", " +
+                               shown_fit(plan) +
+                               ": it is made anew in every epoch");
+    return;
+  }
+  LargerRows::Making making{.fields = options_.fields};
+  for (Field& field : making.fields)
+    for (const Sampled::Larger& of : sampled.larger)
+      if (of.form.same_bytes && of.form.field.name == field.name)
+        field = of.form.field;
+  making.bound = bind_fields(making.fields, *source_);
+  making.statistics = statistics_;
+  const double rest = 1 - kShareOfFree;
+  larger_ = std::make_unique<LargerRows>(
+      info_.rows, std::move(making), options.epochs.has_value(),
+      static_cast<std::size_t>(rest *
+                               static_cast<double>(*plan.limits.ram_free)));
+  info_.plan.lines.back().host_bytes += ram->rows_bytes;
+  info_.plan.notes.push_back(
+      shown + " takes " + takes +
+      ", which fits in memory: where there is one rank, it is kept " +
+      (options.epochs ? "when it is first made"
+                      : "from the second epoch on, if there is one") +
+      ", and batches are the same");
+}
+
+void IndexedDataset::keep_larger(const TableDatasetOptions& options,
+                                 const Device& device) try {
+  if (info_.rows == 0 || options.epochs.value_or(kLeastEpochs) < kLeastEpochs ||
+      source_->chunks() != nullptr)
+    return;
+  const bool marked =
+      std::ranges::any_of(options_.fields, [](const Field& field) {
+        return field.kind->stored().element_bytes > 0 &&
+               (has_larger_form(field) || larger_form(field));
+      });
+  if (!marked) return;
+  const Sampled sampled = sample(false);
+  decide_larger(options, sampled,
+                plan_of(options, device, sampled, sampled.larger_bytes()));
+} catch (const Error& error) {
+  // Who reads the rows hears of it.
+  log(LogLevel::info,
+      std::string("what the rows would take is not known: ") + error.what());
 }
 
 void IndexedDataset::predict_plan(const TableDatasetOptions& options,
@@ -181,51 +270,29 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
       });
   // A row of a chunk costs as much as the whole chunk.
   if (info_.rows == 0 || (runs_differ && source_->chunks() != nullptr)) return;
-  const Sampled sampled = sample();
-  const TierLimits limits = tier_limits(read_host_limits(), device);
-  const std::size_t finishing =
-      sampled.finishing *
-      static_cast<std::size_t>(std::max(1, options.workers));
-  TierLimits left = limits;
-  if (left.ram_free) *left.ram_free -= std::min(*left.ram_free, finishing);
+  const Sampled sampled = sample(true);
+  const std::size_t finishing = sampled.finishing_of(options.workers);
   auto planned = [&](std::size_t run_bytes) {
-    return plan_tiers(
-        {.rows = info_.rows,
-         .row_bytes = layout_.row_bytes,
-         .run_bytes = run_bytes,
-         .finished_on_host =
-             (options.batches_on_host && options.batches_on_host(device)) ||
-             !finished_on_device(options_.fields, info_.device_fields),
-         .tier = "none"},
-        left);
+    return plan_of(options, device, sampled, run_bytes);
   };
   TierPlan plan = planned(sampled.run_bytes);
-  const TierPlan::Line by_position = info_.plan.lines.back();
+  TierPlan::Line by_position = info_.plan.lines.back();
+  by_position.host_bytes += finishing;
   std::erase_if(plan.lines, [](const TierPlan::Line& line) {
     return line.tier == Tier::none;
   });
   plan.lines.push_back(by_position);
-  plan.limits = limits;
-  for (TierPlan::Line& line : plan.lines) line.host_bytes += finishing;
   plan.predicted_from = sampled.rows;
   plan.notes = info_.plan.notes;
   if (finishing > 0)
     plan.notes.push_back(
-        shown_bytes(finishing) + " of the host are for " +
-        std::to_string(std::max(1, options.workers)) +
-        " threads that finish rows as large as the largest of these");
-  for (const Sampled::Larger& of : sampled.larger) {
-    char ms[32];
-    std::snprintf(ms, sizeof(ms), "%.2f", of.encoding_ms);
-    plan.notes.push_back(
-        "field '" + of.form.field.name + "' with " + of.form.setting +
-        " keeps " + shown_bytes(of.larger_bytes) + " in place of " +
-        shown_bytes(of.bytes) + ", " +
-        shown_fit(planned(sampled.run_bytes - of.bytes + of.larger_bytes)) +
-        ". Making that of a row takes " + ms +
-        " ms of a processor, once in place of in every epoch");
-  }
+        finishing_note(finishing, std::max(1, options.workers)));
   info_.plan = std::move(plan);
+  decide_larger(options, sampled, planned(sampled.larger_bytes()));
+  for (const Sampled::Larger& of : sampled.larger)
+    if (larger_ == nullptr || !of.form.same_bytes)
+      info_.plan.notes.push_back(
+          of.text(planned(sampled.run_bytes - of.bytes + of.larger_bytes)));
 } catch (const Error& error) {
   // Who reads the rows hears of it.
   log(LogLevel::info,

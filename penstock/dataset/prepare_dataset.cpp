@@ -185,7 +185,10 @@ std::shared_ptr<const Dataset> prepare_samples(
           .split = options.split,
           .finish_on = on_host ? MemoryKind::cpu : device.memory_kind()},
       std::move(source));
-  if (options.plan_only) set->predict_plan(options, device);
+  if (options.plan_only)
+    set->predict_plan(options, device);
+  else if (options.cache == "auto" && !beside)
+    set->keep_larger(options, device);
   if (beside) set->keep_beside(options);
   if (options.planned) options.planned(set->plan());
   check_fingerprint(*set, options.source.fingerprint, shown);

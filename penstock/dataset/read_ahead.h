@@ -46,6 +46,8 @@ class ItemRead {
     return !parts_.empty() || done_.load(std::memory_order_acquire);
   }
   ItemRead* part(std::size_t source) const { return parts_[source].get(); }
+  /// What is read, in reading order.
+  const std::vector<SampleId>& ids() const { return ids_; }
   /// Puts the rows into `out`, in reading order; what that held before has been
   /// used. Throws what reading threw. Once, and only when done.
   void take(Block& out);

@@ -2,6 +2,16 @@
 
 namespace penstock {
 
+Json row_name(const Source& source, std::int64_t position) {
+  const SourceInfo& info = source.info();
+  const bool named = info.abilities.by_position && info.parts != nullptr &&
+                     info.key == ColumnType::text;
+  if (!named || position < 0) return Json(position);
+  const std::size_t part = info.parts->part_of(position);
+  if (part == info.parts->size()) return Json(position);
+  return Json(std::string(info.parts->name(part)));
+}
+
 void add_row_place(const RowParts* parts, std::int64_t position,
                    std::string& place) {
   if (parts == nullptr || position < 0) return;

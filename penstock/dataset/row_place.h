@@ -3,9 +3,15 @@
 #include <cstdint>
 #include <string>
 
+#include "penstock/base/json.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
+
+/// How people find a row by position: by the name of its part, as pictures by
+/// their paths, where its source says that such texts are their keys; else by
+/// its number.
+Json row_name(const Source& source, std::int64_t position);
 
 /// Adds to `place` where people find a row of a source whose rows are in
 /// parts: " of row 3 of 'b.csv'", or " of 'cats/1.jpg'" where that is all of

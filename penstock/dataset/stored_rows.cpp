@@ -234,7 +234,9 @@ void TableDataset::take_what_is_known(
   }
   const std::size_t rows =
       static_cast<std::size_t>(about.find("rows")->integer());
-  const ColumnType key = source_->info().key;
+  // Texts that name rows by position are the source's.
+  const ColumnType key =
+      source_->abilities().by_key ? source_->info().key : ColumnType::int64;
   const std::size_t keys = key == ColumnType::uuid
                                ? store->array("key_bytes").size() / 16
                                : store->array("keys").size() / 8;

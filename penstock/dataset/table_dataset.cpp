@@ -4,6 +4,7 @@
 #include <map>
 
 #include "penstock/dataset/arrival_packing.h"
+#include "penstock/dataset/larger_form.h"
 #include "penstock/dataset/scan.h"
 
 // A table becomes a data set in one scan: read and parse, order by key (a
@@ -182,39 +183,11 @@ bool TableDataset::needs_no_values() const {
          });
 }
 
-/// Encoded runs are about as long as parsed ones.
-void TableDataset::measure_runs(const RowsById& rows) {
-  for (const ParsedBlock& block : rows.blocks)
-    key_bytes_ +=
-        block.keys.numbers().size_bytes() + block.keys.characters().size();
-  for (std::size_t f = 0; f < options_.fields.size(); ++f) {
-    StoredForm form = options_.fields[f].kind->stored();
-    if (form.element_bytes == 0) continue;
-    std::size_t longest = 0;
-    for (SampleId id = 0; id < rows.count(); ++id) {
-      const std::size_t bytes =
-          options_.fields[f].kind->stored_run(rows.row(id, f));
-      run_bytes_ += bytes;
-      longest = std::max(longest, bytes / form.element_bytes);
-    }
-    longest_runs_.emplace_back(f, static_cast<std::int32_t>(longest));
-  }
-}
-
 /// A bin holds no more, however long the longest sample is.
 std::int32_t TableDataset::longest_in_batch(std::size_t field,
                                             std::int32_t longest) const {
   const auto packing = options_.fields[field].kind->packing();
   return packing ? packing->size : longest;
-}
-
-void TableDataset::measure_stored_runs() {
-  key_bytes_ = keys_->bytes();
-  for (std::size_t f = 0; f < runs_.size(); ++f) {
-    if (runs_[f] == nullptr) continue;
-    run_bytes_ += runs_[f]->bytes();
-    longest_runs_.emplace_back(f, runs_[f]->longest());
-  }
 }
 
 bool TableDataset::find_device_fields(const Device& device, Runs runs) {
@@ -261,6 +234,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
               .ring_host_bytes = copied.host,
               .ring_mixed_bytes = mixed.device - kept.device,
               .ring_mixed_host_bytes = mixed.host,
+              .finishing_bytes = finishing_of_all(),
               .tier = options_.cache,
               .budgets = options_.budgets,
               .divisible = longest_runs_.empty() && layout_.row_bytes > 0,
@@ -286,6 +260,9 @@ void TableDataset::use_plan(TierPlan plan, const Device& device) {
       kept || device.memory_kind() == MemoryKind::cpu
           ? "its memory is the device's, or a batch operation is done there"
           : "its files are not kept; \"loader.cache\": \"ram\" keeps them");
+  if (finishing_bytes_ > 0)
+    info_.plan.notes.push_back(
+        finishing_note(finishing_of_all(), std::max(1, options_.workers)));
   if (info_.plan.tier == Tier::none)
     info_.most_readers = most_readers(*source_);
   if (gathered_on_device(info_.plan.tier))

@@ -76,7 +76,7 @@ class TableDataset final : public FittedDataset {
   }
   const std::vector<Field>& fields() const override { return options_.fields; }
   Json statistics() const override;
-  Json key_of(SampleId sample) const override { return keys().json(sample); }
+  Json key_of(SampleId sample) const override;
   /// Adds the file that the source had a sample in, where it knows that.
   void add_place(SampleId sample, std::string& place) const;
   RowEncoder encoder() const;
@@ -142,6 +142,10 @@ class TableDataset final : public FittedDataset {
   /// Nothing but keys, sides and hashes is needed of the scan.
   bool needs_no_values() const;
   void measure_runs(const RowsById& rows);
+  std::size_t finishing_of_all() const {
+    return finishing_bytes_ *
+           static_cast<std::size_t>(std::max(1, options_.workers));
+  }
   void measure_stored_runs();
   std::int32_t longest_in_batch(std::size_t field, std::int32_t longest) const;
   /// True where batches are finished on the host, for all their rows.
@@ -201,6 +205,7 @@ class TableDataset final : public FittedDataset {
   std::vector<std::shared_ptr<RunTable>> heads_;  // of those on the device
   std::vector<std::size_t> varying_;  // the field of each output that varies
   std::size_t run_bytes_ = 0;         // of all rows, as stored
+  std::size_t finishing_bytes_ = 0;   // of a thread, for the largest row
   std::size_t key_bytes_ = 0;         // of all rows, in a store
   // Of each field that has runs, in elements.
   std::vector<std::pair<std::size_t, std::int32_t>> longest_runs_;

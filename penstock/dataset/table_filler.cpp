@@ -230,6 +230,13 @@ std::unique_ptr<SlotFiller> open_gather(const TableDataset& dataset,
 
 }  // namespace
 
+Json TableDataset::key_of(SampleId sample) const {
+  const bool numbered =
+      source_->abilities().by_position && keys().type() == ColumnType::int64;
+  return numbered ? row_name(*source_, keys().integer(sample))
+                  : keys().json(sample);
+}
+
 void TableDataset::add_place(SampleId sample, std::string& place) const {
   const RowParts* parts = parsing_.parts.get();
   if (parts != nullptr && keys().type() == ColumnType::int64)

@@ -51,6 +51,9 @@ struct TableDatasetOptions {
   StopFlag stop;           ///< ends what waits for other processes
   std::uint64_t seed = 0;  ///< of what is packed in a keyed order
   int workers = 1;         ///< threads that parse; 0: on the caller's
+  /// How often each row comes, at most; missing: nobody knows. What pays only
+  /// where rows come again is left out where they do not.
+  std::optional<std::int64_t> epochs = 1;
   /// What the loaders' rings will take; empty: nothing.
   std::function<RingBytes(const DatasetInfo&)> ring_bytes;
   /// True where batches are changed on the host after they are filled, so that

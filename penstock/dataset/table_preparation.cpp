@@ -5,12 +5,15 @@
 
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/key_order.h"
+#include "penstock/dataset/row_place.h"
 
 namespace penstock {
 namespace {
 
+/// `by_position`: such rows that have names are files, without columns to
+/// compare.
 [[noreturn]] void refuse_bad_rows(const TableDataset& set,
-                                  const std::string& source) {
+                                  const std::string& source, bool by_position) {
   const std::vector<BadRow>& bad = set.quarantine();
   std::string first;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, bad.size()); ++i) {
@@ -27,16 +30,26 @@ namespace {
                (set.bad_rows() == 1 ? " row is" : " rows are") + " not usable",
        .where = source,
        .why = first,
-       .next = "correct them, leave them out with 'source.where', or set "
-               "\"source.on_bad\": \"skip\" to leave out and list all such "
-               "rows"});
+       .next = std::string("correct them, ") +
+               (bad.front().key.is_string() && by_position
+                    ? ""
+                    : "leave them out with 'source.where', ") +
+               "or set \"source.on_bad\": \"skip\" to leave out and list all "
+               "such rows"});
 }
 
-/// Says of bad rows by position where they are written, if that is known.
+/// Names bad rows by position, or says where they are written, if that is
+/// known.
 void add_places(const Source& source, std::vector<BadRow>& bad) {
   for (BadRow& row : bad) {
     if (!std::holds_alternative<std::int64_t>(row.key.value())) continue;
-    const std::string place = source.place_of(row.key.integer());
+    const std::int64_t position = row.key.integer();
+    row.key = row_name(source, position);
+    if (row.key.is_string()) {
+      row.shown_key = "'" + row.key.string() + "'";
+      continue;
+    }
+    const std::string place = source.place_of(position);
     if (!place.empty() && row.why.find("(" + place) == row.why.npos)
       row.why += " (" + place + ")";
   }
@@ -121,7 +134,7 @@ void TablePreparation::scan() {
   set.bad_ = std::move(pass_.notes.bad);
   add_places(*set.source_, set.bad_);
   if (set.bad_rows_ > 0 && !options.source.skip_bad)
-    refuse_bad_rows(set, shown_);
+    refuse_bad_rows(set, shown_, set.source_->abilities().by_position);
   BusyScope busy(meter_);
   rows_.emplace(RowsById{pass_.blocks,
                          rows_by_key(pass_.blocks, shown_, options.workers)});

@@ -21,8 +21,15 @@ struct Found {
   std::vector<std::uint64_t> keys = {};  ///< hashes of all
 };
 
-void look(const Schema& schema, const KeyList& keys, const Block& block,
-          Found& found) {
+/// How a row is shown: "42", "'abc'".
+std::string shown(const Source& source, const KeyList& keys, std::int64_t row) {
+  if (!source.abilities().by_position) return keys.shown(row);
+  const Json name = row_name(source, keys.integer(row));
+  return name.is_string() ? "'" + name.string() + "'" : keys.shown(row);
+}
+
+void look(const Source& source, const Schema& schema, const KeyList& keys,
+          const Block& block, Found& found) {
   found.surveyor.add(block);
   for (std::int64_t row = 0; row < keys.size(); ++row)
     found.keys.push_back(hash_of_key(keys, row));
@@ -32,7 +39,7 @@ void look(const Schema& schema, const KeyList& keys, const Block& block,
     ++found.bad_rows;
     if (found.bad.size() >= 2 * ParseNotes::kMostBad) continue;
     found.bad.push_back({.key = {},
-                         .shown_key = keys.shown(problem.row),
+                         .shown_key = shown(source, keys, problem.row),
                          .column = schema.columns[problem.column].name,
                          .why = problem.why});
   }
@@ -76,7 +83,7 @@ void read_all(Source& source, const Schema& schema, std::vector<Found>& found,
     for (std::size_t at = 0; (at = next.fetch_add(1)) < parts.size();)
       reader->scan(parts[at], {}, [&](KeyList& keys, Block& block) {
         end_if_stopped(stop);
-        look(schema, keys, block, own);
+        look(source, schema, keys, block, own);
         return true;
       });
   };

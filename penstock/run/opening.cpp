@@ -46,6 +46,13 @@ TableDatasetOptions dataset_options(const Job& job,
                                     const OpenOptions& options) {
   TableDatasetOptions wanted = dataset_options(job);
   wanted.statistics = options.statistics;
+  const bool counted = !options.batches && !job.training.max_steps;
+  if (counted)
+    wanted.epochs = job.training.epochs;
+  else if (!options.batches || *options.batches < 0)
+    wanted.epochs.reset();
+  // Each rank would keep the rows of all.
+  if (options.rank.world > 1) wanted.epochs = 1;
   tell(wanted, options);
   return wanted;
 }

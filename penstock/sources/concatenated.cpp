@@ -37,7 +37,7 @@ void check_alike(const Source& source, const Source& first) {
   if (its.by_key != other.by_key || its.by_position != other.by_position)
     refuse(source, first,
            "one of them is read by keys and the other by positions");
-  if (source.info().key != first.info().key)
+  if (its.by_key && source.info().key != first.info().key)
     refuse(source, first,
            "its keys are " + std::string(name_of(source.info().key)) +
                ", and those of the first one " +
@@ -47,6 +47,7 @@ void check_alike(const Source& source, const Source& first) {
 SourceInfo info_of(const std::vector<std::unique_ptr<Source>>& sources) {
   const Source& first = *sources.front();
   SourceInfo info = first.info();
+  if (!info.abilities.by_key) info.key = ColumnType::int64;  // over all of them
   info.identity = Json(Json::Object{});
   info.identity["kind"] = "concatenated";
   info.identity["sources"] = Json::Array{};

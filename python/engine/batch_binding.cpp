@@ -88,7 +88,11 @@ nb::object ids_of(const NamedBatch& batch) {
 nb::object python_key(const Dataset& rows, SampleId id) {
   Json key = key_of(rows, id);
   if (key.is_null()) return nb::none();
-  return key.is_string() ? nb::cast(key.string()) : nb::cast(key.integer());
+  if (!key.is_string()) return nb::cast(key.integer());
+  // A path may have any bytes, as os.fsdecode() has it.
+  const std::string& text = key.string();
+  return nb::steal(PyUnicode_DecodeUTF8(
+      text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
 }
 
 nb::list row_keys_of(const NamedBatch& batch) {

@@ -138,6 +138,32 @@ class Folder(unittest.TestCase):
                     [loader.targets[key] for key in batch.ids.tolist()],
                     batch.numpy()["label"].tolist())
 
+    def test_row_keys_are_paths_whatever_bytes_these_have(self):
+        odd = os.fsencode(self.root) + b"/cat/\xe9.jpg"
+        shutil.copy(PICTURES[0], odd)
+        names = [*self.names, os.fsdecode(b"cat/\xe9.jpg")]
+        for cache in ("auto", "ram"):
+            with penstock.ImageFolder(self.root, batch_size=64, cache=cache,
+                                      image={"size": 8}) as loader:
+                keys = loader.peek().row_keys
+                self.assertEqual(sorted(keys, key=os.fsencode),
+                                 sorted(names, key=os.fsencode))
+
+    def test_pictures_are_kept_decoded_from_the_second_epoch_on(self):
+        seen = {}
+        for cache in ("none", "auto"):
+            with penstock.ImageFolder(
+                    self.root, batch_size=16, shuffle=True, cache=cache,
+                    image={"size": 9, "record_draws": True}) as loader:
+                told = "from the second epoch on" in str(loader.plan)
+                self.assertEqual(told, cache == "auto")
+                seen[cache] = [
+                    {name: array.tobytes()
+                     for name, array in batch.numpy().items()}
+                    for _ in range(4) for batch in loader]
+        self.assertEqual(len(seen["none"]), 4 * 3)
+        self.assertEqual(seen["auto"], seen["none"])
+
     def test_labels_that_are_numbers_are_classes_in_their_order(self):
         labels = self.root / "labels.csv"
         labels.write_text("path,class\n" + "".join(

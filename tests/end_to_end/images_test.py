@@ -201,12 +201,36 @@ class Images(Case):
     def test_classes_are_the_sorted_names_of_folders(self):
         self.images()
         _, keys, first = self.tensors()
-        names = self.names()
         classes = struct.unpack(f"<{len(keys)}q", first["y"][2])
         self.assertEqual([f"class{c}" for c in classes],
-                         [names[key].split("/")[0] for key in keys])
+                         [key.split("/")[0] for key in keys])
         self.assertEqual(first["x"][:2], ("U8", [8, 3, 10, 12]))
         self.assertEqual(first["x_draw"][:2], ("I32", [8, 5]))
+
+    def keys_of_sides(self):
+        sides = []
+        for side in ("train", "val"):
+            lines = self.batches("--steps", "0:9", "--split", side)
+            sides.append({key for line in lines for key in line["keys"]})
+        return sides
+
+    def test_a_key_is_the_path_and_its_side_stays(self):
+        split = {"train": 0.6, "val": 0.4}
+        for cache in ("none", "ram"):
+            with self.subTest(cache=cache):
+                more = self.photos / "class0" / "0000.jpg"
+                more.unlink(missing_ok=True)
+                self.images(split=split, loader={"cache": cache,
+                                                 "tail": "exact"})
+                train, val = self.keys_of_sides()
+                self.assertEqual(sorted(train | val), self.names())
+                self.assertTrue(train and val)
+                shutil.copy(PICTURES[0], more)  # before all others
+                later_train, later_val = self.keys_of_sides()
+                self.assertEqual((later_train | later_val) - train - val,
+                                 {"class0/0000.jpg"})
+                self.assertLessEqual(train, later_train)
+                self.assertLessEqual(val, later_val)
 
     def test_dtypes_and_layouts(self):
         for dtype, word in (("float32", "F32"), ("bfloat16", "BF16"),
@@ -313,14 +337,14 @@ class Images(Case):
                   for i in range(len(names))]
         self.table_of_paths(names, labels)
         _, same_keys, first = self.tensors()
-        self.assertEqual(same_keys, keys)
+        self.assertEqual([names[key] for key in same_keys], keys)
         for name in ("x", "x_draw", "y"):
             self.assertEqual(first[name], expected[name], name)
         self.assertEqual(first["z"][:2], ("F32", [8, 4]))
         self.assertEqual(
             struct.unpack("<32f", first["z"][2]),
             tuple(float(label in labels[key].split("|"))
-                  for key in keys for label in "abcd"))
+                  for key in same_keys for label in "abcd"))
         self.table_of_paths([*names, "class0/none.jpg"], [*labels, "a"])
         answer = self.run_it("batch", "job.json", "--json")
         self.assertNotEqual(answer.code, 0)
@@ -356,6 +380,42 @@ class Images(Case):
         self.assertNotIn("predicted_from", plan["plan"])
         self.assertAlmostEqual(lines["ram"]["rows_bytes"], decoded,
                                delta=len(self.names()))
+
+    def test_pictures_are_kept_decoded_where_that_is_said_to_pay(self):
+        self.images(train={"epochs": 3})
+        plan = self.succeed("train", "job.json", "--plan", "--json"
+                            ).json()["plan"]
+        self.assertEqual(plan["tier"], "none")
+        chosen = {line["tier"]: line for line in plan["tiers"]}["none"]
+        for said in ("field 'x' as \"store\": {\"form\": \"decoded\"} has it",
+                     "fits in memory", "batches are the same"):
+            self.assertIn(said, plan["notes"][-1])
+        self.images(train={"epochs": 3}, loader={"cache": "none"})
+        plan = self.succeed("train", "job.json", "--plan", "--json"
+                            ).json()["plan"]
+        read = {line["tier"]: line for line in plan["tiers"]}["none"]
+        self.assertGreater(chosen["host_bytes"], 2 * read["host_bytes"])
+        self.assertNotIn("batches are the same", str(plan["notes"]))
+        fields = json.loads(json.dumps(FIELDS))
+        fields["x"]["image"]["parity"] = "fast"
+        self.images(train={"epochs": 3}, fields=fields)
+        plan = self.succeed("train", "job.json", "--plan", "--json"
+                            ).json()["plan"]
+        self.assertIn("batches then have other bytes", plan["notes"][-1])
+
+    def test_the_plan_counts_what_decodes_pictures_that_are_kept(self):
+        taken = []
+        for max_pixels in (178956970, 40 * 40):
+            fields = json.loads(json.dumps(FIELDS))
+            fields["x"]["image"]["max_pixels"] = max_pixels
+            self.images({"on_bad": "skip"}, fields=fields,
+                        loader={"cache": "ram", "workers": 2})
+            plan = self.succeed("train", "job.json", "--plan", "--json"
+                                ).json()["plan"]
+            line = {line["tier"]: line for line in plan["tiers"]}["ram"]
+            self.assertIn("2 threads that finish rows", plan["notes"][-1])
+            taken.append(line["host_bytes"] - line["rows_bytes"])
+        self.assertGreater(taken[0], taken[1])
 
     # -- what is wrong
 
@@ -406,7 +466,14 @@ class Images(Case):
         bad = self.photos / "class1" / "bad.jpg"
         self.images(loader={"cache": "ram"})
         bad.write_bytes(b"<html>")
-        self.refuse_batch("transform", "data.bad_rows", "(class1/bad.jpg)")
+        self.refuse_batch("transform", "data.bad_rows",
+                          "row 'class1/bad.jpg'", "not a picture")
+        self.images({"on_bad": "skip"})
+        run = self.succeed("train", "job.json", "--json").json()["run"]
+        [line] = (self.folder / run / "quarantine.jsonl"
+                  ).read_text().splitlines()
+        self.assertEqual(json.loads(line)["key"], "class1/bad.jpg")
+        self.images(loader={"cache": "ram"})
         damaged = bytearray((DATA / "rgb.png").read_bytes())
         damaged[damaged.find(b"IDAT") + 20] ^= 0x55
         bad.write_bytes(damaged)  # which decoding shows

@@ -275,6 +275,9 @@ std::unique_ptr<Source> open_images(const SourceSpec& spec,
   if (std::ranges::count(opened->types, ColumnType::int64) > 0)
     info.schema.columns.back().values.clear();
   info.types = opened->types;
+  // A picture's key is its path; a sound's, which may be one of several rows
+  // elsewhere, its number.
+  if (spec.kind == "images") info.key = ColumnType::text;
   info.identity = identity_of(*opened, spec);
   info.parts = opened->files.names;
   return std::make_unique<ImageSource>(std::move(opened), std::move(info));

@@ -93,6 +93,22 @@ TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
   EXPECT_EQ(source->place_of(1), "cat/.hidden.jpeg");
 }
 
+TEST_F(ImagesTest, BesideAnotherSourceRowsAreNumberedOverAll) {
+  folder_.write("cat/a.jpg", "1");
+  folder_.write("cat/b.wav", "2");
+  std::vector<std::unique_ptr<Source>> sources;
+  sources.push_back(open(folder_.path(""), {"path"}));
+  EXPECT_EQ(sources[0]->info().key, ColumnType::text) << "paths";
+  sources.push_back(open_source(
+      parse_source_spec(files::section_of("audio", folder_.path("")), "source"),
+      {{.column = "path",
+        .as = ReadAs::value,
+        .setting = "fields.x",
+        .coded = true}}));
+  auto all = concatenated(std::move(sources));
+  EXPECT_EQ(all->info().key, ColumnType::int64);
+}
+
 TEST_F(ImagesTest, AFolderThatLinksToItselfIsSearchedOnce) {
   folder_.write("cat/a.jpg", "1");
   fs::create_directory_symlink(folder_.path("cat"), folder_.path("cat/again"));

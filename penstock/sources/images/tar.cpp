@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "penstock/base/log.h"
 #include "penstock/sources/files/open_file.h"
 #include "penstock/sources/images/find_pictures.h"
 
@@ -74,17 +75,21 @@ class Tar {
     struct stat found {};
     ::fstat(file_.number(), &found);
     bytes_ = found.st_size;
+    if (bytes_ < kBlock)
+      fail("it is no tar file: it has " + std::to_string(bytes_) +
+           " bytes, and one member takes " + std::to_string(kBlock));
   }
 
   /// Calls `take` with the name, begin and size of every file in it.
   template <class Take>
   void walk(Take take) {
-    std::string long_name;
-    for (std::int64_t at = 0; at + kBlock <= bytes_;) {
+    std::string long_name, last;
+    std::int64_t at = 0;
+    while (at + kBlock <= bytes_) {
       end_if_stopped(stop_);
       Header header;
       read(at, std::span(header));
-      if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) break;
+      if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) return;
       const std::optional<std::int64_t> size = number_of(header, 124, 12);
       if (!has_checksum(header) || !size)
         fail("its member at byte " + std::to_string(at) +
@@ -97,6 +102,7 @@ class Tar {
         fail("its member '" + name + "' is cut off: it has " +
              std::to_string(*size) + " bytes, of which " +
              std::to_string(bytes_ - begin) + " are there");
+      last = name;
       const char type = header[156];
       if (type == 'L')
         long_name = text(begin, *size);
@@ -110,6 +116,13 @@ class Tar {
              "with tar's option --hard-dereference");
       at = begin + (*size + kBlock - 1) / kBlock * kBlock;
     }
+    if (at != bytes_)
+      fail("it is cut off at byte " + std::to_string(bytes_) +
+           ", behind its member '" + last + "'");
+    // Some programs write none.
+    log(LogLevel::warning, path_ + " has no mark of its end behind '" + last +
+                               "': if it was cut off there, members are "
+                               "missing");
   }
   std::string text(std::int64_t begin, std::int64_t size) const {
     std::string text(static_cast<std::size_t>(std::min(size, kMostText)), '\0');

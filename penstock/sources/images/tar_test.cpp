@@ -36,7 +36,7 @@ class TarTest : public testing::Test {
   }
   /// "name class" of each picture.
   std::vector<std::string> pictures() {
-    folder_.write("a.tar", tar_ + std::string(1024, '\0'));
+    folder_.write("a.tar", tar_ + end_);
     Json section;
     section["kind"] = "images";
     section["path"] = folder_.path("a.tar");
@@ -74,7 +74,7 @@ class TarTest : public testing::Test {
   }
 
   TestFolder folder_;
-  std::string tar_;
+  std::string tar_, end_ = std::string(1024, '\0');
   std::vector<std::string> classes_, values_;
 };
 
@@ -138,6 +138,25 @@ TEST_F(TarTest, ACompressedFileMustBeUnpacked) {
 TEST_F(TarTest, AMemberThatIsCutOffIsNamed) {
   add("a.jpg", "x", '0', "00000100000");
   EXPECT_THAT(refused(), HasSubstr("'a.jpg' is cut off"));
+}
+
+TEST_F(TarTest, AFileThatEndsWithinWhatFillsABlockOrAHeaderIsCutOff) {
+  add("a.jpg", "x");
+  const std::string whole = tar_;
+  end_.clear();
+  tar_.resize(tar_.size() - 100);
+  EXPECT_THAT(refused(), HasSubstr("is cut off at byte 924, behind its member "
+                                   "'a.jpg'"));
+  tar_ = whole + std::string(300, 'h');
+  EXPECT_THAT(refused(), HasSubstr("is cut off at byte 1324"));
+}
+
+TEST_F(TarTest, WhatIsTooShortIsNoTarFile) {
+  end_.clear();
+  for (const char* bytes : {"", "no tar file"}) {
+    tar_ = bytes;
+    EXPECT_THAT(refused(), HasSubstr("a.tar: it is no tar file"));
+  }
 }
 
 }  // namespace

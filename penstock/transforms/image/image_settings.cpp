@@ -360,7 +360,9 @@ SettingsTable<Image> make_settings() {
       .boolean("record_draws", &Image::record_draws,
                "adds NAME_draw: top, left, height, width, mirrored")
       .section("store", store_settings(), "What is kept of a picture.")
-      .last_rule("larger", decoded_form());
+      .last_rule("larger", decoded_form())
+      // Of which other pixels are decoded for each crop.
+      .last_rule("larger_differs", Json::parse(R"({"parity": "fast"})", ""));
   add_place(table, "finish", &Image::finish_on_device,
             "where kept pixels are cropped, resized, mirrored and normalised: "
             "the same bytes");

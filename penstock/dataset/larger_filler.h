@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "penstock/dataset/indexed_dataset.h"
+#include "penstock/dataset/indexed_rows.h"
+#include "penstock/dataset/row_finisher.h"
+
+namespace penstock {
+
+/// Fills from the rows that are kept in a larger form, and makes and keeps
+/// those that are not. One per thread.
+class LargerFiller {
+ public:
+  LargerFiller(const IndexedDataset& dataset, FillMeters& meters,
+               const FillerOptions& options);
+  void fill(const FillItem& item, Faults& faults);
+
+ private:
+  void find(const FillItem& item);
+  void keep(const FillItem& item);
+  void finish(const FillItem& item, Faults& faults);
+
+  LargerRows& rows_;
+  FillMeters& meters_;
+  IndexedRows made_;
+  RowFinisher finisher_;
+  // By range of the item at hand.
+  std::vector<LargerRows::Parts> kept_;  // of those that were there
+  std::vector<bool> is_kept_;
+  std::vector<SampleId> ids_;             // to be made, then all good ones
+  std::vector<const std::byte*> stored_;  // null: padding, rejected
+  LargerRows::Parts parts_;               // of the row at hand
+};
+
+}  // namespace penstock
