@@ -34,20 +34,14 @@ std::optional<ItemCause> collating(const Making& making, double batches) {
           "into __getitem__, and copy arrays instead of lists"};
 }
 
-std::int64_t looks_waiting(const ThreadSightings& seen) {
-  return seen.in_lock + seen.in_file + seen.in_network + seen.asleep +
-         seen.other;
-}
-
 /// Other work has the processors that the items need. That makes some of them
 /// slow at random, too.
 std::optional<ItemCause> crowded(const Making& making, double items) {
   const double computes = share(making.item_cpu_s, making.item_s);
-  const std::int64_t running = making.seen.running;
-  const std::int64_t looks = running + looks_waiting(making.seen);
+  const double running =
+      share(double(making.seen.running), double(making.seen.total()));
   // The kernel calls a thread runnable, too, that has no processor.
-  if (looks < kFewestSeen ||
-      share(double(running), double(looks)) <= computes + kCrowdedOut)
+  if (making.seen.looks < kFewestSeen || running <= computes + kCrowdedOut)
     return std::nullopt;
   return ItemCause{
       .stage = "__getitem__",
@@ -124,11 +118,9 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
                  formatted("of which it computes for %.0f %%", 100 * computes),
         .next = "make an item cheaper, or keep what it makes"};
   const ThreadSightings& seen = making.seen;
-  const std::int64_t waiting = looks_waiting(seen);
   for (const Waiting& kind : kKinds) {
-    const std::int64_t found = seen.*kind.seen;
-    if (waiting < kFewestSeen ||
-        share(double(found), double(waiting)) < kWaitsIn)
+    if (seen.looks_waiting() < kFewestSeen ||
+        share(double(seen.*kind.seen), double(seen.waiting())) < kWaitsIn)
       continue;
     return ItemCause{.stage = "__getitem__",
                      .cause = took + "and mostly " + kind.cause,

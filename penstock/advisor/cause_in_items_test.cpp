@@ -32,6 +32,7 @@ FetchWindow window(int workers, double computes) {
   making.collate_s = 0.1;
   making.collate_cpu_s = 0.1;
   making.seconds.assign(1000, 0.02);
+  making.seen.looks = 100;
   window.making = making;
   return window;
 }
@@ -115,7 +116,8 @@ TEST(CauseInItems, ALockThatOneOfTwoWorkersHoldsIsALock) {
 
 TEST(CauseInItems, DoesNotGuessFromAFewLooks) {
   FetchWindow waits = window(2, 0.05);
-  waits.making->seen.in_lock = 9;
+  waits.making->seen.in_lock = 90;
+  waits.making->seen.looks = 9;
   EXPECT_THAT(cause_in_items(waits)->cause,
               HasSubstr("on a processor for 5 % of that"));
 }

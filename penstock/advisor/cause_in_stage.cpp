@@ -20,6 +20,10 @@ constexpr double kFewSlowPieces = 0.05;  // of the rows
 constexpr std::int64_t kFewestPieces = 20;
 constexpr Nanoseconds kShortestSlow = std::chrono::milliseconds(1);
 constexpr double kOneAtATime[] = {0.7, 1.15};  // processors, of all its threads
+constexpr std::int64_t kFewestLooks = 10;      // that tell something
+constexpr double kInLock = 0.4;     // of those that one lock would keep
+constexpr double kOfWaiting = 0.8;  // of what one lock would keep, or more
+constexpr double kMostly = 0.5;     // of looks
 
 bool row_by_row(const StageNumbers& stage) {
   return stage.calls > 0 && static_cast<double>(stage.items) <
@@ -48,19 +52,34 @@ double got_processors(const Snapshot& window) {
   return ran > 0 ? ran / (ran + queued) : 1;
 }
 
+/// What limits its processors is a cgroup's, and stopped it now and then.
+bool has_quota(const Snapshot& window) {
+  return window.limits.cpus_origin.starts_with("/") && throttled(window) > 0;
+}
+
+std::optional<std::string> stopped_by_quota(const Snapshot& window) {
+  const double cpus = window.limits.cpus, stopped = throttled(window);
+  if (processors_in_use(window) <= 0.5 * cpus || stopped <= kThrottled)
+    return std::nullopt;
+  return formatted(
+      " needs more processor time than the quota of %.3g processors: its "
+      "threads were stopped for %.2g s of every second, on all processors "
+      "together",
+      cpus, stopped);
+}
+
 /// While others have the processors, a thread's share of its busy time is low,
 /// as if it waited for an answer.
 std::optional<std::string> lacks_processors(const Snapshot& window,
                                             const StageNumbers& stage) {
   const double u = cpu_share(stage);
   const double cpus = window.limits.cpus, used = processors_in_use(window);
-  const double stopped = throttled(window), got = got_processors(window);
-  if (used > 0.5 * cpus && stopped > kThrottled)
+  const double got = got_processors(window);
+  if (u <= kOnProcessor && used > 0.8 * cpus && has_quota(window))
     return formatted(
-        " needs more processor time than the quota of %.3g processors: its "
-        "threads were stopped for %.2g s of every second, on all processors "
-        "together",
-        cpus, stopped);
+        " needs more processor time than the quota of %.3g processors: all of "
+        "it is used, and %d threads share it",
+        cpus, threads_in(window));
   if (u <= kOnProcessor && used > 0.8 * cpus)
     return formatted(
         " needs more processor time: all %.3g processors are in use, and %d "
@@ -81,6 +100,95 @@ bool waits_for_storage(const Snapshot& window, const StageNumbers& stage) {
              0.5 * static_cast<double>(stage.bytes);
 }
 
+double share_of(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+/// How often its threads were seen in a lock. One lock that is always held
+/// keeps all threads but one; one that another part of the program holds keeps
+/// all.
+double looks_in_lock(const StageNumbers& stage) {
+  return share_of(stage.seen.in_lock, stage.seen.total());
+}
+bool seen_in_lock(const StageNumbers& stage) {
+  const double kept = stage.workers < 2 ? 1 : 1 - 1.0 / stage.workers;
+  return stage.seen.looks >= kFewestLooks &&
+         looks_in_lock(stage) >= kInLock * kept &&
+         share_of(stage.seen.in_lock, stage.seen.waiting()) >=
+             kOfWaiting * kept;
+}
+
+/// More of them at a time than where one of them holds the lock.
+bool others_hold_lock(const StageNumbers& stage) {
+  return stage.workers < 2 || looks_in_lock(stage) > 1 - 0.5 / stage.workers;
+}
+
+/// That it uses on the average while all of its threads are busy.
+double processors_of(const StageNumbers& stage) {
+  return cpu_share(stage) * stage.workers;
+}
+
+/// Those who were not in the lock worked, and had a processor or wanted one.
+bool computes_in_lock(const StageNumbers& stage) {
+  return share_of(stage.seen.running,
+                  stage.seen.total() - stage.seen.in_lock) >= kMostly;
+}
+
+std::string others_work(const Snapshot& window) {
+  const double got = got_processors(window);
+  if (got >= kGotEnough) return {};
+  return formatted(
+      "; other programs work on this machine, too: its threads had a processor "
+      "for %.0f %% of the time in which they could run",
+      100 * got);
+}
+
+/// A lock that its threads were seen in, and what is done under it.
+std::optional<std::string> waits_for_lock(const Snapshot& window,
+                                          const StageNumbers& stage) {
+  if (!seen_in_lock(stage)) return std::nullopt;
+  const double looks = 100 * looks_in_lock(stage);
+  if (takes_turns(window, stage))
+    return formatted(
+               " has one of its %d threads at work at a time: the others were "
+               "seen in %.0f %% of the looks as they waited for one lock: of "
+               "the interpreter, where it runs Python, or of what it uses",
+               stage.workers, looks) +
+           others_work(window);
+  const bool others = others_hold_lock(stage);
+  if (processors_of(stage) > kOneAtATime[1] && computes_in_lock(stage))
+    return std::nullopt;
+  const std::string whose =
+      others ? std::string(
+                   "another thread's result, or for a lock that another "
+                   "thread or program holds")
+             : formatted("a lock that its %d threads share", stage.workers);
+  return " waits for " + whose +
+         formatted(
+             ": it was seen in that in %.0f %% of the looks, and on a "
+             "processor in %.0f %%",
+             looks, 100 * share_of(stage.seen.running, stage.seen.total()));
+}
+
+/// Where most looks found its threads waiting for the same.
+std::optional<std::string> seen_waiting(const StageNumbers& stage) {
+  const ThreadSightings& seen = stage.seen;
+  if (seen.looks_waiting() < kFewestLooks) return std::nullopt;
+  const auto mostly = [&](std::int64_t looks) {
+    return share_of(looks, seen.waiting()) >= kMostly;
+  };
+  const char* what = mostly(seen.asleep)       ? "it sleeps"
+                     : mostly(seen.in_network) ? "it waits for the network"
+                     : mostly(seen.in_file)    ? "it waits for storage"
+                     : mostly(seen.in_lock)
+                         ? "it waits for a lock, or for another thread"
+                         : nullptr;
+  if (what == nullptr) return std::nullopt;
+  return formatted(" is on a processor for %.0f %% of its time: ",
+                   100 * cpu_share(stage)) +
+         what;
+}
+
 std::string waits_for(const StageNumbers& stage) {
   const auto calls = static_cast<double>(stage.calls);
   if (stage.calls > 0)
@@ -89,6 +197,7 @@ std::string waits_for(const StageNumbers& stage) {
         static_cast<double>(stage.items) / calls,
         1e3 * seconds(stage.busy_wall) / calls);
   if (stage.name == kFinishOnDevice) return " is the slowest stage";
+  if (auto seen = seen_waiting(stage)) return *seen;
   return formatted(
              " waits for nothing that is measured, and is on a processor for "
              "%.0f %% of its time: it waits for ",
@@ -112,10 +221,7 @@ bool reads_source(const StageNumbers& stage) {
 }
 
 double processors_in_use(const Snapshot& window) {
-  double cpu = 0;
-  for (const StageNumbers& stage : window.stages)
-    cpu += seconds(stage.busy_cpu);
-  return cpu / seconds(window.parts.wall);
+  return processor_s(window.stages) / seconds(window.parts.wall);
 }
 
 std::optional<std::string> single_pieces(const StageNumbers& stage) {
@@ -152,11 +258,29 @@ std::optional<std::string> single_pieces(const StageNumbers& stage) {
 
 bool takes_turns(const Snapshot& window, const StageNumbers& stage) {
   if (stage.workers < 2 || stage.calls > 0 || stage.name == kFinishOnDevice ||
-      got_processors(window) < kGotEnough || waits_for_storage(window, stage))
+      waits_for_storage(window, stage))
     return false;
-  const double used = cpu_share(stage) * stage.workers;
+  const double used = processors_of(stage);
+  const double got = got_processors(window);
+  // What was seen says more than what others left of the processors.
+  if (stage.seen.looks >= kFewestLooks)
+    return seen_in_lock(stage) && computes_in_lock(stage) &&
+           used >= kOneAtATime[0] * got && used <= kOneAtATime[1];
+  if (got < kGotEnough) return false;
   return cpu_share(stage) <= kOnProcessor && used >= kOneAtATime[0] &&
          used <= kOneAtATime[1];
+}
+
+bool shares_lock(const Snapshot& window, const StageNumbers& stage) {
+  return takes_turns(window, stage) ||
+         (seen_in_lock(stage) && !others_hold_lock(stage) &&
+          processors_of(stage) <= kOneAtATime[1]);
+}
+
+bool waits_for_others(const StageNumbers& stage) {
+  return stage.seen.looks >= kFewestLooks &&
+         share_of(stage.seen.waiting(), stage.seen.total()) >= kMostly &&
+         (!seen_in_lock(stage) || others_hold_lock(stage));
 }
 
 std::string cause_in_stage(const Snapshot& window, const StageNumbers& stage) {
@@ -166,6 +290,10 @@ std::string cause_in_stage(const Snapshot& window, const StageNumbers& stage) {
     return formatted(
         "the database is queried once per sample, %.2f ms each time",
         1e3 * seconds(stage.busy_wall) / static_cast<double>(stage.calls));
+  if (auto stopped = stopped_by_quota(window)) return name + *stopped;
+  // Where its threads wait for one lock, they could not use the processors that
+  // others have.
+  if (auto lock = waits_for_lock(window, stage)) return name + *lock;
   if (auto lack = lacks_processors(window, stage)) return name + *lack;
   // What is read ahead comes in bursts: before single pieces are looked for.
   if (u < kWaitsFor && waits_for_storage(window, stage))

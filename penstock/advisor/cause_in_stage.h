@@ -27,5 +27,11 @@ std::optional<std::string> single_pieces(const StageNumbers& stage);
 /// they use about one processor, of those that they could have, and no answer
 /// of a source is waited for. More threads would wait for the same lock.
 bool takes_turns(const Snapshot& window, const StageNumbers& stage);
+/// The same, or they were seen waiting for a lock under which one of them
+/// sleeps, say.
+bool shares_lock(const Snapshot& window, const StageNumbers& stage);
+/// Its threads were seen waiting for most of the time, and for nothing that one
+/// of them holds: more of them need no more processors.
+bool waits_for_others(const StageNumbers& stage);
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/cause_in_stage.h"
 #include "penstock/advisor/gaps_in_steps.h"
+#include "penstock/advisor/little_memory.h"
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/advisor/trials.h"
@@ -25,30 +26,34 @@ const char* threads_of(const Pool& pool) {
   return pool.name.ends_with("readers") ? "reader" : "worker";
 }
 
-/// The tier in use and the fastest one above it that has room; null where
-/// that was not measured or is not so.
+/// The tier in use and the fastest one above it that has room, or would have it
+/// with a larger budget; null where that was not measured or is not so.
 struct Tiers {
-  const TierCapacity* used = nullptr;
-  const TierCapacity* faster = nullptr;
+  const TierCapacity* used = nullptr;    // the fastest that holds rows
+  const TierCapacity* faster = nullptr;  // than the slowest of these: holds all
   std::string no_room;  // why none of the faster ones can be had
 };
 
 Tiers tiers_in(const Snapshot& window) {
+  const std::vector<TierCapacity>& all = window.tiers;
+  const auto slowest =
+      std::ranges::find_if(all.rbegin(), all.rend(), &TierCapacity::in_use);
+  if (slowest == all.rend()) return {};
   Tiers tiers;
-  for (const TierCapacity& tier : window.tiers) {
-    if (tier.in_use) {
-      tiers.used = &tier;
-      break;
-    }
-    if (tier.fits && tiers.faster == nullptr) tiers.faster = &tier;
+  tiers.used = &*std::ranges::find_if(all, &TierCapacity::in_use);
+  for (const TierCapacity& tier : all) {
+    if (&tier == &*slowest) break;
+    const bool could = tier.fits || !tier.lacks_budget.empty();
+    if (could && tiers.faster == nullptr) tiers.faster = &tier;
     if (!tier.fits)
       tiers.no_room +=
           (tiers.no_room.empty() ? "'" : "; '") + tier.name + "' " + tier.why;
   }
-  if (tiers.used == nullptr) return {};
-  if (tiers.faster != nullptr) tiers.no_room.clear();
+  if (tiers.faster != nullptr && tiers.faster->fits) tiers.no_room.clear();
   if (!tiers.no_room.empty())
-    tiers.no_room = "; no faster tier has room: " + tiers.no_room;
+    tiers.no_room = (tiers.faster != nullptr ? "; as budgets are, "
+                                             : "; no faster tier has room: ") +
+                    tiers.no_room;
   return tiers;
 }
 
@@ -96,11 +101,27 @@ class Diagnosis {
       }
     }
     // Small gains are offered all the same.
-    if (data + copy + host < kNoWaiting || compute_ > kBusy * wall_) compute();
+    if (data + copy + host < kNoWaiting || compute_ > kBusy * wall_)
+      compute();
+    else if (auto spilled = memory_is_full(window_, verdict_.because))
+      verdict_ = std::move(*spilled);
+    else
+      add_full_memory();
     std::ranges::stable_sort(verdict_.actions,
                              [](const Action& a, const Action& b) {
                                return a.predicted_gain > b.predicted_gain;
                              });
+  }
+
+  /// Steps that are slow, too, beside what limits.
+  void add_full_memory() {
+    verdict_.because += memory_is_full_too(window_);
+    std::optional<Action> leave = rows_off_device(window_);
+    // Batches that wait for their copy would wait for more of it.
+    if (!window_.spilled || !leave || verdict_.limit == Limit::copy) return;
+    leave->predicted_gain = gain(
+        window_.stages, compute_before(window_) + seconds(window_.parts.host));
+    offer(std::move(*leave));
   }
 
   bool says_anything() {
@@ -124,6 +145,10 @@ class Diagnosis {
   }
 
   void compute() {
+    if (auto spilled = memory_is_full(window_, verdict_.because)) {
+      verdict_ = std::move(*spilled);
+      return;
+    }
     if (auto gaps = gaps_in_steps(window_, verdict_.because)) {
       verdict_ = std::move(*gaps);
       return;
@@ -145,6 +170,7 @@ class Diagnosis {
     if (const double bytes = bytes_of_batches(); bytes > 0)
       verdict_.because +=
           formatted("; %.3g MB/s went over the link", 1e-6 * bytes / wall_);
+    verdict_.because += tiers_.no_room;
     bool on_device =
         tiers_.faster != nullptr && tiers_.faster->name == "device";
     if (on_device)
@@ -152,10 +178,8 @@ class Diagnosis {
              .from = tiers_.used->name,
              .to = "device",
              .predicted_gain = gain({}),
-             .cost = "device memory for the prepared rows"});
+             .cost = "device " + memory_of_faster()});
     else
-      verdict_.because += tiers_.no_room;
-    if (!on_device)
       verdict_.no_action =
           "the rows cannot be kept on the device; fewer bytes in a row, or a "
           "smaller dtype, would be copied faster";
@@ -218,6 +242,8 @@ class Diagnosis {
       verdict_.cause =
           "later batches are complete, but an earlier one is missing: " +
           verdict_.cause;
+    if (std::ranges::any_of(slowest->stages, reads_source))
+      verdict_.cause = rows_read_again(window_) + verdict_.cause;
     offer_keeping(*slowest);
     offer_workers(*slowest);
     verdict_.no_action =
@@ -263,7 +289,7 @@ class Diagnosis {
 
   std::string what_next(const StageNumbers& stage) const {
     if (single_pieces(stage)) return "look at the samples of the longest steps";
-    if (takes_turns(window_, stage))
+    if (shares_lock(window_, stage))
       return "they would wait for the same lock: hold it for less";
     return make_cheaper();
   }
@@ -302,15 +328,9 @@ class Diagnosis {
         make_cheaper();
   }
 
-  /// By the stages.
-  double processor_s() const {
-    double cpu = 0;
-    for (const StageNumbers& stage : window_.stages)
-      cpu += seconds(stage.busy_cpu);
-    return cpu;
-  }
   double processor_s_per_sample() const {
-    return processor_s() / static_cast<double>(window_.parts.samples);
+    return processor_s(window_.stages) /
+           static_cast<double>(window_.parts.samples);
   }
   void explain(const Pool& pool) {
     const StageNumbers& stage = pool.busiest();
@@ -336,6 +356,12 @@ class Diagnosis {
           1 / each, compute_rate());
   }
 
+  std::string memory_of_faster() const {
+    const std::string& budget = tiers_.faster->lacks_budget;
+    return "memory for the prepared rows" +
+           (budget.empty() ? "" : " beyond '" + budget + "'");
+  }
+
   /// Rows that are kept need not be read again; rows that are read by the
   /// batch wait for one answer per batch.
   void offer_keeping(const Pool& pool) {
@@ -343,20 +369,21 @@ class Diagnosis {
     std::vector<StageNumbers> kept = window_.stages;
     std::erase_if(kept, reads_source);
     bool per_sample = std::ranges::any_of(pool.stages, reads_per_sample);
+    const bool has_room = tiers_.faster != nullptr && tiers_.faster->fits;
     if (!per_sample && tiers_.faster != nullptr)
       offer({.knob = "loader.cache",
              .from = tiers_.used->name,
              .to = "auto",
              .predicted_gain = gain(kept),
-             .cost = "memory for the prepared rows, and one pass to fill it"});
-    if (per_sample && tiers_.faster != nullptr)
+             .cost = memory_of_faster() + ", and one pass to fill it"});
+    if (per_sample && has_room)
       offer({.knob = "loader.read",
              .from = "per_sample",
              .to = "batch",
              .predicted_gain = gain(kept),
              .cost = "memory for the prepared rows, which are then kept while "
                      "'loader.cache' is \"auto\""});
-    if (per_sample && tiers_.faster == nullptr)
+    if (per_sample && !has_room)
       offer({.knob = "loader.read",
              .from = "per_sample",
              .to = "batch",
@@ -381,7 +408,7 @@ class Diagnosis {
 
   void offer_workers(const Pool& pool) {
     if (std::ranges::any_of(pool.stages, reads_per_sample)) return;
-    if (takes_turns(window_, pool.busiest())) return;
+    if (shares_lock(window_, pool.busiest())) return;
     if (pool.name == "all readers") return;  // more would gain nothing
     if (pool.busiest().name == kFinishOnDevice &&
         cpu_share(pool.busiest()) < 0.5)
@@ -390,8 +417,9 @@ class Diagnosis {
     // A first worker may only take over what the consumer's thread did while
     // the accelerator was busy; then it takes two to gain anything.
     int most = pool.workers == 0 ? 2 : pool.workers + 1;
+    const bool waits = pool.workers > 0 && waits_for_others(pool.busiest());
     for (int to = pool.workers + 1; to <= most; ++to) {
-      if (to > window_.limits.cpus) return;
+      if (to > window_.limits.cpus && !waits) return;
       std::vector<StageNumbers> stages = window_.stages;
       for (StageNumbers& stage : stages)
         if (is_of(pool, stage)) stage.workers = to;
@@ -399,7 +427,9 @@ class Diagnosis {
                             .from = pool.workers,
                             .to = to,
                             .predicted_gain = gain(stages),
-                            .cost = cost_of(pool.workers, to)});
+                            .cost = waits ? "one more thread, which waits most "
+                                            "of the time"
+                                          : cost_of(pool.workers, to)});
       if (offered) return;
     }
   }
@@ -432,11 +462,25 @@ class Diagnosis {
   double compute_rate() const {
     return static_cast<double>(window_.parts.samples) / compute_;
   }
-  /// Of the rate, if the stages were these: the slowest of them or the
-  /// accelerator decides.
+  /// Seconds of the accelerator, and of what the loop does between two steps,
+  /// which stays.
+  double loop_s() const { return compute_ + seconds(window_.parts.host); }
+  /// What the processors that are there can make of it.
+  double processors_rate(const std::vector<StageNumbers>& stages) const {
+    return window_.limits.cpus * static_cast<double>(window_.parts.samples) /
+           std::max(1e-9, processor_s(stages));
+  }
+  /// Of the rate, if the stages were these: the slowest of them, the processors
+  /// or the loop decides.
   double gain(const std::vector<StageNumbers>& stages) const {
-    double now = static_cast<double>(window_.parts.samples) / wall_;
-    return std::min(compute_rate(), slowest_rate(stages)) / now - 1;
+    return gain(stages, loop_s());
+  }
+  double gain(const std::vector<StageNumbers>& stages, double loop_s) const {
+    const auto samples = static_cast<double>(window_.parts.samples);
+    return std::min({samples / loop_s, slowest_rate(stages),
+                     processors_rate(stages)}) *
+               wall_ / samples -
+           1;
   }
   /// True when it is worth reporting.
   bool offer(Action action) {

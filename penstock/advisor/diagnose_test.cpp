@@ -113,6 +113,24 @@ TEST(Diagnose, HasAnActionOrSaysWhyThereIsNone) {
   }
 }
 
+TEST(Diagnose, AGainLeavesWhatTheLoopDoesAndTheProcessorsThatAreThere) {
+  // 4 s of 1,000 samples, of which the steps compute for one; nothing but the
+  // reading is slow.
+  Snapshot late = window(4s, pool({stage("read", 2, 1000, 8s, 0.1)}));
+  EXPECT_NEAR(diagnose(late).actions[0].predicted_gain, 3, 1e-9);
+  late.parts.host = 600ms;
+  late.parts.wait_data -= 600ms;
+  EXPECT_NEAR(diagnose(late).actions[0].predicted_gain, 4 / 1.6 - 1, 1e-9)
+      << "the loop still takes its 0.6 ms for each sample";
+  late = window(4s, pool({stage("read", 2, 1000, 8s, 0.1),
+                          stage("gather", 2, 1000, 0s)}));
+  late.stages[1].busy_wall = late.stages[1].busy_cpu = 3s;
+  late.limits.cpus = 1;
+  ASSERT_FALSE(diagnose(late).actions.empty());
+  EXPECT_NEAR(diagnose(late).actions[0].predicted_gain, 4.0 / 3 - 1, 1e-9)
+      << "one processor gathers a sample in 3 ms";
+}
+
 TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
   Snapshot late = window(4s, pool({stage("prepare", 2, 1000, 7600ms, 0.9)}));
   late.limits.cpus = 2;

@@ -127,7 +127,8 @@ std::optional<Pipeline> pipeline_of(const Snapshot& window) {
                                .queue = stage.places});
   }
   if (pipeline.stages.empty() || window.parts.steps == 0) return std::nullopt;
-  pipeline.step_ms = 1e3 * seconds(window.parts.compute) /
+  // What the loop does between two steps is there with faster stages, too.
+  pipeline.step_ms = 1e3 * seconds(window.parts.compute + window.parts.host) /
                      static_cast<double>(window.parts.steps);
   pipeline.step_cv = window.step_cv.value_or(0);
   if (window.copy && window.copy->items > 0)

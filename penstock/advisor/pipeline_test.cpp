@@ -247,5 +247,18 @@ TEST(DiagnosePipeline, AdvisesNothingWhereTheAcceleratorIsTheLimit) {
   EXPECT_TRUE(verdict.actions.empty());
 }
 
+TEST(PipelineOf, ALoopTakesItsTimeBetweenTwoStepsWithFasterStagesToo) {
+  Snapshot window;
+  window.parts = {.steps = 100, .samples = 100, .wall = from_seconds(2)};
+  window.parts.compute = from_seconds(0.5);
+  window.parts.host = from_seconds(0.01);
+  StageNumbers read{.name = "read", .workers = 1, .items = 100};
+  read.busy_wall = from_seconds(2);
+  read.places = 2;
+  window.stages = {read};
+  ASSERT_TRUE(pipeline_of(window));
+  EXPECT_NEAR(pipeline_of(window)->step_ms, 5.1, 1e-9);
+}
+
 }  // namespace
 }  // namespace penstock

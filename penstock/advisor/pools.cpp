@@ -50,6 +50,12 @@ std::vector<Pool> pools_of(const std::vector<StageNumbers>& stages) {
   return pools;
 }
 
+double processor_s(std::span<const StageNumbers> stages) {
+  double cpu = 0;
+  for (const StageNumbers& stage : stages) cpu += seconds(stage.busy_cpu);
+  return cpu;
+}
+
 double slowest_rate(const std::vector<StageNumbers>& stages) {
   double rate = kEndless;
   for (const Pool& pool : pools_of(stages)) rate = std::min(rate, pool.rate());

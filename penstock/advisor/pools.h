@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Pool {
 };
 
 std::vector<Pool> pools_of(const std::vector<StageNumbers>& stages);
+
+/// Seconds that stages were on processors.
+double processor_s(std::span<const StageNumbers> stages);
 
 /// The rate of the slowest pool; infinite where nothing was measured.
 double slowest_rate(const std::vector<StageNumbers>& stages);

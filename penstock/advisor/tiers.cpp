@@ -5,6 +5,8 @@ namespace penstock {
 
 std::vector<TierCapacity> tiers_of(const TierPlan& plan) {
   std::vector<TierCapacity> tiers;
+  std::int64_t rows = 0;
+  for (const TierRows& place : plan.places) rows += place.rows;
   for (const TierPlan::Line& line : plan.lines) {
     // The device's memory would be the host's again: no faster than `ram`.
     bool same_as_ram =
@@ -13,7 +15,12 @@ std::vector<TierCapacity> tiers_of(const TierPlan& plan) {
     tiers.push_back({.name = std::string(name_of(line.tier)),
                      .fits = line.fits,
                      .in_use = line.chosen,
-                     .why = line.why});
+                     .holds = line.chosen && rows > 0
+                                  ? static_cast<double>(line.rows) /
+                                        static_cast<double>(rows)
+                                  : 0,
+                     .why = line.why,
+                     .lacks_budget = line.lacks_budget});
   }
   return tiers;
 }

@@ -39,12 +39,10 @@ double pool_rate(const Snapshot& window, const std::string& name) {
 }
 
 double cpu_share(const Pool& pool) {
-  double wall = 0, cpu = 0;
-  for (const StageNumbers& stage : pool.stages) {
+  double wall = 0;
+  for (const StageNumbers& stage : pool.stages)
     wall += seconds(stage.busy_wall);
-    cpu += seconds(stage.busy_cpu);
-  }
-  return wall <= 0 ? 0 : std::min(1.0, cpu / wall);
+  return wall <= 0 ? 0 : std::min(1.0, processor_s(pool.stages) / wall);
 }
 
 bool threads_lack_work(const Snapshot& window) {

@@ -21,10 +21,30 @@ TensorView rows_at(const Tensor& tensor, std::byte* data, std::int64_t rows) {
 
 const std::vector<DeviceField> kNoDeviceFields;
 
+/// What this thread does is looked at for a scope, and told to the meter.
+class LookedAt {
+ public:
+  LookedAt(ThreadSampler& sampler, StageMeter& meter)
+      : sampler_(sampler), meter_(meter) {
+    sampler_.begin();
+  }
+  ~LookedAt() {
+    sampler_.end();
+    meter_.add_seen(sampler_.take());
+  }
+  LookedAt(const LookedAt&) = delete;
+  LookedAt& operator=(const LookedAt&) = delete;
+
+ private:
+  ThreadSampler& sampler_;
+  StageMeter& meter_;
+};
+
 class FunctionFiller final : public SlotFiller {
  public:
-  FunctionFiller(const RowFunction& function, StageMeter& meter)
-      : function_(function), meter_(meter) {}
+  FunctionFiller(const RowFunction& function, StageMeter& meter,
+                 ThreadSampler& sampler)
+      : function_(function), meter_(meter), sampler_(sampler) {}
 
   /// `device`: that of the rows, where its memory holds them; else null.
   void map(const Dataset& dataset, Side side,
@@ -53,6 +73,8 @@ class FunctionFiller final : public SlotFiller {
       out_.push_back(
           rows_at(layout.tensors[t], item.to[t].data, std::ssize(ids)));
     BusyScope busy(meter_);
+    std::optional<LookedAt> looked;
+    if (meter_.takes_long()) looked.emplace(sampler_, meter_);
     function_.call({.ids = ids,
                     .in = in_,
                     .in_memory = memory_,
@@ -147,6 +169,7 @@ class FunctionFiller final : public SlotFiller {
 
   const RowFunction& function_;
   StageMeter& meter_;
+  ThreadSampler& sampler_;
   const Dataset* dataset_ = nullptr;
   const DatasetInfo* source_info_ = nullptr;
   const std::vector<DeviceField>* device_fields_ = &kNoDeviceFields;
@@ -229,8 +252,9 @@ const std::string& FunctionDataset::fingerprint() const {
 
 std::unique_ptr<SlotFiller> FunctionDataset::open_filler(
     FillMeters& meters, const FillerOptions& options) const {
+  looks_.call([this] { sampler_ = std::make_unique<ThreadSampler>(); });
   auto filler = std::make_unique<FunctionFiller>(
-      function_, source_ != nullptr ? meters.map : meters.read);
+      function_, source_ != nullptr ? meters.map : meters.read, *sampler_);
   if (source_ == nullptr) return filler;
   const TierPlan& plan = source_->plan();
   const bool on_device =

@@ -9,6 +9,7 @@
 
 #include "penstock/base/once.h"
 #include "penstock/dataset/dataset_base.h"
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
 
@@ -71,6 +72,9 @@ class FunctionDataset final : public Dataset {
   DatasetInfo info_;
   mutable Once hashed_;
   mutable std::string fingerprint_;
+  mutable Once looks_;
+  mutable std::unique_ptr<ThreadSampler>
+      sampler_;  // at threads in the function
 };
 
 }  // namespace penstock

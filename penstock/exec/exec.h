@@ -19,5 +19,6 @@
 #include "penstock/exec/ranges.h"
 #include "penstock/exec/ring.h"
 #include "penstock/exec/sequencer.h"
+#include "penstock/exec/sightings.h"
 #include "penstock/exec/spans.h"
 #include "penstock/exec/stage.h"

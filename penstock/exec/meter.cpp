@@ -9,6 +9,11 @@ std::optional<Nanoseconds> StageMeter::Blocked::value() const {
   return Nanoseconds(time_.load(std::memory_order_relaxed));
 }
 
+ThreadSightings StageMeter::seen() const {
+  Lock lock(seeing_);
+  return seen_;
+}
+
 StageNumbers StageMeter::numbers() const {
   auto time = [](const std::atomic<std::int64_t>& count) {
     return Nanoseconds(count.load(std::memory_order_relaxed));
@@ -23,7 +28,8 @@ StageNumbers StageMeter::numbers() const {
           .blocked_get = blocked_get_.value(),
           .blocked_put = blocked_put_.value(),
           .bytes = bytes_.load(std::memory_order_relaxed),
-          .times = times_.read()};
+          .times = times_.read(),
+          .seen = takes_long() ? seen() : ThreadSightings{}};
 }
 
 }  // namespace penstock

@@ -1,12 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/sync.h"
 #include "penstock/exec/durations.h"
+#include "penstock/exec/sightings.h"
 #include "penstock/exec/spans.h"
 
 namespace penstock {
@@ -28,7 +32,8 @@ struct StageNumbers {
   std::optional<Nanoseconds> blocked_put;  ///< for room; if ever measured
   std::int64_t bytes = 0;                  ///< produced
   Durations times;                         ///< that each piece of work took
-  int places = 0;  ///< of a queue behind it, in items; 0: it has none
+  ThreadSightings seen;  ///< of its threads at work, where they are looked at
+  int places = 0;        ///< of a queue behind it, in items; 0: it has none
 };
 
 /// The stage that queues what a device does with fields of a batch, and waits
@@ -37,8 +42,8 @@ inline constexpr const char* kFinishOnDevice = "finish on device";
 
 /// Counts for one stage. Thread-safe and cheap: relaxed atomics, because each
 /// number is only ever added to and read as a statistic. A thread's CPU clock
-/// is a system call, of 0.7 us on a virtual machine: where scopes are short, it
-/// is read in every kSampled-th of them, which counts as many times.
+/// is a system call, of 0.7 us on a virtual machine: the shorter scopes are,
+/// the fewer of them read it, and each of these counts for the others.
 class StageMeter {
  public:
   StageMeter(std::string name, int workers, std::string pool = "")
@@ -53,28 +58,62 @@ class StageMeter {
   }
   void add_busy(Nanoseconds wall, Nanoseconds cpu) {
     busy_wall_.fetch_add(wall.count(), std::memory_order_relaxed);
-    busy_cpu_.fetch_add(cpu.count(), std::memory_order_relaxed);
+    if (cpu.count() != 0)
+      busy_cpu_.fetch_add(cpu.count(), std::memory_order_relaxed);
     times_.add(wall);
   }
   /// How many scopes' CPU time that of the one which begins now stands for; 0:
   /// another one stands for it. Throws nothing.
   int cpu_weight() {
-    std::int64_t scope = scopes_.fetch_add(1, std::memory_order_relaxed);
-    std::int64_t busy = busy_wall_.load(std::memory_order_relaxed);
-    if (scope < kAllMeasured || busy >= scope * kShortScope.count()) return 1;
-    return scope % kSampled == 0 ? kSampled : 0;
+    // Threads that count at the same moment may count one: that is no loss.
+    const std::int64_t scope = scopes_.load(std::memory_order_relaxed);
+    scopes_.store(scope + 1, std::memory_order_relaxed);
+    if (scope < kAllMeasured) return 1;
+    if (scope % kAllMeasured == 0) find_stride(scope);
+    const int doublings = doublings_.load(std::memory_order_relaxed);
+    if (doublings == 0) return 1;
+    // Multiples of the golden ratio: evenly spread, and in no step with work
+    // that repeats itself.
+    const std::uint64_t place =
+        static_cast<std::uint64_t>(scope) * 0x9E3779B97F4A7C15u;
+    return place >> (64 - doublings) == 0 ? 1 << doublings : 0;
   }
+  /// Whether its scopes take so long, on average, that to look at their threads
+  /// costs nothing beside them. What was seen of the first ones is not told
+  /// where it is not so: it says nothing of the others.
+  bool takes_long() const {
+    return scopes_.load(std::memory_order_relaxed) < kAllMeasured ||
+           doublings_.load(std::memory_order_relaxed) <= kLongDoublings;
+  }
+  void add_seen(const ThreadSightings& seen) {
+    if (seen.looks == 0) return;
+    Lock lock(seeing_);
+    seen_ += seen;
+  }
+  std::int64_t items() const { return items_.load(std::memory_order_relaxed); }
   void add_blocked_get(Nanoseconds time) { blocked_get_.add(time); }
   void add_blocked_put(Nanoseconds time) { blocked_put_.add(time); }
   StageNumbers numbers() const;
   const std::string& name() const { return name_; }
 
-  /// On average over a stage's scopes: what is shorter is sampled.
-  static constexpr Nanoseconds kShortScope{50'000};
-  static constexpr int kSampled = 7;
-  static constexpr std::int64_t kAllMeasured = 100;
+  /// Scopes that take longer, on average, read the CPU clock each time; of
+  /// those that take 1/2^n of it, one in 2^n does.
+  static constexpr Nanoseconds kLongScope{250'000};
+  static constexpr int kMostDoublings = 7;
+  static constexpr std::int64_t kAllMeasured = 128;  // the first ones
 
  private:
+  static constexpr int kLongDoublings = 2;  // of 63 us or more
+
+  ThreadSightings seen() const;
+  void find_stride(std::int64_t scopes) {
+    const std::int64_t busy = busy_wall_.load(std::memory_order_relaxed);
+    const auto times = static_cast<std::uint64_t>(
+        scopes * kLongScope.count() / std::max<std::int64_t>(1, busy));
+    doublings_.store(
+        std::min(static_cast<int>(std::bit_width(times)), kMostDoublings),
+        std::memory_order_relaxed);
+  }
   /// A time that is unknown until something was added, even zero.
   class Blocked {
    public:
@@ -96,11 +135,14 @@ class StageMeter {
   std::atomic<std::int64_t> calls_{0};
   std::atomic<std::int64_t> bytes_{0};
   std::atomic<std::int64_t> scopes_{0};
+  std::atomic<int> doublings_{0};
   std::atomic<std::int64_t> busy_wall_{0};
   std::atomic<std::int64_t> busy_cpu_{0};
   DurationMeter times_;
   Blocked blocked_get_;
   Blocked blocked_put_;
+  mutable Mutex seeing_;
+  ThreadSightings seen_ PENSTOCK_GUARDED_BY(seeing_);
 };
 
 /// Adds the time of a scope to a meter's busy numbers, and tells those who

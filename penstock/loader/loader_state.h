@@ -274,7 +274,7 @@ struct LoaderState {
   StageMeter& last_stage() {
     if (kept) return meters.gather;
     for (StageMeter* stage : {&meters.map, &meters.pack})
-      if (stage->numbers().items > 0) return *stage;
+      if (stage->items() > 0) return *stage;
     return meters.read;
   }
 

@@ -24,10 +24,10 @@ std::optional<double> cpu_seconds_used() {
 HostUse read_host_use(const std::filesystem::path& root) {
   HostUse use;
   use.cpu_seconds = cpu_seconds_used();
-  std::filesystem::path status = root / "proc/self/status";
-  if (auto kib = number_in(status, "VmRSS:"))
+  const std::string status = kernel_text(root / "proc/self/status");
+  if (auto kib = number_of_line(status, "VmRSS:"))
     use.resident_bytes = static_cast<std::size_t>(*kib) * 1024;
-  if (auto kib = number_in(status, "VmHWM:"))
+  if (auto kib = number_of_line(status, "VmHWM:"))
     use.peak_bytes = static_cast<std::size_t>(*kib) * 1024;
   CgroupFolders cpu = cgroup_folders("cpu", root);
   if (!cpu.folders.empty()) {

@@ -15,7 +15,16 @@ struct TierCapacity {
   std::string name;  ///< what `loader.cache` calls it: "device", "ram", "none"
   bool fits = false;
   bool in_use = false;
-  std::string why;  ///< "fits", "needs 3.1 GiB on the device, ..."
+  double holds = 0;  ///< of the rows, where it is in use; 1: all
+  std::string why;   ///< "fits", "needs 3.1 GiB on the device, ..."
+  /// It would fit, and a budget allows less: "loader.cache.ram_gib".
+  std::string lacks_budget = {};
+};
+
+/// The device's memory was full, and from then on steps took longer.
+struct SpilledMemory {
+  double bytes = 0, total = 0;
+  double step_before_s = 0, step_s = 0;  ///< medians
 };
 
 /// All numbers of a run at one moment, or of a window between two.
@@ -35,6 +44,8 @@ struct Snapshot {
   /// Share of the time in which the GPU's driver saw it work (GpuUse); if
   /// measured.
   std::optional<double> gpu_busy;
+  /// If it was seen, and the driver moves memory to the host.
+  std::optional<SpilledMemory> spilled;
   std::int64_t batch_size = 0;      ///< `loader.batch_size`; 0: not known
   int prefetch = 0;                 ///< batches ready ahead; 0: not known
   std::vector<TierCapacity> tiers;  ///< the fastest first; empty: not measured

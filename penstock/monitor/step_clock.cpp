@@ -76,14 +76,19 @@ void StepClock::after_wait(Stream& stream) {
 
 void StepClock::after_step(Stream& stream) {
   current_.after_step = stream.record();
-  current_.queued = clock_->now();
+  const bool never_behind = current_.after_step.state() == nullptr;
+  current_.queued = never_behind ? current_.after_step.time() : clock_->now();
   current_.group = group_;
   current_.samples = samples_;
   current_.number = std::exchange(number_, -1);
   current_.starts_clock = std::exchange(starts_clock_, false);
-  pending_.push_back(std::move(current_));
+  const bool first = pending_.empty();
+  if (first && current_.after_step.passed())
+    account(current_);
+  else
+    pending_.push_back(std::move(current_));
   current_ = Step();
-  collect(false);
+  if (!first) collect(false);
 }
 
 void StepClock::pause() {

@@ -1,16 +1,20 @@
 #include "penstock/monitor/thread_sampler.h"
 
-#include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "penstock/base/error.h"
+#include "penstock/base/kernel_files.h"
+#include "penstock/base/log.h"
 #include "penstock/base/sync.h"
 #include "penstock/exec/exec.h"
 
@@ -49,61 +53,34 @@ bool is_socket_or_pipe(int descriptor) {
   return S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode);
 }
 
-/// /proc/self/task/TID/syscall, kept open: to read it again is several times as
-/// cheap as to open it.
-class CallFile {
- public:
-  CallFile(pid_t thread, const std::filesystem::path& root)
-      : thread_(thread),
-        file_(::open(
-            (root / "proc/self/task" / std::to_string(thread) / "syscall")
-                .c_str(),
-            O_RDONLY | O_CLOEXEC)) {}
-  ~CallFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-  CallFile(CallFile&& other) noexcept
-      : thread_(other.thread_), file_(std::exchange(other.file_, -1)) {}
-  CallFile& operator=(CallFile&& other) noexcept {
-    std::swap(thread_, other.thread_);
-    std::swap(file_, other.file_);
-    return *this;
-  }
+std::atomic<int> forks{0};  // that led to this process
+[[maybe_unused]] const int forks_are_heard =
+    ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
 
-  pid_t thread() const { return thread_; }
-  std::optional<ThreadDoes> what_it_says() const {
-    char line[256];
-    const ssize_t length = ::pread(file_, line, sizeof(line), 0);
-    if (length <= 0) return std::nullopt;
-    return what_line_says({line, static_cast<std::size_t>(length)},
-                          is_socket_or_pipe);
-  }
+/// Of the calling thread. To ask the kernel is a system call.
+pid_t own_number() {
+  thread_local pid_t number = 0;
+  thread_local int known_in = -1;
+  if (std::exchange(known_in, forks) != forks) number = ::gettid();
+  return number;
+}
 
- private:
-  pid_t thread_;
-  int file_;
-};
-
-void count(ThreadDoes does, ThreadSightings& in) {
+std::int64_t& of(ThreadDoes does, ThreadSightings& seen) {
   switch (does) {
     case ThreadDoes::running:
-      ++in.running;
-      return;
+      return seen.running;
     case ThreadDoes::in_lock:
-      ++in.in_lock;
-      return;
+      return seen.in_lock;
     case ThreadDoes::in_file:
-      ++in.in_file;
-      return;
+      return seen.in_file;
     case ThreadDoes::in_network:
-      ++in.in_network;
-      return;
+      return seen.in_network;
     case ThreadDoes::asleep:
-      ++in.asleep;
-      return;
+      return seen.asleep;
     case ThreadDoes::other:
-      ++in.other;
+      break;
   }
+  return seen.other;
 }
 
 }  // namespace
@@ -128,7 +105,9 @@ std::optional<ThreadDoes> what_line_says(std::string_view line,
 
 std::optional<ThreadDoes> what_thread_does(pid_t thread,
                                            const std::filesystem::path& root) {
-  return CallFile(thread, root).what_it_says();
+  const std::string line =
+      kernel_text(root / "proc/self/task" / std::to_string(thread) / "syscall");
+  return what_line_says(line, is_socket_or_pipe);
 }
 
 struct ThreadSampler::State {
@@ -143,28 +122,22 @@ struct ThreadSampler::State {
         while (rests && !stops) changed.wait(mutex);
         continue;
       }
-      changed.wait_until(mutex, std::chrono::steady_clock::now() + pause());
+      const int periods = pause();
+      changed.wait_until(mutex,
+                         std::chrono::steady_clock::now() + periods * period);
       looks += working.empty() ? 0 : 1;
       for (pid_t thread : working)
-        if (std::optional<ThreadDoes> does = look_at(thread))
-          count(*does, seen);
+        if (std::optional<ThreadDoes> does = what_thread_does(thread)) {
+          of(*does, seen) += periods;
+          ++seen.looks;
+        }
     }
   }
 
-  Nanoseconds pause() const PENSTOCK_REQUIRES(mutex) {
-    if (looks < kOften) return period;
-    return looks < kSeldom ? 10 * period : 20 * period;
-  }
-
-  std::optional<ThreadDoes> look_at(pid_t thread) PENSTOCK_REQUIRES(mutex) {
-    auto file = std::ranges::find(files, thread, &CallFile::thread);
-    if (file == files.end()) {
-      if (files.size() == kMostFiles) files.erase(files.begin());
-      file = files.emplace(files.end(), thread, "/");
-    }
-    const auto does = file->what_it_says();
-    if (!does) files.erase(file);  // of a thread that had this number before
-    return does;
+  /// In periods.
+  int pause() const PENSTOCK_REQUIRES(mutex) {
+    if (looks < kOften) return 1;
+    return looks < kSeldom ? 10 : 20;
   }
 
   /// Without anything to look at, until it rests: to wake it for each piece of
@@ -173,10 +146,9 @@ struct ThreadSampler::State {
   /// Looks that tell enough to take one's time from then on.
   static constexpr int kOften = 40;
   static constexpr int kSeldom = 200;
-  static constexpr std::size_t kMostFiles = 64;
 
   const Nanoseconds period;
-  const pid_t process = ::getpid();
+  const int process = forks;
   Mutex mutex;
   Condition changed;
   int idle PENSTOCK_GUARDED_BY(mutex) = 0;
@@ -184,7 +156,6 @@ struct ThreadSampler::State {
   bool rests PENSTOCK_GUARDED_BY(mutex) = false;
   bool stops PENSTOCK_GUARDED_BY(mutex) = false;
   std::vector<pid_t> working PENSTOCK_GUARDED_BY(mutex);
-  std::vector<CallFile> files PENSTOCK_GUARDED_BY(mutex);
   ThreadSightings seen PENSTOCK_GUARDED_BY(mutex);
   std::unique_ptr<Stage> thread;
 };
@@ -192,15 +163,19 @@ struct ThreadSampler::State {
 ThreadSampler::ThreadSampler(Nanoseconds period)
     : state_(std::make_unique<State>(period)) {
   State* state = state_.get();
-  state_->thread = std::make_unique<Stage>(
-      Stage::Options{.name = "sampler",
-                     .body = [state](int) { state->look(); },
-                     .failed = [](const std::exception_ptr&) {},
-                     .last = [] {}});
+  try {
+    state_->thread = std::make_unique<Stage>(
+        Stage::Options{.name = "sampler",
+                       .body = [state](int) { state->look(); },
+                       .failed = [](const std::exception_ptr&) {},
+                       .last = [] {}});
+  } catch (const Error& error) {  // what is done goes on, and is not seen
+    log(LogLevel::debug, error.what());
+  }
 }
 
 ThreadSampler::~ThreadSampler() {
-  if (::getpid() != state_->process) {  // a fork, which has no such thread
+  if (forks != state_->process) {  // a fork, which has no such thread
     (void)state_.release();
     return;
   }
@@ -212,18 +187,21 @@ ThreadSampler::~ThreadSampler() {
 }
 
 void ThreadSampler::begin() {
+  if (forks != state_->process) return;  // its lock may be held for ever
   Lock lock(state_->mutex);
-  state_->working.push_back(::gettid());
+  state_->working.push_back(own_number());
   if (std::exchange(state_->rests, false)) state_->changed.notify_all();
 }
 
 void ThreadSampler::end() {
+  if (forks != state_->process) return;
   Lock lock(state_->mutex);
-  auto found = std::ranges::find(state_->working, ::gettid());
+  auto found = std::ranges::find(state_->working, own_number());
   if (found != state_->working.end()) state_->working.erase(found);
 }
 
 ThreadSightings ThreadSampler::take() {
+  if (forks != state_->process) return {};
   Lock lock(state_->mutex);
   return std::exchange(state_->seen, {});
 }

@@ -2,13 +2,13 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "penstock/base/clock.h"
+#include "penstock/exec/exec.h"
 
 namespace penstock {
 
@@ -27,21 +27,11 @@ std::optional<ThreadDoes> what_thread_does(
 std::optional<ThreadDoes> what_line_says(std::string_view line,
                                          bool (*is_socket)(int descriptor));
 
-/// How often threads were seen in each state.
-struct ThreadSightings {
-  std::int64_t running = 0;
-  std::int64_t in_lock = 0;
-  std::int64_t in_file = 0;
-  std::int64_t in_network = 0;
-  std::int64_t asleep = 0;
-  std::int64_t other = 0;
-};
-
 /// Looks at threads of this process from a thread of its own while they are at
 /// some work: every 5 ms, every 50 ms after 40 looks and every 100 ms after
 /// 200: to wake it takes some 50 us on a virtual machine. Thread-safe. The
 /// thread does not live on in a forked process: make another sampler there; the
-/// one that was copied may be destroyed.
+/// one that was copied sees nothing, and may be destroyed.
 class ThreadSampler {
  public:
   explicit ThreadSampler(Nanoseconds period = Nanoseconds(5'000'000));

@@ -1,6 +1,7 @@
 #include "penstock/run/findings.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "penstock/base/formatted.h"
 
@@ -46,8 +47,13 @@ double median_step(const std::vector<Seen>& all, std::size_t from,
 
 }  // namespace
 
-std::optional<Finding> memory_spilled(const TimelineNumbers& timeline,
-                                      std::optional<std::size_t> total) {
+bool driver_moves_memory(const std::filesystem::path& root) {
+  std::error_code missing;
+  return std::filesystem::exists(root / "dev/dxg", missing);
+}
+
+std::optional<SpilledMemory> spilled_memory(const TimelineNumbers& timeline,
+                                            std::optional<std::size_t> total) {
   if (!total || *total == 0) return std::nullopt;
   const std::vector<Seen> all = seen_in(timeline);
   const double full = kFull * static_cast<double>(*total);
@@ -58,15 +64,26 @@ std::optional<Finding> memory_spilled(const TimelineNumbers& timeline,
   const double before = median_step(all, 0, at);
   const double after = median_step(all, at, all.size());
   if (before <= 0 || after < kJump * before) return std::nullopt;
+  return SpilledMemory{.bytes = found->bytes,
+                       .total = static_cast<double>(*total),
+                       .step_before_s = before,
+                       .step_s = after};
+}
+
+std::optional<Finding> memory_spilled(
+    const std::optional<SpilledMemory>& spilled, bool driver_moves) {
+  if (!spilled) return std::nullopt;
   return Finding{
-      .what =
-          "the device's memory is full, and its steps have become slower: "
-          "the driver moves memory to the host",
-      .because = formatted("%.1f of %.1f GiB in use; a step takes %.1f ms, and "
-                           "took %.1f ms before",
-                           found->bytes / (1 << 30),
-                           static_cast<double>(*total) / (1 << 30), 1e3 * after,
-                           1e3 * before),
+      .what = std::string("the device's memory is full, and its steps have "
+                          "become slower: ") +
+              (driver_moves ? "the driver moves memory to the host"
+                            : "samples may be longer, or the driver may move "
+                              "memory to the host"),
+      .because =
+          formatted("%.1f of %.1f GiB in use; a step takes %.1f ms, and "
+                    "took %.1f ms before",
+                    spilled->bytes / (1 << 30), spilled->total / (1 << 30),
+                    1e3 * spilled->step_s, 1e3 * spilled->step_before_s),
       .next =
           "give it less: a smaller batch, train.precision \"bfloat16\", "
           "or loader.cache \"ram\""};
@@ -101,7 +118,8 @@ std::vector<Finding> findings_of(const TimelineNumbers& timeline,
   auto add = [&](std::optional<Finding> found) {
     if (found) all.push_back(std::move(*found));
   };
-  add(memory_spilled(timeline, read_device_use(device).total));
+  add(memory_spilled(spilled_memory(timeline, read_device_use(device).total),
+                     driver_moves_memory()));
   add(bound_by_launches(parts));
   return all;
 }

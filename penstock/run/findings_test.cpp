@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace penstock {
 namespace {
 
@@ -36,27 +39,41 @@ TEST(MemorySpilled, AFullDeviceWhoseStepsJump) {
                              {90, 7.99},
                              {70, 7.99},
                              {95, 7.98}});
-  const auto found = memory_spilled(run, 8 * kGiB);
+  const auto spilled = spilled_memory(run, 8 * kGiB);
+  const auto found = memory_spilled(spilled, true);
   ASSERT_TRUE(found);
+  EXPECT_THAT(found->what, HasSubstr("the driver moves memory"));
+  EXPECT_THAT(memory_spilled(spilled, false)->what,
+              HasSubstr("samples may be longer, or the driver may move"));
   EXPECT_THAT(found->because, HasSubstr("8.0 of 8.0 GiB"));
   EXPECT_THAT(found->because, HasSubstr("90.0 ms, and took 15.0 ms"));
 }
 
+TEST(MemorySpilled, IsCertainOnlyWhereTheDriverIsThatOfWindows) {
+  const std::filesystem::path root =
+      std::filesystem::path(testing::TempDir()) / "of_windows";
+  EXPECT_FALSE(driver_moves_memory(root));
+  std::filesystem::create_directories(root / "dev");
+  std::ofstream(root / "dev/dxg");
+  EXPECT_TRUE(driver_moves_memory(root));
+  std::filesystem::remove_all(root);
+}
+
 TEST(MemorySpilled, NeitherAloneIsOne) {
-  EXPECT_FALSE(memory_spilled(
+  EXPECT_FALSE(spilled_memory(
       timeline({{15, 6}, {15, 6}, {15, 6}, {90, 6}, {90, 6}, {90, 6}}),
       8 * kGiB))
       << "slower, but there is memory";
-  EXPECT_FALSE(memory_spilled(
+  EXPECT_FALSE(spilled_memory(
       timeline({{15, 6}, {15, 6}, {15, 6}, {16, 8}, {15, 8}, {15, 8}}),
       8 * kGiB))
       << "full, as caches make it, and as fast";
-  EXPECT_FALSE(memory_spilled(timeline({{15, 6}, {90, 8}}), 8 * kGiB))
+  EXPECT_FALSE(spilled_memory(timeline({{15, 6}, {90, 8}}), 8 * kGiB))
       << "too little was seen";
-  EXPECT_FALSE(memory_spilled(
+  EXPECT_FALSE(spilled_memory(
       timeline({{15, 8}, {15, 8}, {15, 8}, {90, 8}, {90, 8}, {90, 8}}), {}))
       << "the memory is not known";
-  EXPECT_FALSE(memory_spilled({}, 8 * kGiB));
+  EXPECT_FALSE(spilled_memory({}, 8 * kGiB));
 }
 
 TEST(BoundByLaunches, ShortStepsThatTheHostQueuesLate) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/run/findings.h"
 #include "penstock/run/rank_facts.h"
 
 // A session owns the device, the rows, the loader, one stream and one clock, in
@@ -408,6 +409,7 @@ std::vector<StageNumbers> Session::stages() const {
     found->busy_cpu += earlier.busy_cpu;
     found->bytes += earlier.bytes;
     found->times += earlier.times;
+    found->seen += earlier.seen;
     add(found->blocked_get, earlier.blocked_get);
     add(found->blocked_put, earlier.blocked_put);
   }
@@ -477,6 +479,9 @@ RunNumbers Session::numbers(bool wait) {
     numbers.epochs[epoch].parts = parts;
   if (timeline_ != nullptr)
     numbers.timeline = timeline_->numbers(clock_, numbers_.outside());
+  if (driver_moves_memory())
+    numbers.snapshot.spilled =
+        spilled_memory(numbers.timeline, read_device_use(*device_).total);
   numbers.worst_steps = worst_steps();
   if (tuner_ == nullptr) return numbers;
   numbers.tuning.emplace(

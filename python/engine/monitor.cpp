@@ -57,9 +57,9 @@ void bind_monitor(nb::module_& module) {
       .def("end", &ThreadSampler::end)
       .def("take", [](ThreadSampler& sampler) {
         const ThreadSightings seen = sampler.take();
-        return std::array<std::int64_t, 6>{seen.running, seen.in_lock,
-                                           seen.in_file, seen.in_network,
-                                           seen.asleep,  seen.other};
+        return std::array<std::int64_t, 7>{
+            seen.running, seen.in_lock, seen.in_file, seen.in_network,
+            seen.asleep,  seen.other,   seen.looks};
       });
 }
 

@@ -15,7 +15,7 @@ namespace {
 namespace nb = nanobind;
 
 /// Running, in a lock, a file, the network, asleep, elsewhere.
-using Sightings = std::array<std::int64_t, 6>;
+using Sightings = std::array<std::int64_t, 7>;
 
 /// As a run's report has it.
 std::string report_of(const FetchWindow& window) {
@@ -50,12 +50,8 @@ void bind_making(nb::module_& module) {
       .def_rw("slowest_s", &Making::slowest_s)
       .def_rw("cpu_share", &Making::cpu_share)
       .def("add_seen", [](Making& making, const Sightings& seen) {
-        making.seen.running += seen[0];
-        making.seen.in_lock += seen[1];
-        making.seen.in_file += seen[2];
-        making.seen.in_network += seen[3];
-        making.seen.asleep += seen[4];
-        making.seen.other += seen[5];
+        making.seen +=
+            {seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6]};
       });
 }
 

@@ -46,7 +46,7 @@ class Made:
         self.slowest, self.slowest_s = "", 0.0
         self.batches = 1  # and those skipped before it; see _Timing.skips()
         self.pauses = 0  # batches that took many times the mean
-        self.seen: tuple[int, ...] = (0,) * 6
+        self.seen: tuple[int, ...] = (0,) * 7
         self.ran_ns = self.queued_ns = 0  # on a processor, and waiting for one
 
     def add_items(self, ends: list[float], cpu_s: float,
