@@ -117,9 +117,13 @@ class Jobs:
 
 
 @contextlib.contextmanager
-def cgroup(controller, **settings):
-    """A prefix that runs a command in one of its own."""
-    group = pathlib.Path("/sys/fs/cgroup", controller, "penstock-campaign")
+def cgroup(controller, first, second):
+    """A prefix that runs a command in one of its own, by the settings of
+    cgroups' first version or of their second, whichever is here."""
+    groups, settings = pathlib.Path("/sys/fs/cgroup"), second
+    if not (groups / "cgroup.controllers").exists():
+        groups, settings = groups / controller, first
+    group = groups / f"penstock-campaign-{os.getpid()}"
     try:
         group.mkdir()
     except OSError as error:
@@ -127,7 +131,8 @@ def cgroup(controller, **settings):
     try:
         try:
             for name, value in settings.items():
-                (group / f"{controller}.{name}").write_text(value)
+                with open(group / name, "r+") as setting:
+                    setting.write(value)
         except OSError as error:
             raise Unavailable(f"no cgroup can be set here: {error}") from None
         yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
@@ -136,7 +141,9 @@ def cgroup(controller, **settings):
 
 
 def quota_of_half(_):
-    return cgroup("cpu", cfs_period_us="100000", cfs_quota_us="50000")
+    return cgroup("cpu", {"cpu.cfs_period_us": "100000",
+                          "cpu.cfs_quota_us": "50000"},
+                  {"cpu.max": "50000 100000"})
 
 
 @contextlib.contextmanager
@@ -146,8 +153,10 @@ def slow_drive(folder):
     device = os.fstat(file).st_dev
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(file)
-    number = f"{os.major(device)}:{os.minor(device)} {SLOW_DRIVE}"
-    with cgroup("blkio", **{"throttle.read_bps_device": number}) as prefix:
+    number = f"{os.major(device)}:{os.minor(device)}"
+    with cgroup("blkio", {"blkio.throttle.read_bps_device":
+                          f"{number} {SLOW_DRIVE}"},
+                {"io.max": f"{number} rbps={SLOW_DRIVE}"}) as prefix:
         yield prefix
 
 
@@ -160,7 +169,8 @@ def beside_others(_):
 
 
 def on_one_processor(_):
-    return contextlib.nullcontext(["taskset", "-c", "0"])
+    return contextlib.nullcontext(
+        ["taskset", "-c", str(min(os.sched_getaffinity(0)))])
 
 
 def computes():
@@ -216,7 +226,7 @@ FAULTS = {
     "a slow drive": Fault(
         "data", "waits for storage", ("device.step_ms=2",), job="array",
         within=slow_drive),
-    "a lock": Fault("data", "a lock that its 2 threads share",
+    "a lock": Fault("data", "waits for a lock that its 2 threads share: it was seen",
                     loop=holds_a_lock),
     "Python's own lock": Fault("data", "they waited for one lock",
                                loop=computes, batch=256),
@@ -241,7 +251,7 @@ def loop_in_python(fault, steps):
     import penstock
     fault = FAULTS[fault]
     with penstock.Loader(Rows(), batch_size=fault.batch, shuffle=True, seed=1,
-                         num_workers=2) as loader:
+                         num_workers=2, device="cpu") as loader:
         loader.map(fault.loop())
         for _ in loader.batches(steps):
             with loader.step():
@@ -295,7 +305,8 @@ def main():
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--steps", type=int, default=60)
     arguments.add_argument("--note", default=None)
-    arguments.add_argument("--only", default="", help="faults with this text")
+    arguments.add_argument("--only", nargs="*", default=[""], metavar="TEXT",
+                           help="faults with one of these texts")
     arguments.add_argument("--loop", choices=FAULTS, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.loop is not None:
@@ -306,7 +317,7 @@ def main():
         jobs = Jobs(str(pathlib.Path(given.program).resolve()),
                     pathlib.Path(made), ending)
         for name, fault in FAULTS.items():
-            if given.only not in name:
+            if not any(text in name for text in given.only):
                 continue
             results.append(result_of(name, fault, jobs, given))
             print(json.dumps(results[-1]), file=sys.stderr)

@@ -41,10 +41,14 @@ class OnceMore {
           std::lround(static_cast<double>(stage.times.count()) / batches));
       if (scopes == 0 && stage.items == 0) continue;
       meters_.push_back({std::make_unique<StageMeter>(stage.name, 0), scopes});
-      // The processor clock is read in each scope, or in some where they are
-      // short.
-      if (stage.busy_wall >= StageMeter::kShortScope * stage.times.count())
-        meters_.back().meter->add_busy(std::chrono::hours(1), Nanoseconds(0));
+      if (scopes == 0) continue;
+      // The shorter its scopes were, the fewer read the processor clock. A
+      // million of them outweigh the empty ones here.
+      const Nanoseconds mean = stage.busy_wall / stage.times.count();
+      for (int i = 0; i < 1'000'000; ++i) {
+        (void)meters_.back().meter->cpu_weight();
+        meters_.back().meter->add_busy(mean, Nanoseconds(0));
+      }
     }
   }
   void batch(Stream& stream) {

@@ -20,6 +20,7 @@ that its input takes, which other work on the machine does not change much.
 import argparse
 import io
 import json
+import math
 import os
 import pathlib
 import resource
@@ -35,7 +36,8 @@ WORKLOADS = {
     "resnet50": (400, 0.224, 0.90, 114_660),
     "cosmoflow": (1, 0.00350, 0.70, 2_828_486)}
 TIERS = ("arrow", "store", "pictures")
-PROBE_STEPS, LEAST_SHARE = 40, 1 / 256
+PROBE_STEPS, PROBE_S, LEAST_SHARE = 40, 30, 1 / 256
+FEWEST_STEPS = 8  # of a probe
 DIFFERENT, QUALITY = 64, 94  # pictures: of about 112 KB
 
 
@@ -137,10 +139,15 @@ def measure(program, folder, name, tier, data, size, steps, seeds):
     train(program, job, 2, step_s, 1)  # fills the store
     share = 1.0
     while True:  # the largest share that a short run carries
-        report, short_cpu = train(program, job, PROBE_STEPS, step_s / share, 1)
+        probe_steps = max(FEWEST_STEPS, min(
+            PROBE_STEPS, int(PROBE_S * share / step_s)))
+        report, short_cpu = train(program, job, probe_steps, step_s / share, 1)
         if report["au"] >= least or share <= LEAST_SHARE:
             break
-        share /= 2
+        # Not share by share: steps of a 256th of an accelerator take minutes.
+        carried = report["samples_per_s"] / batch * step_s / least
+        share = max(LEAST_SHARE, min(share / 2,
+                                     2.0 ** math.floor(math.log2(carried))))
     runs = []
     while share >= LEAST_SHARE:
         runs = [train(program, job, steps, step_s / share, seed)
@@ -148,7 +155,7 @@ def measure(program, folder, name, tier, data, size, steps, seeds):
         if all(report["au"] >= least for report, _ in runs):
             break
         share /= 2
-    per_step = [(cpu - short_cpu) / max(1, steps - PROBE_STEPS)
+    per_step = [(cpu - short_cpu) / max(1, steps - probe_steps)
                 for _, cpu in runs]
     rates = [report["samples_per_s"] for report, _ in runs]
     au = spread([report["au"] for report, _ in runs])

@@ -116,6 +116,7 @@ def main():
     arguments.add_argument("--batches", type=int, default=500)
     arguments.add_argument("--tokens", type=int, default=100_000_000)
     given = arguments.parse_args()
+    given.program = str(pathlib.Path(given.program).resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         random = numpy.random.default_rng(1)

@@ -113,7 +113,8 @@ def main():
     print_result(
         "small_team", __doc__,
         "bench/run small_team --tokenizer TOKENIZER.json",
-        {"machine": {"processors": os.cpu_count(), "load": os.getloadavg()},
+        {"machine": {"processors": len(os.sched_getaffinity(0)),
+                     "load": os.getloadavg()},
          "versions": {"python": platform.python_version(),
                       "tokenizers": tokenizers.__version__,
                       "torch": torch.__version__ if torch else None},

@@ -88,6 +88,7 @@ def main():
     arguments.add_argument("--steps", type=int, default=400)
     arguments.add_argument("--rounds", type=int, default=3)
     given = arguments.parse_args()
+    given.program = str(pathlib.Path(given.program).resolve())
     given.tokenizer = str(pathlib.Path(given.tokenizer).resolve())
     found = {}
     with tempfile.TemporaryDirectory() as name:
@@ -115,7 +116,8 @@ def main():
         "bench/run text_at_once --tokenizer TOKENIZER.json --megabytes "
         f"{given.megabytes} --step-ms {given.step_ms:g} --steps "
         f"{given.steps} --rounds {given.rounds}",
-        {"machine": {"processors": os.cpu_count(), "load": os.getloadavg()},
+        {"machine": {"processors": len(os.sched_getaffinity(0)),
+                     "load": os.getloadavg()},
          "versions": {"python": platform.python_version()},
          "documents": documents, "results": results})
 

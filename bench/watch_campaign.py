@@ -138,6 +138,8 @@ def one_run(make):
     epoch(watched, body)
     told = watched.explain()
     run = {"named": bool(named(told)), "cause": told.cause}
+    if not run["named"]:
+        print(told, file=sys.stderr)
     drop_in = told.report["drop_in"]
     if drop_in:
         ours = penstock.DataLoader(

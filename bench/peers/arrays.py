@@ -99,7 +99,8 @@ def main():
                for name, array in arrays.items()}
     batch = options.batch
     loaders = {workers: penstock.Loader(arrays, batch_size=batch, shuffle=True,
-                                        drop_last=True, num_workers=workers)
+                                        drop_last=True, num_workers=workers,
+                                        device="cpu")
                for workers in (0, 1, 2)}
     ways = {
         "DataLoader(TensorDataset)": (

@@ -80,7 +80,8 @@ def cell(row_bytes, batch, repeats, mebibytes):
     x = torch.from_numpy(array)
     buffers = [torch.empty((batch, array.shape[1])) for _ in range(RING)]
     loaders = {n: penstock.Loader({"x": array}, batch_size=batch, shuffle=True,
-                                  num_workers=n) for n in (0, 1, 2)}
+                                  num_workers=n, device="cpu")
+               for n in (0, 1, 2)}
     ways = {"index_select": lambda: by_index_select(x, batch, []),
             "index_select, out= a ring": lambda: by_index_select(
                 x, batch, buffers),
