@@ -21,7 +21,8 @@ def is_in_memory(folder):
         line.split() for line in
         pathlib.Path("/proc/mounts").read_text().splitlines())
         if mount == "/" or place == mount or place.startswith(mount + "/")]
-    return max(kinds, key=lambda entry: len(entry[0]))[1] == "tmpfs"
+    # In a chroot there may be none.
+    return max(kinds, key=lambda entry: len(entry[0]), default=("", ""))[1] == "tmpfs"
 
 
 class Staged(Case):
