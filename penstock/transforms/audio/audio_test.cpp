@@ -15,7 +15,7 @@
 
 // libsndfile 1.2 forgets what libvorbis allocated for a damaged header.
 extern "C" const char* __lsan_default_suppressions() {
-  return "leak:vorbis_info_init\n";
+  return "leak:libvorbis.so\n";
 }
 
 namespace penstock {
