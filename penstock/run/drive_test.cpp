@@ -33,7 +33,10 @@ TEST(Drive, IsReadToSayHowFast) {
   EXPECT_FALSE(read_rate({file}));
   std::filesystem::remove(file);
   EXPECT_FALSE(read_rate({file}));
-  EXPECT_NE(drive_of(testing::TempDir(), read_mounts()).mount, "");
+  // A chroot may see none.
+  if (read_mounts().find(" / ") != std::string::npos) {
+    EXPECT_NE(drive_of(testing::TempDir(), read_mounts()).mount, "");
+  }
 }
 
 }  // namespace
