@@ -86,20 +86,19 @@ def read_files():
             if name.endswith((".h", ".cpp")) and "must_not_compile" not in name}
 
 
-def reached(name, included):
-    """The files of ours that a file includes, itself too, and the others'."""
-    seen, ahead, others = {name}, [name], set()
-    while ahead:
-        at = ahead.pop()
-        for header in included[at]:
-            beside = str(pathlib.PurePath(at).parent / header)
-            found = next((of for of in (header, beside) if of in included), None)
+def includes(text):
+    """The files of ours that each file includes, and the headers of others."""
+    ours, others = {}, {}
+    for name, of in text.items():
+        ours[name], others[name] = set(), set()
+        for header in INCLUDE.findall(of):
+            beside = str(pathlib.PurePath(name).parent / header)
+            found = next((of for of in (header, beside) if of in text), None)
             if found is None:
-                others |= {header, *HOLDS.get(header, ())}
-            elif found not in seen:
-                seen.add(found)
-                ahead.append(found)
-    return seen, others
+                others[name] |= {header, *HOLDS.get(header, ())}
+            else:
+                ours[name].add(found)
+    return ours, others
 
 
 def own_types(code):
@@ -115,16 +114,16 @@ def own_types(code):
             and named.get(kind, of) <= of}
 
 
-def lacking(name, code, included, header_of):
-    """What a file uses and does not reach, as (what, header)."""
-    seen, others = reached(name, included)
-    for word, inside in STANDARD_NAME.findall(code[name]):
+def lacking(code, known, theirs, header_of, seen):
+    """What a file uses and does not reach, as (what, header). `known`: types
+    that are declared, `theirs`: headers of others, in the files of ours that
+    are `seen` from it."""
+    for word, inside in STANDARD_NAME.findall(code):
         header = HEADER_OF.get(word + inside) or HEADER_OF.get(word)
-        if header and header not in others:
+        if header and header not in theirs:
             yield f"std::{word}", f"<{header}>"
-    known = {kind for of in seen for kind in FORWARD.findall(code[of])}
-    for kind in set(TYPE_USED.findall(code[name])) - known:
-        if header_of.get(kind, name) not in seen:
+    for kind in set(TYPE_USED.findall(code)) - known:
+        if kind in header_of and header_of[kind] not in seen:
             yield kind, f'"{header_of[kind]}"'
 
 
@@ -132,11 +131,17 @@ def all_lacking(text):
     """What each file lacks, as lines to be printed; text: of each file."""
     code = {name: TEST_SUITE.sub("TEST(", measure.plain(of))
             for name, of in text.items()}
-    included = {name: set(INCLUDE.findall(of)) for name, of in text.items()}
+    declared = {name: set(FORWARD.findall(of)) for name, of in code.items()}
+    ours, others = includes(text)
     header_of = own_types(code)
-    return sorted({f"{name}: {what} is used: #include {header}"
-                   for name in code
-                   for what, header in lacking(name, code, included, header_of)})
+    bad = set()
+    for name in code:
+        seen = {name} | measure.reached(name, ours)
+        for what, header in lacking(
+                code[name], set().union(*(declared[of] for of in seen)),
+                set().union(*(others[of] for of in seen)), header_of, seen):
+            bad.add(f"{name}: {what} is used: #include {header}")
+    return sorted(bad)
 
 
 def main():

@@ -55,17 +55,20 @@ def includes(code):
     return graph
 
 
+def reached(start, graph):
+    """All that is included from `start` on; itself, where that is a circle."""
+    found, ahead = set(), [start]
+    while ahead:
+        for other in graph.get(ahead.pop(), ()):
+            if other not in found:
+                found.add(other)
+                ahead.append(other)
+    return found
+
+
 def circles(graph):
     """The groups of units that include each other, directly or not."""
-    def reached(start):
-        found, ahead = set(), [start]
-        while ahead:
-            for other in graph.get(ahead.pop(), ()):
-                if other not in found:
-                    found.add(other)
-                    ahead.append(other)
-        return found
-    far = {unit: reached(unit) for unit in graph}
+    far = {unit: reached(unit, graph) for unit in graph}
     return sorted({tuple(sorted(other for other in far[unit]
                                 if unit in far.get(other, ())))
                    for unit in graph if unit in far[unit]})

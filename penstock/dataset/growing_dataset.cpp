@@ -227,9 +227,9 @@ void GrowingDataset::prepare(
     }
     to[i] = std::move(row);
   }
+  by.name(ids, faults);
   for (RowFault& fault : faults.rows) {
     const auto at = static_cast<std::size_t>(fault.row);
-    by.name(ids[at], fault);
     auto row = std::make_shared<PreparedRow>();
     row->fault = std::move(fault);
     to[at] = std::move(row);

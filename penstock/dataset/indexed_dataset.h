@@ -97,7 +97,7 @@ class IndexedDataset final : public FittedDataset {
   void plan_readers();
   void bind();
   struct Sampled;
-  Sampled sample(bool costs) const;
+  Sampled sample(bool timed) const;
   TierPlan plan_of(const TableDatasetOptions& options, const Device& device,
                    const Sampled& sampled, std::size_t run_bytes) const;
   /// `plan`: of all rows in their larger form.

@@ -35,9 +35,7 @@ void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {
   check_lengths(item);
   BusyScope busy(meters_.pack);
   finish(item, faults);
-  std::ranges::sort(faults.rows, {}, &RowFault::row);
-  for (RowFault& fault : faults.rows)
-    rows_->name(item.ids[static_cast<std::size_t>(fault.row)], fault);
+  rows_->name(item.ids, faults);
   if (dataset_.scan_ != nullptr && !std::exchange(told_, true))
     dataset_.scan_->begin();
 }

@@ -51,8 +51,11 @@ void IndexedRows::prepare(std::span<const SampleId> ids, ItemRead* read_ahead,
   }
 }
 
-void IndexedRows::name(SampleId sample, RowFault& fault) const {
-  add_row_place(of_.source.info().parts.get(), sample, fault.place);
+void IndexedRows::name(std::span<const SampleId> ids, Faults& faults) const {
+  std::ranges::sort(faults.rows, {}, &RowFault::row);
+  for (RowFault& fault : faults.rows)
+    add_row_place(of_.source.info().parts.get(),
+                  ids[static_cast<std::size_t>(fault.row)], fault.place);
 }
 
 void IndexedRows::read(std::span<const SampleId> ids, ItemRead* ahead) {

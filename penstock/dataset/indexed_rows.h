@@ -45,9 +45,10 @@ class IndexedRows {
   std::span<const std::byte> run(std::size_t field, std::size_t at) const {
     return runs_[field].row(number_[at]);
   }
-  /// Adds to a fault of a sample, where that lies in a named part, such as a
-  /// file, the part and which of its rows it is.
-  void name(SampleId sample, RowFault& fault) const;
+  /// Puts the faults of `ids` in the order of their rows, and adds to each,
+  /// where its sample lies in a named part, such as a file, the part and which
+  /// of its rows it is.
+  void name(std::span<const SampleId> ids, Faults& faults) const;
 
  private:
   void read(std::span<const SampleId> ids, ItemRead* ahead);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace penstock {
+
 LargerFiller::LargerFiller(const IndexedDataset& dataset, FillMeters& meters,
                            const FillerOptions& options)
     : rows_(*dataset.larger_),
@@ -22,9 +23,7 @@ void LargerFiller::fill(const FillItem& item, Faults& faults) {
   BusyScope busy(meters_.pack);
   keep(item);
   finish(item, faults);
-  std::ranges::sort(faults.rows, {}, &RowFault::row);
-  for (RowFault& fault : faults.rows)
-    made_.name(item.ids[static_cast<std::size_t>(fault.row)], fault);
+  made_.name(item.ids, faults);
 }
 
 // What was read ahead is made, whether it is there by now or not; all else that

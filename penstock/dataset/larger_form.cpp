@@ -23,12 +23,19 @@ struct Marked {
   const Json* differs;  // settings with which it makes other bytes, or null
 };
 
-std::optional<Marked> marked(const Field& field, const Json& schema) {
+/// Of all kinds. It is large, and asked for several times for each field.
+const Json& known_schema() {
+  static const Json schema = fields_schema();
+  return schema;
+}
+
+std::optional<Marked> marked(const Field& field) {
   const Json recipe = field.kind->recipe();
   if (!recipe.is_object()) return std::nullopt;
   for (const auto& [kind, settings] : recipe.object()) {
-    const Json* rules = found_in(
-        schema, {"additionalProperties", "properties", kind, "properties"});
+    const Json* rules =
+        found_in(known_schema(),
+                 {"additionalProperties", "properties", kind, "properties"});
     if (rules == nullptr || !settings.is_object()) continue;
     for (const auto& [key, rule] : rules->object())
       if (const Json* larger = rule.find("larger"))
@@ -54,8 +61,7 @@ bool makes_same_bytes(const Marked& of) {
 
 std::optional<LargerForm> larger_form(const Field& field) try {
   if (field.kind->wants_device()) return std::nullopt;  // of a form of its own
-  const Json schema = fields_schema();
-  const std::optional<Marked> of = marked(field, schema);
+  const std::optional<Marked> of = marked(field);
   if (!of || of->made == of->settings) return std::nullopt;
   Json fields;
   fields[field.name][of->kind] = of->made;
@@ -73,8 +79,7 @@ std::string finishing_note(std::size_t bytes, int threads) {
 }
 
 bool has_larger_form(const Field& field) {
-  const Json schema = fields_schema();
-  const std::optional<Marked> of = marked(field, schema);
+  const std::optional<Marked> of = marked(field);
   return of && of->made == of->settings;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace nb = nanobind;
 
-/// Running, in a lock, a file, the network, asleep, elsewhere.
+/// Running, in a lock, a file, the network, asleep, elsewhere; looks.
 using Sightings = std::array<std::int64_t, 7>;
 
 /// As a run's report has it.

@@ -52,6 +52,21 @@ class VirtualDataSet : public ::testing::Test {
     return files::section_of("hdf5", folder_.path(path));
   }
 
+  /// x at these positions, of a source whose files were copied to copy/.
+  std::vector<std::int64_t> read_copy(
+      Json of, const std::vector<std::int64_t>& positions) const {
+    of["stage"] = folder_.path("copies");
+    SourceSpec spec = parse_source_spec(of, "source");
+    spec.staged_in = folder_.path("copy");
+    auto source = open_source(spec, {wanted("/x")});
+    Block block;
+    open_checked_reader(*source)->read(positions, block);
+    std::vector<std::int64_t> found;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      found.push_back(block.columns[0].as_int64(row));
+    return found;
+  }
+
   files::TestFolder folder_;
 };
 
@@ -67,15 +82,7 @@ TEST_F(VirtualDataSet, OfACopyFindsFilesBesideTheOriginal) {
   std::filesystem::create_directories(folder_.path("copy/0"));
   std::filesystem::copy(folder_.path("d/all.h5"),
                         folder_.path("copy/0/all.h5"));
-  Json of = section("d/all.h5");
-  of["stage"] = folder_.path("copies");
-  SourceSpec spec = parse_source_spec(of, "source");
-  spec.staged_in = folder_.path("copy");
-  auto source = open_source(spec, {wanted("/x")});
-  Block block;
-  open_checked_reader(*source)->read(std::vector<std::int64_t>{3, 0}, block);
-  EXPECT_EQ(block.columns[0].as_int64(0), 21);
-  EXPECT_EQ(block.columns[0].as_int64(1), 10);
+  EXPECT_THAT(read_copy(section("d/all.h5"), {3, 0}), ElementsAre(21, 10));
 }
 
 TEST_F(VirtualDataSet, OfACopyReadsTheCopiesOfItsFiles) {
@@ -89,14 +96,8 @@ TEST_F(VirtualDataSet, OfACopyReadsTheCopiesOfItsFiles) {
   Json of = section("d/all.h5");
   of["path"] =
       Json::Array{folder_.path("d/all.h5"), folder_.path("d/parts/p1.h5")};
-  of["stage"] = folder_.path("copies");
-  SourceSpec spec = parse_source_spec(of, "source");
-  spec.staged_in = folder_.path("copy");
-  auto source = open_source(spec, {wanted("/x")});
-  Block block;
-  open_checked_reader(*source)->read(std::vector<std::int64_t>{1, 2}, block);
-  EXPECT_EQ(block.columns[0].as_int64(0), 51) << "of the copy";
-  EXPECT_EQ(block.columns[0].as_int64(1), 20) << "of which there is no copy";
+  EXPECT_THAT(read_copy(of, {1, 2}), ElementsAre(51, 20))
+      << "of the copy, and of a file of which there is none";
 }
 
 TEST_F(VirtualDataSet, NamesTheFileThatIsNotThereAndWhatToDo) {
