@@ -231,17 +231,15 @@ void measure(const Dataset& dataset, Side side,
   layout.tensors = layout.bytes - staged;
 }
 
-Shape shape_of(const BatchTensor& tensor, const BatchLayout& layout,
-               const Plan& plan) {
-  std::int64_t rows = std::ssize(plan.bin_ends);
-  Shape shape{rows};
+void set_shape(const BatchTensor& tensor, const BatchLayout& layout,
+               const Plan& plan, Shape& shape) {
+  shape.assign(1, std::ssize(plan.bin_ends));
   if (tensor.what == What::padded)
     shape.push_back(layout.varying[tensor.varying].longest);
   if (tensor.what == What::packed)
     shape[0] = layout.varying[tensor.varying].elements;
   if (tensor.what == What::offsets) shape[0] = std::ssize(plan.ranges) + 1;
   shape.insert(shape.end(), tensor.row_shape.begin(), tensor.row_shape.end());
-  return shape;
 }
 
 BatchLayout most_bytes(const DatasetInfo& info, Side side,

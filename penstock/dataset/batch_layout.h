@@ -73,9 +73,10 @@ void measure(const Dataset& dataset, Side side,
              const std::vector<BatchTensor>& tensors, const Plan& plan,
              BatchLayout& layout);
 
-/// The shape of a tensor in a batch that was measured.
-Shape shape_of(const BatchTensor& tensor, const BatchLayout& layout,
-               const Plan& plan);
+/// Makes `shape` that of a tensor in a batch that was measured, in the memory
+/// that it has.
+void set_shape(const BatchTensor& tensor, const BatchLayout& layout,
+               const Plan& plan, Shape& shape);
 
 /// How large a batch of so many rows is, each as long as the longest: `bytes`,
 /// `copied` and, for what a device finishes, `scratch`.

@@ -80,6 +80,8 @@ struct LoaderState {
   std::int64_t delivered PENSTOCK_GUARDED_BY(mutex) = 0;
   std::int64_t prefetch PENSTOCK_GUARDED_BY(mutex) = options.prefetch;
   bool planning_ended PENSTOCK_GUARDED_BY(mutex) = false;
+  /// Empty: memory for the items of the next batch.
+  std::vector<WorkItem> spare PENSTOCK_GUARDED_BY(mutex);
 
   // The consumer's.
   Position position;
@@ -131,9 +133,10 @@ struct LoaderState {
       size.scratch = std::max(size.scratch, operations->scratch_bytes(rows));
     return size;
   }
-  /// A batch that is copied in less time than a thread takes to wake.
+  /// A batch that is copied in less time than handing it from thread to thread
+  /// takes: 9 us for 72 KiB, where a worker takes 20 to 40.
   bool small() const {
-    constexpr std::size_t kSmall = std::size_t{64} << 10;
+    constexpr std::size_t kSmall = std::size_t{128} << 10;
     return kept && on_host() && most.bytes <= kSmall;
   }
 
@@ -233,7 +236,7 @@ struct LoaderState {
     const Position at = next_plan;
     const bool waits = items.empty();
     std::shared_ptr<Slot> slot;
-    std::vector<WorkItem> begun;
+    std::vector<WorkItem> begun = std::move(spare);
     std::exception_ptr error;
     {
       Unlock unlock(mutex);
@@ -242,7 +245,7 @@ struct LoaderState {
         if (slot != nullptr) {
           plan(at, *slot);
           maker.carve(*slot);
-          begun = items_of(slot, reads.get());
+          append_items(slot, reads.get(), begun);
         }
       } catch (...) {
         error = named_error(std::current_exception(), "loader");
@@ -255,9 +258,11 @@ struct LoaderState {
       // Whoever planned a batch takes its first item.
       if (begun.size() > 1 || reads != nullptr) changed.notify_all();
       slot->number = planned;  // it is counted once there was memory for them
-      items.add(std::move(begun));
+      items.add(begun);
       count(*slot);
     }
+    begun.clear();  // where they are not to be filled
+    spare = std::move(begun);
     return slot != nullptr || planning_ended;
   }
 

@@ -154,7 +154,7 @@ void SlotMaker::carve(Slot& slot) const {
     }
     TensorView& view = slot.tensors[t].view;
     view.data = slot.target.data() + offset;
-    view.shape = shape_of(tensor, slot.layout, slot.plan);
+    set_shape(tensor, slot.layout, slot.plan, view.shape);
   }
 }
 

@@ -5,10 +5,9 @@
 
 namespace penstock {
 
-std::vector<WorkItem> items_of(const std::shared_ptr<Slot>& slot,
-                               ReadAhead* reads) {
-  std::vector<WorkItem> items;
-  items.reserve(slot->item_ends.size());
+void append_items(const std::shared_ptr<Slot>& slot, ReadAhead* reads,
+                  std::vector<WorkItem>& items) {
+  items.reserve(items.size() + slot->item_ends.size());
   std::int64_t begin = 0;
   for (std::int64_t end : slot->item_ends) {
     WorkItem& item = items.emplace_back(WorkItem{slot, begin, end});
@@ -18,11 +17,11 @@ std::vector<WorkItem> items_of(const std::shared_ptr<Slot>& slot,
           std::span(slot->ids).subspan(first, slot->first_range(end) - first));
     begin = end;
   }
-  return items;
 }
 
-void WorkItems::add(std::vector<WorkItem> items) {
+void WorkItems::add(std::vector<WorkItem>& items) {
   std::ranges::move(items, std::back_inserter(items_));
+  items.clear();
 }
 
 std::optional<WorkItem> WorkItems::take_ready() {

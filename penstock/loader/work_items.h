@@ -20,10 +20,10 @@ struct WorkItem {
   bool ready() const { return read == nullptr || read->done(); }
 };
 
-/// The items of a planned slot. `reads`, which may be null, begins to read
-/// their rows.
-std::vector<WorkItem> items_of(const std::shared_ptr<Slot>& slot,
-                               ReadAhead* reads);
+/// Appends the items of a planned slot. `reads`, which may be null, begins to
+/// read their rows.
+void append_items(const std::shared_ptr<Slot>& slot, ReadAhead* reads,
+                  std::vector<WorkItem>& items);
 
 /// Items that nobody has taken yet, in their order. Not thread-safe.
 ///
@@ -34,7 +34,8 @@ class WorkItems {
   bool empty() const { return items_.empty(); }
   /// The number of the first item's batch; there must be one.
   std::int64_t first_batch() const { return items_.front().slot->number; }
-  void add(std::vector<WorkItem> items);
+  /// Moves them out of `items`, which is empty then and keeps its memory.
+  void add(std::vector<WorkItem>& items);
   /// The earliest that is ready; nullopt when none is.
   std::optional<WorkItem> take_ready();
   /// The last one, where it is of batch `number` or a later one. Needs no

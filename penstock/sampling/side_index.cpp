@@ -18,12 +18,14 @@ namespace {
 constexpr std::size_t kBlockRows = 512;
 /// From one entry of the starts to the next, on average.
 constexpr std::int64_t kBlocksPerStart = 16;
-constexpr std::size_t kCountsPerLine = 64 / sizeof(std::int64_t);
 
 // Counting bits by arithmetic on all bytes of a word at once (Knuth, The Art of
 // Computer Programming 7.1.3): without -mpopcnt, std::popcount is a call.
 constexpr std::uint64_t kEachByte = 0x0101010101010101;
 constexpr std::uint64_t kTopBits = kEachByte << 7;
+// Three numbers of 9 bits, as a block's count has them.
+constexpr std::uint64_t kEachNine = 1 | 1 << 9 | 1 << 18;
+constexpr std::uint64_t kTopOfNine = kEachNine << 8;
 
 /// Byte i of the result: the set bits in bytes 0..i of `word`.
 std::uint64_t running_ones(std::uint64_t word) {
@@ -36,18 +38,34 @@ std::int64_t ones_in(std::uint64_t word) {
   return static_cast<std::int64_t>(running_ones(word) >> 56);
 }
 
+/// kPlaces[n][byte]: where the set bit of a byte is that has n below it.
+using Places = std::array<std::array<std::uint8_t, 256>, 8>;
+constexpr Places kPlaces = [] {
+  Places places = {};
+  for (std::size_t byte = 0; byte < 256; ++byte)
+    for (std::size_t bit = 0, n = 0; bit < 8; ++bit)
+      if ((byte >> bit & 1) != 0) places[n++][byte] = std::uint8_t(bit);
+  return places;
+}();
+
 /// The place of the set bit that has `before` set bits below it.
-int select_in_word(std::uint64_t word, int before) {
-  std::uint64_t ones = running_ones(word);
+int select_in_word(std::uint64_t word, std::uint64_t before) {
+  const std::uint64_t ones = running_ones(word);
   // The top bit of each byte that lies wholly before the one we look for.
-  std::uint64_t passed =
-      ((static_cast<std::uint64_t>(before) * kEachByte | kTopBits) - ones) &
-      kTopBits;
-  int byte = static_cast<int>(((passed >> 7) * kEachByte) >> 56) * 8;
-  before -= static_cast<int>(((ones << 8) >> byte) & 0xff);
-  std::uint64_t rest = word >> byte;
-  for (; before > 0; --before) rest &= rest - 1;
-  return byte + std::countr_zero(rest);
+  const std::uint64_t passed =
+      ((before * kEachByte | kTopBits) - ones) & kTopBits;
+  const std::uint64_t at = ((passed >> 7) * kEachByte >> 56) * 8;
+  const std::uint64_t rest = before - (ones << 8 >> at & 0xff);
+  return static_cast<int>(at) + kPlaces[rest][word >> at & 0xff];
+}
+
+/// How many of the three numbers in `nines` are at most `limit`, below 512.
+std::uint64_t at_most(std::uint64_t nines, std::uint64_t limit) {
+  const std::uint64_t limits = limit * kEachNine;
+  const std::uint64_t lower = (limits | kTopOfNine) - (nines & ~kTopOfNine);
+  const std::uint64_t which =
+      ((~nines & limits) | (~(nines ^ limits) & lower)) & kTopOfNine;
+  return (which >> 8) * kEachNine >> 18 & 3;
 }
 
 /// A bit for each of 8 bytes, the first one lowest: whether it is `byte`.
@@ -94,8 +112,15 @@ void SideIndex::index() {
   counts_.reserve(blocks_.size());
   std::int64_t before = 0;
   for (const Block& block : blocks_) {
-    counts_.push_back(before);
-    for (std::uint64_t word : block.words) before += ones_in(word);
+    Count& count = counts_.emplace_back();
+    const std::int64_t before_block = before;
+    for (std::size_t word = 0; word < 8; ++word) {
+      if (word == 2 || word == 4 || word == 6)
+        count.bits |= static_cast<std::uint64_t>(before - before_block)
+                      << (9 * (word / 2 - 1));
+      before += ones_in(block.words[word]);
+    }
+    count.bits |= static_cast<std::uint64_t>(before_block) << 27;
     for (auto next = std::ssize(starts_); (next << start_bits_) < before;
          ++next)
       starts_.push_back(std::ssize(counts_) - 1);
@@ -104,26 +129,24 @@ void SideIndex::index() {
 }
 
 SampleId SideIndex::select_in(std::size_t block, std::int64_t nth) const {
-  std::int64_t before = nth - counts_[block];
-  // The words that lie wholly before the sample, counted without a branch.
-  std::size_t word = 0;
-  std::int64_t passed = 0, ones = 0;
-  for (std::size_t i = 0; i < 7; ++i) {
-    ones += ones_in(blocks_[block].words[i]);
-    bool past = ones <= before;
-    word += past ? 1 : 0;
-    passed = past ? ones : passed;
-  }
-  int bit = select_in_word(blocks_[block].words[word],
-                           static_cast<int>(before - passed));
-  return static_cast<SampleId>(block * kBlockRows + word * 64) + bit;
+  const Count& count = counts_[block];
+  auto before = static_cast<std::uint64_t>(nth - count.before());
+  const std::uint64_t within = count.bits & ((1 << 27) - 1);
+  const std::uint64_t pair = at_most(within, before);
+  before -= within << 9 >> (9 * pair) & 0x1ff;
+  const std::uint64_t* words = &blocks_[block].words[2 * pair];
+  auto ones = static_cast<std::uint64_t>(ones_in(words[0]));
+  const std::uint64_t second = before >= ones ? 1 : 0;
+  before -= second * ones;
+  return static_cast<SampleId>(block * kBlockRows + (2 * pair + second) * 64) +
+         select_in_word(words[second], before);
 }
 
 SampleId SideIndex::select(std::int64_t nth) const {
   PENSTOCK_ASSERT(nth >= 0 && nth < size_, "a sample lies within its side");
   if (all_) return nth;
   // The last block that has at most `nth` samples before it.
-  auto after = std::ranges::upper_bound(counts_, nth);
+  auto after = std::ranges::upper_bound(counts_, nth, {}, &Count::before);
   return select_in(static_cast<std::size_t>(after - counts_.begin()) - 1, nth);
 }
 
@@ -138,6 +161,7 @@ struct SideIndex::Search {
     block = static_cast<std::size_t>(index.starts_[start]);
     blocks = static_cast<std::size_t>(index.starts_[start + 1]) - block + 1;
     // All counts of the usual search; the first to be read of a long one.
+    constexpr std::size_t kCountsPerLine = 64 / sizeof(Count);
     if (blocks <= 3 * kCountsPerLine)
       for (std::size_t i = 0; i < blocks; i += kCountsPerLine)
         __builtin_prefetch(&index.counts_[block + i]);
@@ -147,7 +171,7 @@ struct SideIndex::Search {
   void find_block(const SideIndex& index) {
     while (blocks > 1) {
       std::size_t half = blocks / 2;
-      if (index.counts_[block + half] <= *rank) block += half;
+      block += index.counts_[block + half].before() <= *rank ? half : 0;
       blocks -= half;
     }
     __builtin_prefetch(&index.blocks_[block]);
