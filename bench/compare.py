@@ -6,6 +6,9 @@ prints for each of its times the ratio after / before: the geometric mean over
 the pairs and the upper end of its one-sided 95 % interval (Student's t on the
 logarithms). 1.05 and below there is what a change may cost at most. Each
 argument goes to both; few repeats within a run and many pairs are best.
+
+Where NAME is 'train', it is `penstock train` of both, its arguments a job and
+settings: from calling it to its end, and its first batch.
 """
 import argparse
 import json
@@ -15,6 +18,7 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 
 # What a benchmark calls the time that a user waits, or what it is a part of; of
 # processors, where the machine is not quiet.
@@ -50,7 +54,24 @@ def times_of(node, place=""):
     return found
 
 
+def one_train(build, arguments):
+    began = time.perf_counter()
+    done = subprocess.run(
+        [pathlib.Path(build) / "bin/penstock", "train", *arguments, "--json"],
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    wall_ms = 1e3 * (time.perf_counter() - began)
+    report = json.loads(done.stdout)
+    commit = subprocess.run(
+        ["git", "-C", build, "rev-parse", "--short=12", "HEAD"], check=True,
+        stdout=subprocess.PIPE, text=True).stdout.strip()
+    return {"commit": commit, "machine": report["machine"],
+            "results": {"wall_ms": {"median": wall_ms},
+                        "first_batch_ms": {"median": report["first_batch_ms"]}}}
+
+
 def one_run(build, name, arguments):
+    if name == "train":
+        return one_train(build, arguments)
     program = pathlib.Path(build) / "bin" / f"bench_{name}"
     done = subprocess.run([program, *arguments], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
