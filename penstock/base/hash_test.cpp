@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 
 #include "penstock/base/random.h"
+#include "penstock/base/sha256_block.h"
 
 namespace penstock {
 namespace {
@@ -36,6 +38,20 @@ TEST(Sha256, DoesNotCareHowTheBytesArrive) {
   }
 }
 
+TEST(Sha256, IsTheSameByTheProcessorsInstructions) {
+  const Sha256Block by_instructions = sha256_block_by_instructions();
+  if (by_instructions == nullptr) GTEST_SKIP() << "no SHA instructions here";
+  Random random(1, 0, 0, 0);
+  std::array<std::uint32_t, 8> plain{}, other{};
+  for (int n = 0; n < 1000; ++n) {
+    std::array<std::byte, 64> block;
+    for (std::byte& byte : block) byte = static_cast<std::byte>(random.next());
+    sha256_block(plain.data(), block.data());
+    by_instructions(other.data(), block.data());
+    ASSERT_EQ(plain, other);
+  }
+}
+
 TEST(Hash64, EveryBitAndTheLengthCount) {
   std::set<std::uint64_t> seen;
   std::string text(40, '\0');
@@ -48,6 +64,17 @@ TEST(Hash64, EveryBitAndTheLengthCount) {
   }
   EXPECT_EQ(seen.size(), 41u + 320u);
   EXPECT_NE(hash64(text, 1), hash64(text, 2));
+}
+
+// Ids of rows, splits and stores hang on it: of each length, under the hash of
+// the length before.
+TEST(Hash64, IsWhatItWasInEveryRelease) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += static_cast<char>(200 + 37 * i);
+  std::uint64_t hash = 0;
+  for (std::size_t length = 0; length <= text.size(); ++length)
+    hash = hash64(std::string_view(text).substr(0, length), hash);
+  EXPECT_EQ(hash, 0x314db337f86180a0u);
 }
 
 TEST(Random, IsAFunctionOfItsKeyAlone) {

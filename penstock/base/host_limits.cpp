@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <limits>
-#include <mutex>
 #include <sstream>
 
 #include "penstock/base/kernel_files.h"
+#include "penstock/base/recent.h"
 
 namespace penstock {
 namespace {
@@ -71,18 +70,8 @@ CpuQuota least_quota(const path& root) {
 /// That of this process, at most 0.1 s old: a start asks for it a dozen times,
 /// and each answer takes three files of the kernel.
 CpuQuota recent_quota() {
-  using Clock = std::chrono::steady_clock;
-  static std::mutex lock;
-  static std::optional<CpuQuota> recent;
-  static Clock::time_point read;
-  // A fork may have begun while it was held.
-  const std::unique_lock held(lock, std::try_to_lock);
-  if (!held) return least_quota("/");
-  if (!recent || Clock::now() - read > std::chrono::milliseconds(100)) {
-    recent = least_quota("/");
-    read = Clock::now();
-  }
-  return *recent;
+  static auto& recent = *new Recent<CpuQuota>();
+  return recent.get("cpu", [] { return least_quota("/"); });
 }
 
 void apply_memory_limit(const path& root, HostLimits& limits) {

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <random>
 
 #include "penstock/base/error.h"
+#include "penstock/base/hash.h"
 #include "penstock/base/json.h"
 #include "penstock/base/json_fault.h"
 #include "penstock/base/secret.h"
@@ -13,6 +14,60 @@ namespace {
 
 /// Settings are shallow; this keeps recursion off the end of the stack.
 constexpr std::size_t kDeepest = 200;
+
+/// Whether keys of one object are different: a few are compared, more lie in a
+/// table by their hash.
+class Keys {
+ public:
+  /// False where the last of these has the key of another. To be called for
+  /// each member that is added.
+  bool add(const Json::Object& members) {
+    constexpr std::size_t kFew = 12;
+    if (members.size() <= kFew) {
+      const auto last = members.end() - 1;
+      return std::none_of(members.begin(), last, [last](const auto& member) {
+        return member.first == last->first;
+      });
+    }
+    if (2 * members.size() > slots_.size()) spread(members);
+    hashes_.push_back(hash_of(members.back().first));
+    return take(members, members.size() - 1);
+  }
+
+ private:
+  // The upper half of a hash, and which member it is, counted from 1.
+  static constexpr std::uint64_t kUpper = ~std::uint64_t{UINT32_MAX};
+
+  /// All but the last of them.
+  void spread(const Json::Object& members) {
+    slots_.assign(std::max<std::size_t>(64, 4 * slots_.size()), 0);
+    for (std::size_t i = 0; i + 1 < members.size(); ++i) {
+      if (i == hashes_.size()) hashes_.push_back(hash_of(members[i].first));
+      take(members, i);
+    }
+  }
+
+  bool take(const Json::Object& members, std::size_t which) {
+    const std::uint64_t hash = hashes_[which];
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = hash & mask;
+    for (; slots_[at] != 0; at = (at + 1) & mask) {
+      if (((slots_[at] ^ hash) & kUpper) != 0) continue;
+      if (members[(slots_[at] & UINT32_MAX) - 1].first == members[which].first)
+        return false;
+    }
+    slots_[at] = (hash & kUpper) | (which + 1);
+    return true;
+  }
+
+  /// Of this process: nobody can choose keys that meet in the table.
+  static std::uint64_t hash_of(const std::string& key) {
+    static const std::uint64_t secret = std::random_device()();
+    return hash64(key, secret);
+  }
+
+  std::vector<std::uint64_t> hashes_, slots_;
+};
 
 [[noreturn]] void refuse(std::string_view text, std::string_view origin,
                          std::size_t byte, std::string why, std::string next) {
@@ -80,12 +135,14 @@ class Builder {
   bool end_array() { return close(); }
 
   bool key(std::string& key) {
-    if (!open_.back().keys.insert(key).second)
+    Open& object = open_.back();
+    object.members.emplace_back(std::move(key), nullptr);
+    if (!object.keys.add(object.members))
       refuse(text_, origin_, start_of_text(),
-             "the key " + Json(without_password(key)).dump() +
+             "the key " +
+                 Json(without_password(object.members.back().first)).dump() +
                  " appears twice in this object",
              "keep one of the two");
-    open_.back().key = std::move(key);
     return true;
   }
 
@@ -111,9 +168,8 @@ class Builder {
   struct Open {
     bool object;
     Json::Array items = {};
-    Json::Object members = {};
-    std::string key = {};  // of the member that comes next
-    std::set<std::string> keys = {};
+    Json::Object members = {};  ///< the last one's value may not have come yet
+    Keys keys = {};
   };
 
   bool add(Json value) {
@@ -122,8 +178,7 @@ class Builder {
     else if (!open_.back().object)
       open_.back().items.push_back(std::move(value));
     else
-      open_.back().members.emplace_back(std::move(open_.back().key),
-                                        std::move(value));
+      open_.back().members.back().second = std::move(value);
     return true;
   }
 

@@ -95,6 +95,28 @@ TEST(Json, RefusesAKeyThatIsGivenTwice) {
             "line 1, column 21");
 }
 
+TEST(Json, RefusesAKeyThatIsGivenTwiceAmongMany) {
+  std::string text = "{";
+  for (int i = 0; i < 5000; ++i) text += "\"k" + std::to_string(i) + "\": 1,\n";
+  EXPECT_EQ(Json::parse(text + "\"k\": 2}", "x").object().size(), 5001u);
+  for (int twice : {0, 11, 12, 4999}) {
+    const std::string key = "k" + std::to_string(twice);
+    ErrorParts fault = fault_of(text + " \"" + key + "\": 2}");
+    EXPECT_EQ(fault.where, "line 5001, column 2");
+    EXPECT_EQ(fault.why,
+              "the key \"" + key + "\" appears twice in this object");
+  }
+}
+
+TEST(Json, ReadsEscapesAndWhatIsNearlyNothing) {
+  EXPECT_EQ(Json::parse(R"("\u00e9\ud83d\ude00\n\/")", "x").string(),
+            "\u00e9\U0001f600\n/");
+  EXPECT_EQ(Json::parse("1e-400", "x").number(), 0);
+  EXPECT_EQ(Json::parse("[-0.0, 5e-324]", "x").array()[1].number(), 5e-324);
+  EXPECT_EQ(fault_of(R"(["\ud800x"])").where, "line 1, column 9");
+  EXPECT_EQ(fault_of(R"(["\udc00"])").where, "line 1, column 3");
+}
+
 TEST(Json, NamesLineAndColumnOfASyntaxError) {
   EXPECT_EQ(fault_of("{\n  \"a\": 1,\n  \"b\" 2\n}").where, "line 3, column 7");
   EXPECT_EQ(fault_of("").where, "line 1, column 1");

@@ -7,13 +7,11 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <sstream>
 #include <utility>
+
+#include "penstock/base/recent.h"
 
 namespace penstock {
 namespace {
@@ -124,25 +122,10 @@ CgroupFolders folders_of(std::string_view controller, const path& root,
 /// A start asks some twenty times, and each answer takes a third of what all
 /// that is read of the host does.
 CgroupFolders recent_folders(std::string_view controller) {
-  using Clock = std::chrono::steady_clock;
-  struct Known {
-    CgroupFolders folders;
-    Clock::time_point found;
-  };
-  static std::mutex lock;
-  // Never destroyed: threads may ask while the process ends.
-  static auto& known = *new std::map<std::string, Known, std::less<>>();
-  // A fork may have begun while it was held.
-  const std::unique_lock held(lock, std::try_to_lock);
-  if (!held) return folders_of(controller, "/", mounts_in_sight());
-  const Clock::time_point now = Clock::now();
-  const auto recent = known.find(controller);
-  if (recent != known.end() &&
-      now - recent->second.found < std::chrono::milliseconds(100))
-    return recent->second.folders;
-  CgroupFolders folders = folders_of(controller, "/", mounts_in_sight());
-  known.insert_or_assign(std::string(controller), Known{folders, now});
-  return folders;
+  static auto& recent = *new Recent<CgroupFolders>();
+  return recent.get(controller, [controller] {
+    return folders_of(controller, "/", mounts_in_sight());
+  });
 }
 
 }  // namespace

@@ -19,5 +19,8 @@ using AsciiWords = std::size_t(const Text& text, bool padded, std::size_t at,
 
 /// That of a family on this processor; null where there is none.
 AsciiWords* ascii_words(Family family);
+/// Those of these instructions, where the processor has them.
+AsciiWords* ascii_words_avx2(Family family);
+AsciiWords* ascii_words_avx512(Family family);
 
 }  // namespace penstock::scanner

@@ -35,7 +35,7 @@ class ByteModel final : public WordModel {
   void encode_new(std::span<const std::string_view> words,
                   std::vector<std::uint32_t>& ids,
                   std::vector<std::uint32_t>& ends) override {
-    constexpr std::size_t kMost = 1024;
+    constexpr std::size_t kMost = 256;
     parts_.clear();
     for (std::string_view word : words) {
       if (is_cut(word) && !is_whole(word)) {
@@ -63,11 +63,8 @@ class ByteModel final : public WordModel {
 
   /// The token that a word is where merges are ignored, or kNone.
   std::uint32_t whole_word(std::string_view word) const {
-    if (word.size() > WordCache::kShort) {
-      auto whole = pairs_.whole_words.find(std::string(word));
-      return whole == pairs_.whole_words.end() ? BytePairs::kNone
-                                               : whole->second;
-    }
+    if (word.size() > WordCache::kShort)
+      return pairs_.whole_words.find(word).value_or(BytePairs::kNone);
     const WordCache::Key key = WordCache::key_of_copy(word);
     const WordCache::Slot* slot = pairs_.known->find(key);
     return slot == nullptr ? BytePairs::kNone : slot->tokens[0];
@@ -86,10 +83,9 @@ class ByteModel final : public WordModel {
   /// The tokens that the bytes merge to.
   void append(std::string_view bytes, std::vector<std::uint32_t>& out) {
     const std::size_t begin = out.size();
-    for (char c : bytes) {
-      const std::uint32_t id = pairs_.byte_ids[static_cast<unsigned char>(c)];
+    each_symbol(bytes, [&out](std::uint32_t id) {
       if (id != BytePairs::kNone) out.push_back(id);
-    }
+    });
     out.resize(begin + merger_.merge(std::span(out).subspan(begin)));
   }
 
@@ -161,7 +157,7 @@ class ByteModel final : public WordModel {
       if (part.text.size() > WordCache::kShort) continue;
       if (!part.is_word) part.slot = known_part(part.key);
       if (part.slot != nullptr) continue;
-      place_bytes(part.text, together_[to_merge_.size()]);
+      place_symbols(part.text, together_[to_merge_.size()]);
       to_merge_.push_back(&part);
       if (to_merge_.size() == Merger::kTogether) merge_together();
     }
@@ -183,12 +179,46 @@ class ByteModel final : public WordModel {
     to_merge_.clear();
   }
 
-  void place_bytes(std::string_view bytes, Merger::ShortWord& word) const {
+  void place_symbols(std::string_view bytes, Merger::ShortWord& word) const {
     word.size = 0;
-    for (char c : bytes) {
-      const std::uint32_t id = pairs_.byte_ids[static_cast<unsigned char>(c)];
+    each_symbol(bytes, [&word](std::uint32_t id) {
       word.symbols[word.size] = id;
       word.size += id != BytePairs::kNone ? 1 : 0;
+    });
+    for (std::size_t i = 0; i + 1 < word.size; ++i)
+      pairs_.merges.fetch(word.symbols[i], word.symbols[i + 1]);
+  }
+
+  /// What is merged: the bytes, or characters whose bytes are merged first.
+  /// That is so where nothing is joined to less than all of one: what is joined
+  /// to all of it has a higher id, and so a higher rank, than all within.
+  template <class Add>
+  void each_symbol(std::string_view bytes, const Add& add) const {
+    auto add_bytes = [&](std::string_view some) {
+      for (char c : some) add(pairs_.byte_ids[static_cast<unsigned char>(c)]);
+    };
+    if (pairs_.characters.empty() || unicode::is_ascii(bytes))
+      return add_bytes(bytes);
+    bool apart = true;  // from the character before
+    std::uint32_t size, next_size = 0, next = 0;
+    std::uint32_t code = unicode::code_at(bytes.data(), size);
+    for (std::size_t at = 0; at < bytes.size(); size = next_size) {
+      const std::size_t end = at + size;
+      bool next_apart = true;
+      if (end < bytes.size()) {
+        next = unicode::code_at(bytes.data() + end, next_size);
+        next_apart = pairs_.byte_cuts->whole_apart(bytes, end, code, next);
+      }
+      const std::uint32_t whole = code < pairs_.characters.size()
+                                      ? pairs_.characters[code]
+                                      : BytePairs::kNone;
+      if (apart && next_apart && whole != BytePairs::kNone)
+        add(whole);
+      else
+        add_bytes(bytes.substr(at, size));
+      apart = next_apart;
+      code = next;
+      at = end;
     }
   }
 
@@ -220,8 +250,8 @@ class CharacterModel final : public WordModel {
   void encode(std::string_view word, WordTokens& out) override {
     out.clear();
     if (pairs_.ignore_merges) {
-      auto whole = pairs_.ids.find(std::string(word));
-      if (whole != pairs_.ids.end()) return out.add(whole->second, word.size());
+      if (const auto whole = pairs_.ids.find(word))
+        return out.add(*whole, word.size());
     }
     unknown_ = 0;
     std::uint32_t size;
@@ -241,9 +271,9 @@ class CharacterModel final : public WordModel {
     symbol_.assign(at == 0 ? "" : pairs_.prefix);
     symbol_ += word.substr(at, size);
     if (at + size == word.size()) symbol_ += pairs_.suffix;
-    if (auto found = pairs_.ids.find(symbol_); found != pairs_.ids.end()) {
+    if (const auto found = pairs_.ids.find(symbol_)) {
       flush(out);
-      return out.add(found->second, size);
+      return out.add(*found, size);
     }
     if (pairs_.falls_back && fall_back(out)) return;
     if (!pairs_.unknown) return;  // is left out
@@ -339,6 +369,15 @@ void MergeCuts::add(std::string_view first, std::string_view second) {
   joined_[at >> 6] |= std::uint64_t{1} << (at & 63);
 }
 
+bool MergeCuts::whole_apart(std::string_view text, std::size_t at,
+                            std::uint32_t first, std::uint32_t second) const {
+  if (!within_) return true;
+  const std::uint32_t last_byte = of_byte(text[at - 1]),
+                      first_byte = of_byte(text[at]);
+  return !has(last_byte, second) && !has(first, first_byte) &&
+         !has(last_byte, first_byte);
+}
+
 void MergeCuts::cut(std::string_view text, ByteRange part,
                     std::vector<ByteRange>& out) const {
   std::size_t begin = part.begin;
@@ -346,12 +385,8 @@ void MergeCuts::cut(std::string_view text, ByteRange part,
   std::uint32_t before = unicode::code_at(text.data() + begin, size);
   for (std::size_t at = begin + size; at < part.end; at += size) {
     const std::uint32_t code = unicode::code_at(text.data() + at, size);
-    bool joined = has(before, code);
-    if (!joined && within_) {
-      const std::uint32_t last = of_byte(text[at - 1]),
-                          first = of_byte(text[at]);
-      joined = has(last, code) || has(before, first) || has(last, first);
-    }
+    const bool joined =
+        has(before, code) || !whole_apart(text, at, before, code);
     before = code;
     if (joined) continue;
     out.push_back({begin, at});

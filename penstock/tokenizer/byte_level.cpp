@@ -34,16 +34,15 @@ const Table& table() {
 
 }  // namespace
 
-std::optional<std::string> bytes_of_token(std::string_view token) {
-  std::string bytes;
+bool bytes_of_token(std::string_view token, std::string& bytes) {
+  bytes.clear();
   std::uint32_t size;
   for (std::size_t at = 0; at < token.size(); at += size) {
     std::uint32_t code = unicode::code_at(token.data() + at, size);
-    if (code >= table().bytes.size() || table().bytes[code] < 0)
-      return std::nullopt;
+    if (code >= table().bytes.size() || table().bytes[code] < 0) return false;
     bytes += static_cast<char>(table().bytes[code]);
   }
-  return bytes;
+  return true;
 }
 
 std::string character_of_byte(unsigned char byte) {

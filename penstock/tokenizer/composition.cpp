@@ -1,11 +1,13 @@
 #include "penstock/tokenizer/composition.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "penstock/tokenizer/aligned.h"
+#include "penstock/tokenizer/byte_masks.h"
 #include "penstock/tokenizer/unicode.h"
 
 namespace penstock::unicode {
@@ -196,6 +198,36 @@ const std::vector<Mark>& formed(std::string_view span, Form form,
   return marks;
 }
 
+constexpr std::size_t kBlock = 64;
+
+/// How many of the bytes of a block are whole characters that are in a form
+/// whatever is beside them: ASCII and what Chinese is written with. `last` is
+/// where the last one begins. 0 where others are among them.
+std::size_t unchanged(const char* block, Form form, std::size_t& last) {
+#if defined(__SSE2__)
+  const ByteMasks bytes(block);
+  last = kBlock - 1;
+  if (bytes.is_ascii()) return kBlock;
+  const std::uint64_t goes_on = bytes.goes_on();
+  const std::uint64_t three = bytes.within(0xE3, 0xEF);
+  std::uint64_t plain = bytes.within(0xE4, 0xE9);  // U+4000 to U+9FFF
+  if (form == Form::nfc ||
+      form == Form::nfd)  // U+3000 to U+3029, U+FF00 to U+FF3F
+    plain |= (bytes.equal(0xE3) & bytes.equal(0x80) >> 1 &
+              bytes.within(0x80, 0xA9) >> 2) |
+             (bytes.equal(0xEF) & bytes.equal(0xBC) >> 1);
+  const auto whole = static_cast<unsigned>(std::countr_zero(three >> 62 << 62));
+  const std::uint64_t sure = bits_below(whole);
+  if (((bytes.high() ^ goes_on ^ plain) & sure) != 0) return 0;
+  last = 63 - static_cast<std::size_t>(std::countl_zero(~goes_on & sure));
+  return whole;
+#else
+  static_cast<void>(form);
+  last = kBlock - 1;
+  return is_ascii({block, kBlock}) ? kBlock : 0;
+#endif
+}
+
 /// Finds what of a text may not be in a form. Calls keep(bytes), which may be
 /// 0, and span(text) in turn.
 template <class Keep, class Span>
@@ -204,13 +236,16 @@ void each_span(std::string_view text, Form form, const Keep& keep,
   // A span ends where two characters meet that nothing can pass: the second is
   // not suspicious. It begins at the one before the first suspicious.
   const Data& known = data();
-  std::size_t done = 0, before = 0, at = 0;
-  constexpr std::size_t kBlock = 32;
+  std::size_t done = 0, before = 0, at = 0, next_block = 0;
   while (at < text.size()) {
-    if (text.size() - at >= kBlock && is_ascii(text.substr(at, kBlock))) {
-      at += kBlock;
-      before = at - 1;
-      continue;
+    if (at >= next_block && text.size() - at >= kBlock) {
+      std::size_t last = 0;
+      if (const std::size_t plain = unchanged(text.data() + at, form, last)) {
+        before = at + last;
+        at += plain;
+        continue;
+      }
+      next_block = at + kBlock;
     }
     std::uint32_t size = 1;
     if (static_cast<unsigned char>(text[at]) < 0x80 ||

@@ -30,7 +30,7 @@ void replace_all(std::string& text, std::string_view what,
 class ByteLevel final : public DecodeStep {
  public:
   void add(std::string token, Out& out) override {
-    kept_ += bytes_of_token(token).value_or(token);
+    kept_ += bytes_of_token(token, bytes_) ? bytes_ : token;
     const std::size_t whole = kept_.size() - unicode::unfinished(kept_);
     give(whole, out);
   }
@@ -43,6 +43,7 @@ class ByteLevel final : public DecodeStep {
     kept_.erase(0, size);
     out.push_back(std::move(text));
   }
+  std::string bytes_;  // of a token
   std::string kept_;
 };
 

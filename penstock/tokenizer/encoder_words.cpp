@@ -12,18 +12,25 @@ constexpr WordCache::Slot kNotKept{{0, 0}, {0, 0, 0, WordCache::kLong}};
 
 }  // namespace
 
+// What lies in members is read once, before the loops: the compiler cannot know
+// that what these write is something else.
 template <bool kPadded>
 void Encoder::Inside::make_keys(const Words& words) {
-  const char* text = words.text;
+  const char* const text = words.text;
+  const std::uint32_t* const begins = words.begins;
+  const std::uint32_t* const ends = words.ends;
+  const WordCache::Lines all = cache.lines();
+  WordCache::Key* const keys_of = keys.data();
+  const WordCache::Slot** const lines_of = lines.data();
   const std::size_t count = words.count;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t begin = words.begins[i], size = words.ends[i] - begin;
-    const char* word = text + begin;
-    auto put = [this, i](WordCache::Key key) {
-      keys[i].low = key.low;
-      keys[i].high = key.high;
-      const WordCache::Slot* line = cache.line_of(key);
-      lines[i] = line;
+    const std::size_t size = ends[i] - begins[i];
+    const char* word = text + begins[i];
+    auto put = [=](WordCache::Key key) {
+      keys_of[i].low = key.low;
+      keys_of[i].high = key.high;
+      const WordCache::Slot* line = all.of(key);
+      lines_of[i] = line;
       __builtin_prefetch(line);
     };
     if (size > WordCache::kShort)
@@ -38,28 +45,30 @@ void Encoder::Inside::make_keys(const Words& words) {
 void Encoder::Inside::look_up(const Words& words,
                               std::vector<std::uint32_t>& out) {
   cache.reserve(words.count);
-  const char* last = words.text + words.begins[words.count - 1];
+  const std::size_t count = words.count;
+  const char* last = words.text + words.begins[count - 1];
   if (reinterpret_cast<std::uintptr_t>(last) + 16 <= document_end)
     make_keys<true>(words);
   else
     make_keys<false>(words);
   std::uint32_t* next = found.data();
   auto add = [&](const WordCache::Slot* slot, std::size_t i) {
-    if (slot->count() > 3) {
+    const std::uint32_t tokens = slot->count();
+    if (tokens > 3) {
       next = add_many(words, i, slot, next, out);
     } else {
       std::memcpy(next, slot->tokens, sizeof slot->tokens);
-      next += slot->count();
+      next += tokens;
     }
   };
   std::size_t i = 0;
-  for (; i < words.count; ++i) {
+  for (; i < count; ++i) {
     const WordCache::Slot* slot = cache.find(keys[i], lines[i]);
     if (slot == nullptr) break;
     add(slot, i);
   }
-  if (i < words.count) add_missing(words, i);
-  for (; i < words.count; ++i) add(slots[i], i);
+  if (i < count) add_missing(words, i);
+  for (; i < count; ++i) add(slots[i], i);
   out.insert(out.end(), found.data(), next);
 }
 

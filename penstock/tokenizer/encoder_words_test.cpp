@@ -57,6 +57,28 @@ TEST(EncoderWords, NewOnesTogetherBecomeWhatEachBecomesAlone) {
   }
 }
 
+// What a pre-tokenizer removes belongs to no word, though it lies before one.
+TEST(EncoderWords, NothingThatIsRemovedBetweenThemCounts) {
+  TokenizerFile blanks({{"a", "b"}, {"Ġ", "ab"}, {"c", "c"}});
+  blanks.set("pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+      {"type": "Whitespace"}, {"type": "ByteLevel", "add_prefix_space": false,
+                               "use_regex": false}]})");
+  TokenizerFile behind_a({{"x", "c"}, {"c", "c"}});
+  behind_a.set("pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated"},
+      {"type": "Split", "pattern": {"Regex": "(?<=a)x"}, "behavior": "Removed"},
+      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})");
+  for (const TokenizerFile* file : {&blanks, &behind_a}) {
+    Encoder encoder(Tokenizer::parse(file->text(), "t.json"));
+    for (const char* text :
+         {"cc ab", "ab cc", "xcc", "axcc", "xcc axcc", "a  b"}) {
+      Ids ids;
+      encoder.encode(text, false, ids);
+      EXPECT_EQ(ids, one_by_one(encoder, text)) << text;
+    }
+  }
+}
+
 TEST(EncoderWords, ThoseOfALargeDocumentAreRememberedBeyondWhatIsKept) {
   Encoder encoder(Tokenizer::parse(kFile.text(), "t.json"));
   Random random(1, 0, 0, 0);

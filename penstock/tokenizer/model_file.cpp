@@ -51,9 +51,7 @@ std::optional<std::uint32_t> unknown_token(const FileValue& part,
                                            const Recipe& recipe) {
   if (FileValue named = part.at("unk_token"); !named.is_null())
     otherwise = named.text();
-  auto found = recipe.ids.find(otherwise);
-  if (found == recipe.ids.end()) return std::nullopt;
-  return found->second;
+  return recipe.ids.find(otherwise);
 }
 
 void read_word_piece(const FileValue& part, Recipe& recipe) {
@@ -62,11 +60,12 @@ void read_word_piece(const FileValue& part, Recipe& recipe) {
   std::string prefix = "##";
   if (FileValue given = part.at("continuing_subword_prefix"); !given.is_null())
     prefix = given.text();
-  for (const auto& [token, id] : recipe.ids) {
-    if (!token.empty()) pieces.first.add(token, id);
-    if (token.size() > prefix.size() && token.starts_with(prefix))
-      pieces.later.add(std::string_view(token).substr(prefix.size()), id);
-  }
+  recipe.ids.each([&](const TokenIds::Token& token) {
+    const std::string_view text = token.text;
+    if (!text.empty()) pieces.first.add(text, token.id);
+    if (text.size() > prefix.size() && text.starts_with(prefix))
+      pieces.later.add(text.substr(prefix.size()), token.id);
+  });
   if (FileValue most = part.at("max_input_chars_per_word"); !most.is_null())
     pieces.longest = static_cast<std::size_t>(most.whole(0, INT32_MAX));
   pieces.unknown = unknown_token(part, "[UNK]", recipe);
@@ -100,7 +99,7 @@ void read_unigram(const FileValue& part, Recipe& recipe) {
     const double score = as_tokenizers_reads(entry.item(1).json().number());
     const auto id = static_cast<std::uint32_t>(i);
     place_token(token, id, recipe);
-    recipe.ids.insert_or_assign(token, id);
+    recipe.ids.set(token, id);
     if (!token.empty()) unigrams.tokens.add(token, id);
     unigrams.scores.push_back(score);
     least = i == 0 ? score : std::min(least, score);
@@ -127,7 +126,7 @@ void place_token(const std::string& token, std::uint32_t id, Recipe& recipe) {
     recipe.special.resize(id + 1);
   }
   recipe.written[id] = token;
-  recipe.bytes[id] = bytes_of_token(token).value_or(token);
+  if (!bytes_of_token(token, recipe.bytes[id])) recipe.bytes[id] = token;
 }
 
 void read_vocabulary(const FileValue& part, Recipe& recipe) {
@@ -146,20 +145,19 @@ void read_vocabulary(const FileValue& part, Recipe& recipe) {
       value = vocabulary.at(token);  // says where it stands
     std::uint32_t known = value.id();
     place_token(token, known, recipe);
-    recipe.ids.emplace(token, known);
+    recipe.ids.add(token, known);
   }
 }
 
-bool fallback_ids(const std::unordered_map<std::string, std::uint32_t>& ids,
-                  std::array<std::uint32_t, 256>& out) {
+bool fallback_ids(const TokenIds& ids, std::array<std::uint32_t, 256>& out) {
   constexpr char digits[] = "0123456789ABCDEF";
   bool all = true;
   for (std::size_t byte = 0; byte < 256; ++byte) {
     const char name[] = {'<', '0', 'x', digits[byte >> 4], digits[byte & 15],
                          '>', '\0'};
-    auto found = ids.find(name);
-    out[byte] = found == ids.end() ? BytePairs::kNone : found->second;
-    all = all && found != ids.end();
+    const std::optional<std::uint32_t> found = ids.find(name);
+    out[byte] = found.value_or(BytePairs::kNone);
+    all = all && found.has_value();
   }
   return all;
 }

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "penstock/tokenizer/added_tokens.h"
@@ -14,6 +13,7 @@
 #include "penstock/tokenizer/family.h"
 #include "penstock/tokenizer/normalizers.h"
 #include "penstock/tokenizer/splitters.h"
+#include "penstock/tokenizer/token_ids.h"
 #include "penstock/tokenizer/word_models.h"
 
 namespace penstock {
@@ -49,7 +49,7 @@ struct Recipe {
 
   // Tokens as they are written, and the bytes that they stand for.
   std::vector<std::optional<std::string>> written;
-  std::unordered_map<std::string, std::uint32_t> ids;
+  TokenIds ids;
   std::vector<std::string> bytes;
   std::vector<bool> special;
   std::optional<Decoding> decoding;  ///< missing: bytes one after the other

@@ -49,9 +49,7 @@ std::optional<std::uint32_t> named_token(const FileValue& config,
   FileValue token = config.at(key);
   if (token.json().is_object()) token = token.at("content");
   if (token.is_null()) return std::nullopt;
-  auto found = recipe.ids.find(token.text());
-  if (found == recipe.ids.end()) return std::nullopt;
-  return found->second;
+  return recipe.ids.find(token.text());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 
 #include "penstock/tokenizer/file_value.h"
 #include "penstock/tokenizer/recipe.h"
@@ -33,8 +32,7 @@ void place_token(const std::string& token, std::uint32_t id, Recipe& recipe);
 void read_vocabulary(const FileValue& part, Recipe& recipe);
 /// The ids of names like <0x0A>, kNone where there is none; false where one is
 /// missing.
-bool fallback_ids(const std::unordered_map<std::string, std::uint32_t>& ids,
-                  std::array<std::uint32_t, 256>& out);
+bool fallback_ids(const TokenIds& ids, std::array<std::uint32_t, 256>& out);
 /// Needs the vocabulary and the normaliser.
 void read_added_tokens(const FileValue& part, Recipe& recipe);
 

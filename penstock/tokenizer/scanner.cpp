@@ -43,8 +43,9 @@ std::size_t Scanner::next(std::uint32_t* ends, std::size_t room) {
   if (ascii == nullptr) return next_plain(ends, room);
   std::size_t count = 0;
   while (count + 64 <= room && at_ < text_.size) {
-    std::size_t found =
-        ascii(text_, padded_, at_, {ends + count, room - count});
+    std::size_t found = 0;
+    if (static_cast<unsigned char>(text_.bytes[at_]) < 0x80)
+      found = ascii(text_, padded_, at_, {ends + count, room - count});
     count += found;
     if (found != 0) at_ = ends[count - 1];
     if (count + 64 > room || at_ >= text_.size) break;

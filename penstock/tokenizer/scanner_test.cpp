@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "penstock/base/random.h"
+#include "penstock/tokenizer/ascii_words.h"
 #include "penstock/tokenizer/composition.h"
 
 namespace penstock {
@@ -17,9 +19,10 @@ using Words = std::vector<std::string>;
 
 std::vector<std::uint32_t> ends_of(Family family, const std::string& text,
                                    bool plain, bool padded) {
-  std::string bytes = text + (padded ? std::string(64, 'x') : "");
-  Scanner scanner(family, std::string_view(bytes).substr(0, text.size()),
-                  padded);
+  // Nothing behind the text may be read, but padding.
+  std::vector<char> bytes(text.begin(), text.end());
+  if (padded) bytes.resize(text.size() + 64, 'x');
+  Scanner scanner(family, {bytes.data(), text.size()}, padded);
   std::vector<std::uint32_t> ends, some(64);
   while (std::size_t count = plain ? scanner.next_plain(some.data(), 64)
                                    : scanner.next(some.data(), 64))
@@ -43,6 +46,10 @@ TEST(Scanner, CutsWordsAsGpt2) {
   EXPECT_THAT(words(Family::gpt2, "I've a  tab\t's!'s 42x  "),
               ElementsAre("I", "'ve", " a", " ", " tab", "\t", "'s", "!'", "s",
                           " 42", "x", "  "));
+}
+
+TEST(Scanner, EndsWithTheTextsLastCharacter) {
+  EXPECT_THAT(words(Family::gpt2, "1\u00e9"), ElementsAre("1", "\u00e9"));
 }
 
 TEST(Scanner, CutsWordsAsCl100k) {
@@ -145,6 +152,28 @@ TEST(Scanner, CutsTheSameWordsWithVectorInstructions) {
   }
 }
 
+TEST(Scanner, CutsTheSameWordsWithTheInstructionsOfEachProcessor) {
+  for (auto* of : {scanner::ascii_words_avx2, scanner::ascii_words_avx512}) {
+    for (Family family : {Family::gpt2, Family::cl100k, Family::qwen2,
+                          Family::o200k, Family::tekken}) {
+      scanner::AsciiWords* words = of(family);
+      if (words == nullptr) continue;  // this processor has them not
+      for (std::uint64_t seed = 0; seed < 500; ++seed) {
+        const std::string text = drawn_text(seed);
+        const auto expected = ends_of(family, text, true, false);
+        std::vector<std::uint32_t> ends(1024 + 64);
+        const std::string bytes = text + std::string(64, 'x');
+        const std::size_t count =
+            words({bytes.data(), text.size()}, true, 0, ends);
+        ASSERT_LE(count, expected.size());
+        ends.resize(count);
+        EXPECT_TRUE(std::equal(ends.begin(), ends.end(), expected.begin()))
+            << text;
+      }
+    }
+  }
+}
+
 TEST(Scanner, KnowsAPatternByItsText) {
   EXPECT_EQ(family_of("(a+)+$"), std::nullopt);
   EXPECT_EQ(family_of(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|)"
@@ -171,6 +200,70 @@ TEST(Composition, ComposesAndOrdersMarks) {
 TEST(Composition, LeavesWhatCameAfterUnicode9) {
   EXPECT_EQ(composed("\U00011935\U00011930"), "\U00011935\U00011930");
   EXPECT_EQ(composed("a\u0301\u0898\u0316"), "\u00e1\u0898\u0316");
+}
+
+std::string utf8(std::uint32_t code) {
+  std::string text;
+  unicode::append(code, text);
+  return text;
+}
+
+/// Code points, from the first up to, but not including, the last.
+using Range = std::pair<std::uint32_t, std::uint32_t>;
+
+// Blocks of 64 bytes of these are left as they are without a look at each.
+TEST(Composition, LeavesWhatChineseIsWrittenWithWhateverIsBesideIt) {
+  for (auto [begin, end] :
+       {Range{0x3000, 0x302A}, Range{0x4000, 0xA000}, Range{0xFF00, 0xFF40}})
+    for (std::uint32_t code = begin; code < end; ++code)
+      for (const char* beside : {"\u0301", "\u3099", "\u0338", "e"}) {
+        const std::string text = beside + utf8(code) + beside;
+        ASSERT_EQ(composed(text), text) << code;
+      }
+}
+
+TEST(Composition, ComposesWhereverABlockEnds) {
+  for (const char* before : {"", "a", "\u00e9", "\u4e2d", "\uff0c", "\u3002"})
+    for (const char* filled : {"x", "\u4e2d", "\u3042", "\uff0c", "\u3002"})
+      for (int count = 0; count < 70; ++count) {
+        std::string text = before;
+        for (int i = 0; i < count; ++i) text += filled;
+        EXPECT_EQ(composed(text + "e\u0301" + text + "\u304b\u3099"),
+                  text + "\u00e9" + text + "\u304c");
+        EXPECT_EQ(composed(text + "\uf900" + text), text + "\u8c48" + text);
+      }
+}
+
+TEST(Utf8, IsCheckedToTheLastByteWhereverABlockEnds) {
+  for (const char* filled : {"x", "\u00e9", "\u4e2d", "\U0001f600", "\ud55c"})
+    for (const char* bad : {"\xff", "\x80", "\xc3", "\xe4\xb8", "\xc0\x80",
+                            "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"})
+      for (int count = 0; count < 70; ++count) {
+        std::string text, behind(70, 'y');
+        for (int i = 0; i < count; ++i) text += filled;
+        EXPECT_EQ(unicode::first_invalid(text + behind), text.size() + 70);
+        EXPECT_EQ(unicode::first_invalid(text + bad + behind), text.size());
+        EXPECT_EQ(unicode::first_invalid(text + bad), text.size());
+      }
+}
+
+TEST(Classes, AreOtherLettersWhereIdeographsAreSkipped) {
+  for (std::uint32_t code = 0x4E00; code < 0xA000; ++code)
+    ASSERT_EQ(unicode::classes()[code], unicode::kOtherLetter) << code;
+  std::string text;
+  for (std::uint32_t code = 0x4DF0; code < 0x4E20; ++code) text += utf8(code);
+  EXPECT_EQ(unicode::skip_ideographs(text, 0), 0u);
+  const std::string run(text.substr(3 * 16));
+  for (std::size_t size = 3; size <= run.size(); size += 3)
+    for (const char* behind : {"", "a", "\u3002", "\u4dff", "\U0001f600"}) {
+      const std::string all = run.substr(0, size) + behind;
+      const std::size_t end = unicode::skip_ideographs(all, 0);
+      EXPECT_LE(end, size);
+#if defined(__SSE2__)
+      EXPECT_GT(end + 18, size);  // the last few may be left
+#endif
+      EXPECT_EQ(end % 3, 0u);
+    }
 }
 
 TEST(Classes, AreThoseOfUnicode16) {

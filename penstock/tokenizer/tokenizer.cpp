@@ -53,9 +53,7 @@ std::size_t Tokenizer::vocabulary_size() const {
 }
 
 std::optional<std::uint32_t> Tokenizer::id_of(std::string_view token) const {
-  auto found = recipe_->ids.find(std::string(token));
-  if (found == recipe_->ids.end()) return std::nullopt;
-  return found->second;
+  return recipe_->ids.find(token);
 }
 
 std::optional<std::string> Tokenizer::token_of(std::uint32_t id) const {

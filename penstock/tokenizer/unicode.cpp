@@ -1,7 +1,10 @@
 #include "penstock/tokenizer/unicode.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+
+#include "penstock/tokenizer/byte_masks.h"
 
 namespace penstock::unicode {
 namespace {
@@ -46,6 +49,31 @@ Found character_at(std::string_view text) {
   return {wanted, true};
 }
 
+/// How many bytes from `at` on are whole characters of at most three bytes, of
+/// up to 64; 0 where others are among them, or what is no character.
+std::size_t plain_bytes(std::string_view text, std::size_t at) {
+#if defined(__SSE2__)
+  if (text.size() - at < 64) return 0;
+  const ByteMasks bytes(text.data() + at);
+  if (bytes.is_ascii()) return 64;
+  const std::uint64_t goes_on = bytes.goes_on();
+  std::uint64_t two = bytes.within(0xC2, 0xDF),
+                three = bytes.within(0xE1, 0xEF) & ~bytes.equal(0xED);
+  if ((goes_on | two | three) != bytes.high()) return 0;
+  const std::uint64_t cut =
+      (two | three) >> 63 << 63 | (three & std::uint64_t{1} << 62);
+  const auto whole = static_cast<unsigned>(std::countr_zero(cut));
+  two &= bits_below(whole);
+  three &= bits_below(whole);
+  const std::uint64_t expected = two << 1 | three << 1 | three << 2;
+  return expected == (goes_on & bits_below(whole)) ? whole : 0;
+#else
+  return is_ascii(text.substr(at, 64))
+             ? std::min<std::size_t>(64, text.size() - at)
+             : 0;
+#endif
+}
+
 /// Whether a character of three bytes is here whose second byte may be any that
 /// goes on: of most languages that are not ASCII.
 bool is_plain_three(std::string_view text, std::size_t at) {
@@ -57,6 +85,37 @@ bool is_plain_three(std::string_view text, std::size_t at) {
 }
 
 }  // namespace
+
+std::size_t skip_ideographs(std::string_view text, std::size_t at) {
+#if defined(__SSE2__)
+  auto mask = [](__m128i of) {
+    return static_cast<unsigned>(_mm_movemask_epi8(of));
+  };
+  auto all = [](int byte) { return _mm_set1_epi8(static_cast<char>(byte)); };
+  while (at + 17 <= text.size()) {
+    const __m128i bytes = _mm_loadu_si128(
+                      reinterpret_cast<const __m128i*>(text.data() + at)),
+                  next = _mm_loadu_si128(
+                      reinterpret_cast<const __m128i*>(text.data() + at + 1));
+    // Bytes have a sign here: those that go on are the least.
+    const unsigned goes_on = mask(_mm_cmplt_epi8(bytes, all(0xC0)));
+    const unsigned first = mask(_mm_andnot_si128(
+        _mm_cmplt_epi8(next, all(0xB8)), _mm_cmpeq_epi8(bytes, all(0xE4))));
+    const unsigned others = mask(_mm_and_si128(
+        _mm_cmpgt_epi8(bytes, all(0xE4)), _mm_cmplt_epi8(bytes, all(0xEA))));
+    const auto run = std::countr_one((goes_on | first | others) & 0xFFFF);
+    at += static_cast<std::size_t>(run);
+    if (run < 16) return at;
+  }
+  // The last one may be there in part.
+  while (at < text.size() &&
+         (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80)
+    ++at;
+#else
+  static_cast<void>(text);
+#endif
+  return at;
+}
 
 const std::uint8_t* classes() {
   static const std::vector<std::uint8_t> kinds = spread_classes();
@@ -97,8 +156,8 @@ std::size_t first_invalid(std::string_view text) {
   constexpr std::size_t kBlock = 64;
   std::size_t at = 0;
   while (at < text.size()) {
-    if (is_ascii(text.substr(at, kBlock))) {
-      at = std::min(at + kBlock, text.size());
+    if (const std::size_t plain = plain_bytes(text, at); plain > 0) {
+      at += plain;
       continue;
     }
     const std::size_t end = std::min(at + kBlock, text.size());

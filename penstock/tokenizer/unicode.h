@@ -87,6 +87,11 @@ inline bool is_ascii(std::string_view text) {
   return (seen & 0x8080808080808080) == 0;
 }
 
+/// Where the run of ideographs from U+4E00 to U+9FFF ends that begins at `at`
+/// of a text that is UTF-8: all of them are kOtherLetter, and none is part of a
+/// composition.
+std::size_t skip_ideographs(std::string_view text, std::size_t at);
+
 /// A text that is UTF-8, with the classes of its characters.
 struct Text {
   const char* bytes;
@@ -104,6 +109,7 @@ struct Text {
     Character c = at(place);
     while (c.in(set)) {
       place += c.size;
+      if (c.kind == kOtherLetter) place = skip_ideographs({bytes, size}, place);
       c = at(place);
     }
     return place;

@@ -60,13 +60,21 @@ class WordCache {
   }
   static Key key_of_long(std::string_view word);
 
-  /// Where find() begins to look, which may be asked of the memory before.
   /// Slots lie in lines of two, of which the first is taken first.
-  const Slot* line_of(Key key) const {
-    const std::uint64_t hash =
-        (key.low ^ (key.high * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93;
-    return slots_ + 2 * (hash >> shift_);
-  }
+  struct Lines {
+    const Slot* first;
+    int shift;  // of a hash: what is left is which line
+
+    const Slot* of(Key key) const {
+      const std::uint64_t hash =
+          (key.low ^ (key.high * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93;
+      return first + 2 * (hash >> shift);
+    }
+  };
+  /// Until slots move.
+  Lines lines() const { return {slots_, shift_}; }
+  /// Where find() begins to look, which may be asked of the memory before.
+  const Slot* line_of(Key key) const { return lines().of(key); }
   /// The slot of a key, or null.
   const Slot* find(Key key, const Slot* line) const {
     while (true) {
@@ -120,7 +128,7 @@ class WordCache {
   std::unique_ptr<void, Unmap> memory_;  // of slots_
   Slot* slots_ = nullptr;
   Slot* end_ = nullptr;
-  int shift_ = 0;  // of a hash: what is left is which line
+  int shift_ = 0;  // of Lines
   std::size_t used_ = 0, most_ = 0;
   std::vector<std::uint32_t> ids_;
   std::vector<LongWord> long_words_;

@@ -66,8 +66,8 @@ class WordLevel final : public WordModel {
 
   void encode(std::string_view word, WordTokens& out) override {
     out.clear();
-    auto found = words_.ids.find(std::string(word));
-    if (found != words_.ids.end()) return out.add(found->second, word.size());
+    if (const auto found = words_.ids.find(word))
+      return out.add(*found, word.size());
     if (!words_.unknown) refuse(word);
     out.add(*words_.unknown, word.size());
   }

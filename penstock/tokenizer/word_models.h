@@ -3,10 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "penstock/tokenizer/token_ids.h"
 #include "penstock/tokenizer/token_trie.h"
 #include "penstock/tokenizer/word_model.h"
 
@@ -22,7 +21,7 @@ std::unique_ptr<WordModel> word_piece_model(const WordPieces& pieces);
 
 /// A word is a token.
 struct WholeWords {
-  std::unordered_map<std::string, std::uint32_t> ids;
+  TokenIds ids;
   std::optional<std::uint32_t> unknown;
 };
 std::unique_ptr<WordModel> word_level_model(const WholeWords& words);

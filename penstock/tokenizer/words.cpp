@@ -23,8 +23,9 @@ bool is_newline(const Character& c) {
 /// 's 't 'm 'd 're 've 'll behind an apostrophe at `at`: their end, or `at`.
 /// Caseless by Unicode: U+017F is an s too.
 std::size_t contraction(const Text& text, std::size_t at, bool caseless) {
-  Character mark = text.at(at), first = text.at(at + 1);
+  const Character mark = text.at(at);
   if (mark.code != '\'' || mark.size == 0) return at;
+  const Character first = text.at(at + 1);
   auto folded = [caseless](const Character& c) -> std::uint32_t {
     if (!caseless) return c.code;
     return c.code == 0x17F ? 's' : c.code - 'A' < 26u ? c.code + 32 : c.code;
