@@ -17,9 +17,9 @@ void check_elements(std::int64_t a, std::int64_t b, std::int64_t c) {
                   "a row of an operation has too many elements");
 }
 
-void check_aligned(const std::byte* out, std::size_t bytes) {
-  PENSTOCK_ASSERT(reinterpret_cast<std::uintptr_t>(out) % bytes == 0,
-                  "the target of an operation is not aligned");
+void check_aligned(const std::byte* at, std::size_t bytes) {
+  PENSTOCK_ASSERT(reinterpret_cast<std::uintptr_t>(at) % bytes == 0,
+                  "the target of an operation is not aligned, or its source");
 }
 
 /// [at, at + count) is within [0, size).
@@ -120,6 +120,17 @@ void check(const Mask& mask) {
                         within(box.top, box.height, mask.height) &&
                         within(box.left, box.width, mask.width),
                     "a box of a mask leaves its row");
+}
+
+void check(const Move& move) {
+  check_elements(move.height, move.width, 1);
+  check_aligned(move.out, sizeof(float));
+  for (const MovedRow& row : move.moved) {
+    check_aligned(row.from, sizeof(float));
+    PENSTOCK_ASSERT(row.row >= 0 && row.row < move.rows &&
+                        row.by >= -move.width && row.by <= move.width,
+                    "a row moves by more than its width, or to none");
+  }
 }
 
 }  // namespace penstock

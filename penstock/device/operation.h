@@ -213,6 +213,25 @@ struct Mask {
   std::span<const MaskBox> boxes;
 };
 
+/// A row of float32 numbers that is moved along its lines and multiplied.
+struct MovedRow {
+  const std::byte* from = nullptr;  ///< its numbers, [height, width]
+  std::int64_t row = 0;             ///< of the target
+  std::int32_t by = 0;  ///< columns to the right, below 0 to the left
+  float factor = 1;     ///< 1: numbers stay as they are
+};
+
+/// Moves rows of float32 numbers along their lines, and multiplies them: sounds
+/// that are shifted in time, or made louder. What is no number stays as it is.
+/// Nothing that is written is read.
+struct Move {
+  std::byte* out = nullptr;
+  std::int64_t rows = 0;
+  std::int32_t height = 0, width = 0;  ///< of a row
+  bool wraps = false;  ///< what moves out comes in at the other end, else zeros
+  std::span<const MovedRow> moved;  ///< each to a row of its own
+};
+
 /// Work on a device's memory that code of the host does in its turn among the
 /// work of a stream: how devices whose memory the host can address do what on a
 /// GPU is a kernel of its own. See Stream::runs_host_code.
@@ -222,16 +241,17 @@ struct HostKernel {
   std::function<void()> run = {};                        ///< must not throw
 };
 
-using DeviceOperation =
-    std::variant<Gather, CastNormalize, CropFlip, Resize, Mask, HostKernel>;
+using DeviceOperation = std::variant<Gather, CastNormalize, CropFlip, Resize,
+                                     Mask, Move, HostKernel>;
 
 /// Internal errors: more or fewer channels than may be or one without a spread,
-/// a window or a box that leaves its image or its row, taps that are not there,
-/// a file that nobody decodes, a row of 2^31 elements, a target that is not
-/// aligned to its elements.
+/// a window or a box that leaves its image or its row, a row that moves by more
+/// than its width, taps that are not there, a file that nobody decodes, a row
+/// of 2^31 elements, what is not aligned to its elements.
 void check(const CastNormalize& cast);
 void check(const CropFlip& crop);
 void check(const Resize& resize);
 void check(const Mask& mask);
+void check(const Move& move);
 
 }  // namespace penstock

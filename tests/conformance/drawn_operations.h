@@ -196,6 +196,40 @@ inline DrawnOperation drawn_mask(Random& random) {
           }};
 }
 
+/// Rows of a batch, some of which are not written, moved by as much as their
+/// width and less.
+inline DrawnOperation drawn_move(Random& random) {
+  const auto below = [&](std::int32_t end) {
+    return static_cast<std::int32_t>(
+        random.below(static_cast<std::uint64_t>(end)));
+  };
+  const std::int32_t height = 1 + below(6), width = 1 + below(900);
+  const auto rows = static_cast<std::size_t>(1 + below(9));
+  const bool wraps = below(2) == 0;
+  const std::size_t bytes = static_cast<std::size_t>(height) *
+                            static_cast<std::size_t>(width) * sizeof(float);
+  std::vector<MovedRow> moved;
+  for (std::size_t row = rows; row-- > 0;) {
+    if (below(5) == 0) continue;
+    moved.push_back({.row = static_cast<std::int64_t>(row),
+                     .by = below(2 * width + 1) - width});
+    if (below(3) > 0)
+      moved.back().factor = static_cast<float>(3 * random.uniform());
+  }
+  return {rows * bytes, rows * bytes,
+          [=](const std::byte* in, std::byte* out, const auto& run) {
+            std::vector<MovedRow> placed = moved;
+            for (std::size_t at = 0; at < placed.size(); ++at)
+              placed[at].from = in + at * bytes;
+            run(Move{.out = out,
+                     .rows = static_cast<std::int64_t>(rows),
+                     .height = height,
+                     .width = width,
+                     .wraps = wraps,
+                     .moved = placed});
+          }};
+}
+
 /// The bytes that an operation leaves on the host where `before` was.
 inline std::vector<std::byte> right_bytes(const DrawnOperation& drawn,
                                           const std::vector<std::byte>& in,

@@ -66,6 +66,13 @@ TEST_P(OperationSuite, AMaskIsWhatTheHostGives) {
   }
 }
 
+TEST_P(OperationSuite, AMoveIsWhatTheHostGives) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed, 5, 0, 0);
+    expect_right(drawn_move(random), seed);
+  }
+}
+
 // More than a launch takes, and the rows of another batch behind them.
 TEST_P(OperationSuite, TakesManyWindowsAndBoxes) {
   constexpr std::size_t kMany = 20'000;
@@ -288,6 +295,14 @@ TEST_P(OperationSuite, AMistakeIsAnInternalErrorWhereItIsQueued) {
       "leaves its row");
   refused(Mask{.out = at + 2, .rows = 1, .height = 1, .width = 1},
           "not aligned");
+  MovedRow far{.from = at, .by = -3};
+  Move move{
+      .out = at + 512, .rows = 1, .height = 1, .width = 2, .moved = {&far, 1}};
+  refused(move, "more than its width");
+  far = {.from = at, .row = 1};
+  refused(move, "or to none");
+  far = {.from = at + 2};
+  refused(move, "not aligned");
 }
 
 TEST_P(OperationSuite, SoIsAMistakeInAResize) {

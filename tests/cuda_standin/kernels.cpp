@@ -132,6 +132,18 @@ bool all_reached(int device, const MaskWork& work, std::uint32_t blocks) {
   return true;
 }
 
+bool all_reached(int device, const MoveWork& work, std::uint32_t blocks) {
+  const std::uint64_t rows = blocks / work.row_blocks;
+  if (!reaches(device, work.rows, rows * sizeof(WorkMovedRow), false))
+    return false;
+  const std::size_t bytes = std::size_t{work.height} * work.width * 4;
+  for (std::uint64_t r = 0; r < rows; ++r)
+    if (!reaches(device, work.rows[r].from, bytes, false) ||
+        !reaches(device, work.out + work.rows[r].row * bytes, bytes, true))
+      return false;
+  return true;
+}
+
 void run_block(const GatherWork& work, std::uint32_t block,
                std::uint32_t near_bytes) {
   BlockShare share = share_of(work, block);
@@ -153,6 +165,9 @@ void run_thread(const ResizeWork& work, std::uint32_t block, std::uint32_t t) {
 }
 void run_thread(const MaskWork& work, std::uint32_t block, std::uint32_t t) {
   mask_elements(work, work.boxes[block / work.box_blocks], block, t);
+}
+void run_thread(const MoveWork& work, std::uint32_t block, std::uint32_t t) {
+  move_elements(work, work.rows[block / work.row_blocks], block, t);
 }
 
 /// `run` on the stream's thread, where the device may touch what it does.
@@ -206,6 +221,10 @@ cudaError_t launch(const ResizeWork& work, std::uint32_t blocks,
   return queue_threads(work, blocks, stream);
 }
 cudaError_t launch(const MaskWork& work, std::uint32_t blocks,
+                   cudaStream_t stream) {
+  return queue_threads(work, blocks, stream);
+}
+cudaError_t launch(const MoveWork& work, std::uint32_t blocks,
                    cudaStream_t stream) {
   return queue_threads(work, blocks, stream);
 }

@@ -94,6 +94,33 @@ void fill_boxes(const Mask& mask) {
   }
 }
 
+/// A line of so many numbers, `by` of them to the right.
+void move_line(std::byte* to, const std::byte* from, std::int64_t width,
+               std::int64_t by, bool wraps) {
+  const auto bytes = [](std::int64_t numbers) {
+    return sizeof(float) * static_cast<std::size_t>(numbers);
+  };
+  const std::int64_t come_in = by < 0 ? -by : by, stay = width - come_in;
+  const std::int64_t right = std::max<std::int64_t>(by, 0);
+  const std::int64_t left = std::max<std::int64_t>(-by, 0);
+  std::memcpy(to + bytes(right), from + bytes(left), bytes(stay));
+  std::byte* end = to + bytes(by < 0 ? stay : 0);
+  if (wraps)
+    std::memcpy(end, from + bytes(by < 0 ? 0 : stay), bytes(come_in));
+  else
+    std::memset(end, 0, bytes(come_in));
+}
+
+void multiply(std::byte* numbers, std::size_t count, float factor) {
+  for (std::size_t i = 0; i < count; ++i, numbers += sizeof(float)) {
+    float number;
+    std::memcpy(&number, numbers, sizeof(number));
+    if (std::isnan(number)) continue;
+    number *= factor;
+    std::memcpy(numbers, &number, sizeof(number));
+  }
+}
+
 }  // namespace
 
 void run(const CastNormalize& cast) {
@@ -137,6 +164,21 @@ void run(const Mask& mask) {
       return fill_boxes<std::uint32_t>(mask);
     default:
       return fill_boxes<std::uint64_t>(mask);
+  }
+}
+
+void run(const Move& move) {
+  check(move);
+  const std::size_t line = sizeof(float) * static_cast<std::size_t>(move.width);
+  const auto lines = static_cast<std::size_t>(move.height);
+  for (const MovedRow& row : move.moved) {
+    std::byte* out =
+        move.out + static_cast<std::size_t>(row.row) * lines * line;
+    for (std::size_t y = 0; y < lines; ++y)
+      move_line(out + y * line, row.from + y * line, move.width, row.by,
+                move.wraps);
+    if (row.factor != 1)
+      multiply(out, lines * line / sizeof(float), row.factor);
   }
 }
 

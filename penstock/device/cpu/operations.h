@@ -10,6 +10,7 @@ void run(const CastNormalize& cast);
 void run(const CropFlip& crop);
 void run(const Resize& resize);
 void run(const Mask& mask);
+void run(const Move& move);
 inline void run(const HostKernel& kernel) { kernel.run(); }
 
 }  // namespace penstock::on_host

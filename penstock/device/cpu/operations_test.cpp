@@ -13,6 +13,7 @@
 namespace penstock {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 
 std::vector<std::byte> bytes(const std::vector<int>& values) {
@@ -141,6 +142,34 @@ TEST(MaskTest, OfElementsOfOtherSizesIsAnInternalError) {
                                 .width = 1,
                                 .element_bytes = 3}),
                Error);
+}
+
+/// Two lines of four numbers.
+std::vector<float> moved(MovedRow row, bool wraps) {
+  const std::vector<float> in{1, 2, 3, 4, 5, 6, 7, 8};
+  row.from = reinterpret_cast<const std::byte*>(in.data());
+  std::vector<float> out(8);
+  run_on_host(Move{.out = reinterpret_cast<std::byte*>(out.data()),
+                   .rows = 1,
+                   .height = 2,
+                   .width = 4,
+                   .wraps = wraps,
+                   .moved = {&row, 1}});
+  return out;
+}
+
+TEST(MoveTest, WhatMovesOutComesInAtTheOtherEndOrZerosDo) {
+  EXPECT_THAT(moved({.by = 1}, true), ElementsAre(4, 1, 2, 3, 8, 5, 6, 7));
+  EXPECT_THAT(moved({.by = -3}, true), ElementsAre(4, 1, 2, 3, 8, 5, 6, 7));
+  EXPECT_THAT(moved({.by = 1}, false), ElementsAre(0, 1, 2, 3, 0, 5, 6, 7));
+  EXPECT_THAT(moved({.by = -3}, false), ElementsAre(4, 0, 0, 0, 8, 0, 0, 0));
+  EXPECT_THAT(moved({.by = 4}, true), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(moved({.by = -4}, false), Each(0));
+}
+
+TEST(MoveTest, MultipliesWhatItMoves) {
+  EXPECT_THAT(moved({.by = 2, .factor = 0.5F}, false),
+              ElementsAre(0, 0, 0.5F, 1, 0, 0, 2.5F, 3));
 }
 
 TEST(OperationsTest, RowsBeyondThirtyTwoBitsAreAnInternalError) {

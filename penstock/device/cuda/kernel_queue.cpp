@@ -18,6 +18,7 @@ constexpr std::size_t kRingBytes =
     4 * kMostRowsPerLaunch * sizeof(std::int64_t);
 static_assert(4 * kMostWindowsPerLaunch * sizeof(WorkWindow) <= kRingBytes);
 static_assert(4 * kMostBoxesPerLaunch * sizeof(WorkBox) <= kRingBytes);
+static_assert(4 * kMostMovedPerLaunch * sizeof(WorkMovedRow) <= kRingBytes);
 static_assert(kRingBytes <= 2 * kResizeBytes);  // of resizes, made before
 
 /// False when one of them is below -1.
@@ -174,6 +175,28 @@ void KernelQueue::run(const Mask& mask) {
         [&](const std::byte* staged) {
           const MaskLaunch planned =
               plan_mask(mask, boxes, reinterpret_cast<const WorkBox*>(staged));
+          if (planned.blocks != 0)
+            check_launch(launch(planned.work, planned.blocks, stream_));
+        });
+  }
+}
+
+void KernelQueue::run(const Move& move) {
+  penstock::check(move);
+  for (std::size_t first = 0; first < move.moved.size();
+       first += kMostMovedPerLaunch) {
+    const auto rows = move.moved.subspan(
+        first, std::min(kMostMovedPerLaunch, move.moved.size() - first));
+    with_arguments(
+        arguments_, rows.size() * sizeof(WorkMovedRow),
+        [&](std::byte* to) {
+          std::ranges::transform(
+              rows, reinterpret_cast<WorkMovedRow*>(to),
+              [](const MovedRow& row) { return work_of(row); });
+        },
+        [&](const std::byte* staged) {
+          const MoveLaunch planned = plan_move(
+              move, rows, reinterpret_cast<const WorkMovedRow*>(staged));
           if (planned.blocks != 0)
             check_launch(launch(planned.work, planned.blocks, stream_));
         });

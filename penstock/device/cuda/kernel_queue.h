@@ -22,6 +22,7 @@ class KernelQueue {
   void run(const CropFlip& crop);
   void run(const Resize& resize);
   void run(const Mask& mask);
+  void run(const Move& move);
   /// An internal error.
   void run(const HostKernel& kernel);
 

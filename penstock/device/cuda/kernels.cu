@@ -41,6 +41,14 @@ __global__ void __launch_bounds__(kBlockThreads)
   mask_elements(work, box, blockIdx.x, threadIdx.x);
 }
 
+__global__ void __launch_bounds__(kBlockThreads)
+    move_kernel(const __grid_constant__ MoveWork work) {
+  __shared__ WorkMovedRow row;
+  if (threadIdx.x == 0) row = work.rows[blockIdx.x / work.row_blocks];
+  __syncthreads();
+  move_elements(work, row, blockIdx.x, threadIdx.x);
+}
+
 }  // namespace
 
 cudaError_t launch(const GatherWork& work, std::uint32_t blocks,
@@ -68,6 +76,11 @@ cudaError_t launch(const MaskWork& work, std::uint32_t blocks,
   mask_kernel<<<blocks, kBlockThreads, 0, stream>>>(work);
   return cudaGetLastError();
 }
+cudaError_t launch(const MoveWork& work, std::uint32_t blocks,
+                   cudaStream_t stream) {
+  move_kernel<<<blocks, kBlockThreads, 0, stream>>>(work);
+  return cudaGetLastError();
+}
 
 cudaError_t load_kernels() {
   cudaFuncAttributes attributes;
@@ -75,7 +88,8 @@ cudaError_t load_kernels() {
                                  reinterpret_cast<const void*>(cast_kernel),
                                  reinterpret_cast<const void*>(crop_kernel),
                                  reinterpret_cast<const void*>(resize_kernel),
-                                 reinterpret_cast<const void*>(mask_kernel)};
+                                 reinterpret_cast<const void*>(mask_kernel),
+                                 reinterpret_cast<const void*>(move_kernel)};
   for (const void* kernel : kernels)
     if (cudaError_t error = cudaFuncGetAttributes(&attributes, kernel))
       return error;

@@ -21,6 +21,8 @@ cudaError_t launch(const ResizeWork& work, std::uint32_t blocks,
                    cudaStream_t stream);
 cudaError_t launch(const MaskWork& work, std::uint32_t blocks,
                    cudaStream_t stream);
+cudaError_t launch(const MoveWork& work, std::uint32_t blocks,
+                   cudaStream_t stream);
 
 /// Loads the kernels' code for the current device; an error where this build
 /// has none that it can run.

@@ -81,6 +81,25 @@ MaskLaunch plan_mask(const Mask& mask, std::span<const MaskBox> boxes,
   return launch;
 }
 
+MoveLaunch plan_move(const Move& move, std::span<const MovedRow> rows,
+                     const WorkMovedRow* staged) {
+  MoveLaunch launch;
+  MoveWork& work = launch.work;
+  work.out = move.out;
+  work.rows = staged;
+  work.height = static_cast<std::uint32_t>(move.height);
+  work.width = static_cast<std::uint32_t>(move.width);
+  work.wraps = move.wraps;
+  work.row_blocks = static_cast<std::uint32_t>(
+      blocks_of(std::uint64_t{work.height} * work.width));
+  launch.blocks = checked_blocks(std::uint64_t{work.row_blocks} * rows.size());
+  return launch;
+}
+
+WorkMovedRow work_of(const MovedRow& row) {
+  return {row.from, static_cast<std::uint64_t>(row.row), row.by, row.factor};
+}
+
 WorkWindow work_of(const CropWindow& window) {
   return {window.image, window.width, window.top, window.left,
           window.flip ? 1 : 0};

@@ -8,9 +8,10 @@
 
 namespace penstock::cuda {
 
-/// Windows and boxes of one launch at most.
+/// Windows, boxes and rows of one launch at most.
 inline constexpr std::size_t kMostWindowsPerLaunch = 4096;
 inline constexpr std::size_t kMostBoxesPerLaunch = 8192;
+inline constexpr std::size_t kMostMovedPerLaunch = 4096;
 
 /// A launch with its geometry; without blocks there is nothing to do.
 struct CastLaunch {
@@ -25,9 +26,13 @@ struct MaskLaunch {
   MaskWork work;
   std::uint32_t blocks = 0;
 };
+struct MoveLaunch {
+  MoveWork work;
+  std::uint32_t blocks = 0;
+};
 
 /// Pure functions of operations that were checked. `staged`: where the device
-/// can read the arguments of these windows or boxes.
+/// can read the arguments of these windows, boxes or rows.
 CastLaunch plan_cast(const CastNormalize& cast);
 /// `first`: of the windows of the whole batch, the first of `windows`.
 CropLaunch plan_crop(const CropFlip& crop, std::size_t first,
@@ -35,9 +40,12 @@ CropLaunch plan_crop(const CropFlip& crop, std::size_t first,
                      const WorkWindow* staged);
 MaskLaunch plan_mask(const Mask& mask, std::span<const MaskBox> boxes,
                      const WorkBox* staged);
+MoveLaunch plan_move(const Move& move, std::span<const MovedRow> rows,
+                     const WorkMovedRow* staged);
 
 /// As the kernels read them.
 WorkWindow work_of(const CropWindow& window);
 WorkBox work_of(const MaskBox& box, const Mask& mask);
+WorkMovedRow work_of(const MovedRow& row);
 
 }  // namespace penstock::cuda

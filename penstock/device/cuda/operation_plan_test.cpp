@@ -82,6 +82,19 @@ struct ByLaunches {
       });
     }
   }
+  void operator()(const Move& move) const {
+    for (std::size_t first = 0; first < move.moved.size(); first += most) {
+      const auto rows =
+          move.moved.subspan(first, std::min(most, move.moved.size() - first));
+      std::vector<WorkMovedRow> staged;
+      for (const MovedRow& row : rows) staged.push_back(work_of(row));
+      const MoveLaunch launch = plan_move(move, rows, staged.data());
+      run_threads(launch.blocks, random, [&](auto block, auto thread) {
+        const MoveWork& work = launch.work;
+        move_elements(work, work.rows[block / work.row_blocks], block, thread);
+      });
+    }
+  }
   void operator()(const Gather&) const { FAIL() << "see gather_plan_test.cpp"; }
   void operator()(const HostKernel&) const { FAIL(); }
 };
@@ -114,6 +127,9 @@ TEST(OperationPlan, AResizeIsWhatTheHostGives) {
 TEST(OperationPlan, AMaskIsWhatTheHostGives) {
   expect_what_the_host_gives(conformance::drawn_mask);
 }
+TEST(OperationPlan, AMoveIsWhatTheHostGives) {
+  expect_what_the_host_gives(conformance::drawn_move);
+}
 
 TEST(OperationPlan, NothingToDoNeedsNoLaunch) {
   const std::vector<Normalization> channels(3);
@@ -126,6 +142,8 @@ TEST(OperationPlan, NothingToDoNeedsNoLaunch) {
   EXPECT_EQ(
       plan_mask({.rows = 1, .height = 4, .width = 4}, boxes, nullptr).blocks,
       0u);
+  const std::vector<MovedRow> moved(3);
+  EXPECT_EQ(plan_move({.rows = 3, .height = 4}, moved, nullptr).blocks, 0u);
 }
 
 TEST(OperationPlan, ResizesTakeAsManyWindowsAsTheirTapsHaveRoom) {

@@ -9,10 +9,10 @@
 #include "penstock/device/host_device.h"
 #include "penstock/device/rounding.h"
 
-/// What the kernels of casts, crops and masks do, in code that a processor can
-/// run as well, as gather_work.h has it for the gather: the tests call it for
-/// every block and thread and compare with run_on_host(). operation_plan.h
-/// makes the work, kernels.cu runs it.
+/// What the kernels of casts, crops, masks and moves do, in code that a
+/// processor can run as well, as gather_work.h has it for the gather: the tests
+/// call it for every block and thread and compare with run_on_host().
+/// operation_plan.h makes the work, kernels.cu runs it.
 ///
 /// A block does kBlockElements elements of one row of a batch, or of one box of
 /// a mask, and a thread every 256th of these: neighbours in a warp write
@@ -68,6 +68,21 @@ struct MaskWork {
   std::uint64_t value = 0;
 };
 
+/// As penstock::MovedRow.
+struct WorkMovedRow {
+  const std::byte* from;
+  std::uint64_t row;
+  std::int32_t by;
+  float factor;
+};
+struct MoveWork {
+  std::byte* out = nullptr;
+  const WorkMovedRow* rows = nullptr;  ///< host memory that the device can read
+  std::uint32_t height = 0, width = 0;
+  std::uint32_t row_blocks = 0;
+  bool wraps = false;
+};
+
 /// The elements of a block: of which row or box, and from where on.
 struct ElementShare {
   std::uint64_t row;
@@ -95,6 +110,17 @@ PENSTOCK_HOST_DEVICE inline void put_number(std::byte* out, std::uint64_t at,
   reinterpret_cast<Number*>(out)[at] = number;
 #else
   std::memcpy(out + at * sizeof(number), &number, sizeof(number));
+#endif
+}
+
+PENSTOCK_HOST_DEVICE inline float take_number(const std::byte* in,
+                                              std::uint64_t at) {
+#if defined(__CUDA_ARCH__)
+  return reinterpret_cast<const float*>(in)[at];
+#else
+  float number;
+  std::memcpy(&number, in + at * sizeof(number), sizeof(number));
+  return number;
 #endif
 }
 
@@ -177,6 +203,29 @@ PENSTOCK_HOST_DEVICE inline void mask_elements(const MaskWork& work,
       default:
         put_number(work.out, at, work.value);
     }
+  }
+}
+
+/// `row`: the block's.
+PENSTOCK_HOST_DEVICE inline void move_elements(const MoveWork& work,
+                                               const WorkMovedRow& row,
+                                               std::uint64_t block,
+                                               std::uint32_t thread) {
+  const std::uint32_t elements = work.height * work.width;
+  const ElementShare share = elements_of(block, work.row_blocks, elements);
+  const std::int64_t width = work.width;
+  for (std::uint32_t i = share.first + thread; i < share.end;
+       i += kBlockThreads) {
+    const std::uint32_t y = i / work.width;
+    const std::uint32_t line = y * work.width;
+    std::int64_t x = std::int64_t{i - line} - row.by;
+    if (work.wraps) x += x < 0 ? width : x >= width ? -width : 0;
+    float number = 0;
+    if (x >= 0 && x < width)
+      number = take_number(row.from, line + static_cast<std::uint64_t>(x));
+    // What is no number has other bits behind a product on each device.
+    if (row.factor != 1 && number == number) number *= row.factor;
+    put_number(work.out, row.row * elements + i, number);
   }
 }
 

@@ -156,6 +156,21 @@ Footprint footprint_of(const Mask& mask) {
   return footprint;
 }
 
+Footprint footprint_of(const Move& move) {
+  check(move);
+  Footprint footprint;
+  const std::size_t bytes = static_cast<std::size_t>(move.height) *
+                            static_cast<std::size_t>(move.width) *
+                            sizeof(float);
+  if (bytes == 0) return footprint;
+  for (const MovedRow& row : move.moved) {
+    footprint.read.push_back({{row.from, bytes}, bytes});
+    write(footprint, move.out + static_cast<std::size_t>(row.row) * bytes,
+          bytes);
+  }
+  return footprint;
+}
+
 Footprint footprint_of(const HostKernel& kernel) {
   Footprint footprint;
   for (std::span<const std::byte> read : kernel.read)
@@ -201,6 +216,12 @@ std::function<void()> effect(Mask mask) {
   return [mask, boxes = own(mask.boxes)]() mutable {
     mask.boxes = boxes;
     run_on_host(mask);
+  };
+}
+std::function<void()> effect(Move move) {
+  return [move, moved = own(move.moved)]() mutable {
+    move.moved = moved;
+    run_on_host(move);
   };
 }
 std::function<void()> effect(HostKernel kernel) {

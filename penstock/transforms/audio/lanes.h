@@ -20,7 +20,7 @@ struct FftStep {
 struct Spectrogram {
   // Of a frame.
   std::size_t n_fft, hop;
-  const double* window;  ///< n_fft
+  const double* window;  ///< n_fft; half of it where `packed`
   const FftStep* steps;
   std::size_t step_count;
   bool packed;  ///< two real numbers are one complex one: n_fft is even
@@ -56,8 +56,12 @@ struct Code {
 };
 
 const Code& plain();
-/// Null where this processor has no AVX2.
+/// Null where this processor has no AVX2, and no AVX-512.
 const Code* avx2();
-inline const Code& best() { return avx2() == nullptr ? plain() : *avx2(); }
+const Code* avx512();
+inline const Code& best() {
+  if (avx512() != nullptr) return *avx512();
+  return avx2() == nullptr ? plain() : *avx2();
+}
 
 }  // namespace penstock::lanes

@@ -20,7 +20,38 @@ struct Complex {
 #define PENSTOCK_INLINE [[gnu::always_inline]] static inline
 
 PENSTOCK_INLINE void store(const F& from, float* to, std::size_t count) {
-  __builtin_memcpy(to, &from, 4 * count);
+  if (count == kLanes)
+    __builtin_memcpy(to, &from, sizeof(F));
+  else
+    __builtin_memcpy(to, &from, 4 * count);
+}
+
+/// The first halves of both, by turns, and the second ones.
+PENSTOCK_INLINE void interleave(const F& a, const F& b, F& low, F& high) {
+#if PENSTOCK_LANES == 2
+  low = __builtin_shufflevector(a, b, 0, 2);
+  high = __builtin_shufflevector(a, b, 1, 3);
+#elif PENSTOCK_LANES == 4
+  low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#else
+  low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#endif
+}
+
+/// Numbers from `at` on of each frame: to[i] has number at + i of all frames.
+PENSTOCK_INLINE void turn_around(const float* const* begins, std::size_t at,
+                                 F* to) {
+  constexpr std::size_t kHalf = kLanes / 2;
+  F from[kLanes];
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    __builtin_memcpy(&to[lane], begins[lane] + at, sizeof(F));
+  for (std::size_t step = kLanes; step > 1; step /= 2) {
+    for (std::size_t i = 0; i < kLanes; ++i) from[i] = to[i];
+    for (std::size_t i = 0; i < kHalf; ++i)
+      interleave(from[i], from[i + kHalf], to[2 * i], to[2 * i + 1]);
+  }
 }
 
 /// a * (cos, sin).
@@ -188,31 +219,43 @@ PENSTOCK_INLINE void take_log(int log, F& x) {
   }
 }
 
-/// Windowed frames, a lane each, as the transform takes them.
+/// Windowed frames, a lane each, as the transform takes them. Behind a frame
+/// are others, or as many zeros.
 PENSTOCK_INLINE void load_frames(const Spectrogram& of, const float* padded,
                                  std::size_t count, Complex* to) {
   const float* begins[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane)
     begins[lane] = padded + of.hop * (lane < count ? lane : count - 1);
-  V x = V{};
-  const std::size_t step = of.packed ? 2 : 1;
-  for (std::size_t i = 0; i < of.n_fft; i += step) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      x[lane] = static_cast<double>(begins[lane][i]);
-    to[i / step].re = x * of.window[i];
-    if (!of.packed) {
-      to[i].im = V{};
-      continue;
+  for (std::size_t first = 0; first < of.n_fft; first += kLanes) {
+    F numbers[kLanes];
+    turn_around(begins, first, numbers);
+    const std::size_t end =
+        of.n_fft - first < kLanes ? of.n_fft - first : kLanes;
+    for (std::size_t i = 0; i < end; ++i) {
+      const std::size_t at = first + i;
+      const V x = __builtin_convertvector(numbers[i], V) * of.window[at];
+      if (!of.packed)
+        to[at] = {x, V{}};
+      else if (at % 2 == 0)
+        to[at / 2].re = x;
+      else
+        to[at / 2].im = x;
     }
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      x[lane] = static_cast<double>(begins[lane][i + 1]);
-    to[i / 2].im = x * of.window[i + 1];
   }
 }
 
 PENSTOCK_INLINE void root(V& x) {
   for (std::size_t lane = 0; lane < kLanes; ++lane)
     x[lane] = __builtin_sqrt(x[lane]);
+}
+
+/// |even + odd, turned|^2
+PENSTOCK_INLINE void power_of(const Complex& even, const Complex& odd,
+                              const double* by, V& to) {
+  Complex turned;
+  turn(odd, by, turned);
+  const V re = even.re + turned.re, im = even.im + turned.im;
+  to = re * re + im * im;
 }
 
 /// |X|^2 of the bins from 0 to n_fft / 2.
@@ -224,16 +267,16 @@ PENSTOCK_INLINE void powers(const Spectrogram& of, const Complex* z, V* to) {
     return;
   }
   const std::size_t half = of.n_fft / 2;
-  for (std::size_t k = 0; k < bins; ++k) {
-    const Complex& a = z[k == half ? 0 : k];
-    const Complex& b = z[k == 0 || k == half ? 0 : half - k];
-    // Of the real numbers at even and at odd places.
-    const Complex even = {0.5 * (a.re + b.re), 0.5 * (a.im - b.im)};
-    const Complex odd = {0.5 * (a.im + b.im), 0.5 * (b.re - a.re)};
-    Complex turned;
-    turn(odd, of.unpack + 2 * k, turned);
-    const V re = even.re + turned.re, im = even.im + turned.im;
-    to[k] = re * re + im * im;
+  for (std::size_t k = 0; k <= half / 2; ++k) {
+    const Complex& a = z[k];
+    const Complex& b = z[k == 0 ? 0 : half - k];
+    // Of the real numbers at even and at odd places; those of the bin as far
+    // from the other end are their conjugates.
+    const Complex even = {a.re + b.re, a.im - b.im};
+    const Complex odd = {a.im + b.im, b.re - a.re};
+    power_of(even, odd, of.unpack + 2 * k, to[k]);
+    power_of({even.re, -even.im}, {odd.re, -odd.im}, of.unpack + 2 * (half - k),
+             to[half - k]);
   }
 }
 

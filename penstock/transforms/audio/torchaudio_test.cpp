@@ -119,7 +119,11 @@ TEST(Audio, EveryProcessorMakesTheSameNumbers) {
   if (lanes::avx2() == nullptr) GTEST_SKIP() << "no AVX2";
   for (const Golden& golden : all_golden()) {
     const auto plain = row_of(golden, lanes::plain());
-    ASSERT_EQ(plain, row_of(golden, *lanes::avx2())) << golden.name;
+    for (const lanes::Code* code : {lanes::avx2(), lanes::avx512()}) {
+      if (code == nullptr) continue;
+      ASSERT_EQ(plain, row_of(golden, *code))
+          << golden.name << ", " << code->width << " frames at a time";
+    }
   }
 }
 

@@ -78,7 +78,7 @@ void fill_lines(float* first, std::int64_t lines, std::int64_t stride,
 constexpr std::size_t kTogetherBytes = 256 << 10;
 /// What is asked for ahead of a small row that is copied, and of a large one
 /// while those before it are changed. The processor reads on by itself.
-constexpr std::size_t kAheadBytes = 8 << 10, kBeginBytes = 4 << 10;
+constexpr std::size_t kAheadBytes = 24 << 10, kBeginBytes = 4 << 10;
 
 void ask_for(const std::byte* begin, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kCacheLine)
@@ -95,7 +95,51 @@ void copy_rows(std::span<const StoredRow> rows, std::size_t first,
   }
 }
 
+/// Copies a row but for masks of frequencies, by ascending begin, which hold
+/// `value`.
+void copy_around(const float* from, float* to, const AugmentShape& shape,
+                 std::span<const MaskPlace> masks, float value) {
+  for (std::int64_t c = 0; c < shape.channels; ++c) {
+    std::int64_t at = 0;
+    auto copy_until = [&](std::int64_t end) {
+      if (end <= at) return;
+      std::memcpy(
+          to + at * shape.times, from + at * shape.times,
+          static_cast<std::size_t>((end - at) * shape.times) * sizeof(float));
+      at = end;
+    };
+    for (MaskPlace mask : masks) {
+      copy_until(mask.begin);
+      const std::int64_t end = mask.begin + mask.width;
+      if (end <= at) continue;
+      fill(to + at * shape.times, (end - at) * shape.times, value);
+      at = end;
+    }
+    copy_until(shape.frequencies);
+    from += shape.frequencies * shape.times;
+    to += shape.frequencies * shape.times;
+  }
+}
+
 }  // namespace
+
+std::optional<float> drawn_factor(const Gain& of, Random random) {
+  const bool drawn = random.uniform() < of.probability;
+  const double gain = between(random, of.least, of.most);
+  if (!drawn) return std::nullopt;
+  return static_cast<float>(std::pow(10.0, gain / 20));
+}
+
+std::int64_t drawn_shift(const TimeShift& of, std::int64_t times,
+                         Random random) {
+  const bool drawn = random.uniform() < of.probability;
+  const auto most =
+      static_cast<std::int64_t>(of.most * static_cast<double>(times));
+  const std::int64_t by = static_cast<std::int64_t>(random.below(
+                              2 * static_cast<std::uint64_t>(most) + 1)) -
+                          most;
+  return drawn ? by : 0;
+}
 
 AugmentShape::AugmentShape(const Shape& row) {
   if (!row.empty()) times = row.back();
@@ -105,8 +149,8 @@ AugmentShape::AugmentShape(const Shape& row) {
 
 void Augmenter::apply(std::span<const StoredRow> rows, std::size_t first,
                       std::size_t end, DrawKey key, const AugmentShape& shape,
-                      const TensorPlace& to) {
-  for (std::size_t at = 0; at < list_.size(); ++at)
+                      const TensorPlace& to, std::size_t done) {
+  for (std::size_t at = done; at < list_.size(); ++at)
     std::visit(
         [&](const auto& one) {
           for (std::size_t r = first; r < end; ++r)
@@ -120,14 +164,58 @@ void Augmenter::copy(std::span<const StoredRow> rows, DrawKey key,
                      const AugmentShape& shape, const TensorPlace& to) {
   const std::size_t together =
       std::max<std::size_t>(1, kTogetherBytes / to.bytes);
+  const SpecAugment* masks = masks_of_copies(shape);
   for (std::size_t first = 0; first < rows.size(); first += together) {
     const std::size_t end = std::min(rows.size(), first + together);
-    copy_rows(rows, first, end, to);
+    if (masks != nullptr)
+      copy_masked(*masks, rows.subspan(first, end - first), key, shape, to,
+                  first);
+    else
+      copy_rows(rows, first, end, to);
     if (to.bytes > kAheadBytes)
       for (std::size_t r = end; r < std::min(rows.size(), end + together); ++r)
         ask_for(rows[r].tensors, kBeginBytes);
-    apply(rows, first, end, key, shape, to);
+    apply(rows, first, end, key, shape, to, masks != nullptr ? 1 : 0);
   }
+}
+
+/// Those that come first, where some of their frequencies need not be copied.
+const SpecAugment* Augmenter::masks_of_copies(const AugmentShape& shape) const {
+  const auto* masks =
+      list_.empty() ? nullptr : std::get_if<SpecAugment>(&list_[0]);
+  return masks != nullptr && masks->time_warp == 0 &&
+                 masks->frequency_masks > 0 && shape.frequencies > 1
+             ? masks
+             : nullptr;
+}
+
+/// Rows, of which the first one is the `place`-th in the batch.
+void Augmenter::copy_masked(const SpecAugment& of,
+                            std::span<const StoredRow> rows, DrawKey key,
+                            const AugmentShape& shape, const TensorPlace& to,
+                            std::size_t place) {
+  const auto value = static_cast<float>(of.value);
+  const auto frequency_masks = static_cast<std::size_t>(of.frequency_masks);
+  const auto each = frequency_masks + static_cast<std::size_t>(of.time_masks);
+  masks_.clear();
+  const auto add = [&](MaskPlace mask) { masks_.push_back(mask); };
+  for (const StoredRow& row : rows) {
+    Random random = draws_of(key, row, first_);
+    draw_masks(of, shape, random, add, add);
+    std::ranges::sort(std::span(masks_).last(frequency_masks), {},
+                      &MaskPlace::begin);
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    copy_around(reinterpret_cast<const float*>(rows[r].tensors),
+                reinterpret_cast<float*>(to.row(place + r)), shape,
+                std::span(masks_).subspan(r * each, each).last(frequency_masks),
+                value);
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t m = 0; m + frequency_masks < each; ++m) {
+      const MaskPlace mask = masks_[r * each + m];
+      fill_lines(reinterpret_cast<float*>(to.row(place + r)) + mask.begin,
+                 shape.lines(), shape.times, mask.width, value);
+    }
 }
 
 void Augmenter::run(const SpecAugment& of, float* values,
@@ -200,23 +288,16 @@ void Augmenter::run(const Noise& of, float* values, const AugmentShape& shape,
 
 void Augmenter::run(const Gain& of, float* values, const AugmentShape& shape,
                     Random random) {
-  const bool drawn = random.uniform() < of.probability;
-  const double gain = between(random, of.least, of.most);
-  if (!drawn) return;
-  const auto factor = static_cast<float>(std::pow(10.0, gain / 20));
-  for (std::int64_t i = 0; i < shape.elements(); ++i) values[i] *= factor;
+  const std::optional<float> factor = drawn_factor(of, random);
+  if (!factor) return;
+  for (std::int64_t i = 0; i < shape.elements(); ++i) values[i] *= *factor;
 }
 
 void Augmenter::run(const TimeShift& of, float* values,
                     const AugmentShape& shape, Random random) {
-  const bool drawn = random.uniform() < of.probability;
-  const auto most =
-      static_cast<std::int64_t>(of.most * static_cast<double>(shape.times));
-  const std::int64_t by = static_cast<std::int64_t>(random.below(
-                              2 * static_cast<std::uint64_t>(most) + 1)) -
-                          most;
-  if (!drawn || by == 0) return;
   const std::int64_t times = shape.times;
+  const std::int64_t by = drawn_shift(of, times, random);
+  if (by == 0) return;
   for (std::int64_t line = 0; line < shape.lines(); ++line) {
     float* row = values + line * times;
     if (of.wraps) {

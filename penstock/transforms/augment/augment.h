@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -97,6 +98,12 @@ void draw_masks(const SpecAugment& of, const AugmentShape& shape,
     frequency(draw_mask(random, of.frequency_width, shape.frequencies));
 }
 
+/// What a row is multiplied with; nullopt: it stays as it is.
+std::optional<float> drawn_factor(const Gain& of, Random random);
+/// The columns to the right by which a row of so many times moves.
+std::int64_t drawn_shift(const TimeShift& of, std::int64_t times,
+                         Random random);
+
 /// Changes rows of float32 in place. What is drawn depends on the key, the row
 /// and the place of an augmentation in the list alone. Belongs to one thread.
 class Augmenter {
@@ -115,10 +122,14 @@ class Augmenter {
             const AugmentShape& shape, const TensorPlace& to);
 
  private:
-  /// Rows `first` to `end`.
+  /// Rows `first` to `end`, for which so many of the list are `done`.
   void apply(std::span<const StoredRow> rows, std::size_t first,
              std::size_t end, DrawKey key, const AugmentShape& shape,
-             const TensorPlace& to);
+             const TensorPlace& to, std::size_t done = 0);
+  const SpecAugment* masks_of_copies(const AugmentShape& shape) const;
+  void copy_masked(const SpecAugment& of, std::span<const StoredRow> rows,
+                   DrawKey key, const AugmentShape& shape,
+                   const TensorPlace& to, std::size_t place);
   void run(const SpecAugment& of, float* values, const AugmentShape& shape,
            Random random);
   void run(const Noise& of, float* values, const AugmentShape& shape,
@@ -132,11 +143,12 @@ class Augmenter {
 
   const std::vector<Augmentation> list_;
   const std::size_t first_;
-  std::vector<float> line_;  // scratch
+  std::vector<float> line_;  // scratch, as is:
+  std::vector<MaskPlace> masks_;
 };
 
-/// Copies rows whose stored form is one tensor of float32, and changes them. A
-/// device sets masks, where a field has no other augmentations.
+/// Copies rows whose stored form is one tensor of float32, and changes them; so
+/// does a device, but where a field has noise or a warp of time.
 std::unique_ptr<FieldFinisher> make_augment_finisher(
     const std::vector<Augmentation>& list, const Shape& row);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <vector>
 
 #include "penstock/transforms/augment/augment.h"
@@ -7,9 +8,35 @@
 namespace penstock {
 namespace {
 
-bool is_masks_alone(const Augmentation& one) {
+/// Masks, factors and places, which have the same bits everywhere. Sums and
+/// sines have not.
+bool has_same_bits(const Augmentation& one) {
   const auto* masks = std::get_if<SpecAugment>(&one);
-  return masks != nullptr && masks->time_warp == 0;
+  return masks != nullptr ? masks->time_warp == 0
+                          : !std::holds_alternative<Noise>(one);
+}
+
+/// What a device does to rows on their way from one memory to another: places
+/// in the list of augmentations, none of which need be there.
+struct Pass {
+  std::optional<std::size_t> gain = {}, shift = {};
+  std::vector<std::size_t> masks = {};  ///< set behind these
+};
+
+std::vector<Pass> passes_of(const std::vector<Augmentation>& list) {
+  std::vector<Pass> passes(1);
+  for (std::size_t at = 0; at < list.size(); ++at) {
+    if (std::holds_alternative<SpecAugment>(list[at])) {
+      passes.back().masks.push_back(at);
+      continue;
+    }
+    auto which =
+        std::holds_alternative<Gain>(list[at]) ? &Pass::gain : &Pass::shift;
+    if (passes.back().*which || !passes.back().masks.empty())
+      passes.emplace_back();
+    passes.back().*which = at;
+  }
+  return passes;
 }
 
 class AugmentFinisher final : public FieldFinisher {
@@ -18,52 +45,82 @@ class AugmentFinisher final : public FieldFinisher {
       : shape_(row),
         list_(list),
         augmenter_(list),
-        masks_alone_(std::ranges::all_of(list, is_masks_alone)) {}
+        on_device_(std::ranges::all_of(list, has_same_bits)),
+        passes_(passes_of(list)) {}
 
   void finish(std::span<const StoredRow> rows, const DrawKey& key,
               std::span<const TensorPlace> to) override {
     augmenter_.copy(rows, key, shape_, to[0]);
   }
 
-  // Sums and sines of other augmentations would not have the same bits there.
-  bool queues_on(MemoryKind) const override { return masks_alone_; }
+  bool queues_on(MemoryKind) const override { return on_device_; }
 
-  void queue(const QueuedRows& rows, Stream& stream) override {
-    copy(rows, stream);
-    for (std::size_t at = 0; at < list_.size(); ++at)
-      mask(std::get<SpecAugment>(list_[at]), at, rows, stream);
+  std::size_t scratch_bytes() const override {
+    return passes_.size() > 1
+               ? static_cast<std::size_t>(shape_.elements()) * sizeof(float)
+               : 0;
   }
 
- private:
-  /// Rows may be anywhere in the device's memory, and a crop names the address
-  /// of each. Those that come one behind the other are one operation.
-  void copy(const QueuedRows& rows, Stream& stream) {
-    const TensorPlace& to = rows.to[0];
-    for (std::size_t r = 0; r < rows.rows.size();) {
-      windows_.clear();
-      std::byte* const out = to.row(r);
-      for (const std::byte* next = out;
-           r < rows.rows.size() && to.row(r) == next; ++r, next += to.bytes)
-        windows_.push_back(
-            {.image = rows.rows[r].tensors, .height = 1, .width = elements()});
-      stream.run(CropFlip{.out = out,
-                          .height = 1,
-                          .width = elements(),
-                          .channels = sizeof(float),
-                          .windows = windows_});
+  // Each pass reads what the one before it wrote: by turns to the scratch
+  // memory and to the batch, where the last one ends.
+  void queue(const QueuedRows& rows, Stream& stream) override {
+    const TensorPlace between{.data = rows.scratch, .bytes = rows.to[0].bytes};
+    const TensorPlace* from = nullptr;
+    for (std::size_t p = 0; p < passes_.size(); ++p) {
+      const bool to_batch = (passes_.size() - p) % 2 == 1;
+      const TensorPlace& to = to_batch ? rows.to[0] : between;
+      move(passes_[p], rows, from, to, stream);
+      for (std::size_t at : passes_[p].masks) mask(at, rows, to, stream);
+      from = &to;
     }
   }
 
-  void mask(const SpecAugment& of, std::size_t at, const QueuedRows& rows,
+ private:
+  static std::int64_t row_of(const TensorPlace& place, std::size_t r) {
+    return place.starts.empty() ? static_cast<std::int64_t>(r)
+                                : place.starts[r];
+  }
+
+  /// `from`: null: the stored rows, which may be anywhere in the device's
+  /// memory.
+  void move(const Pass& pass, const QueuedRows& rows, const TensorPlace* from,
+            const TensorPlace& to, Stream& stream) {
+    const auto* gain =
+        pass.gain ? std::get_if<Gain>(&list_[*pass.gain]) : nullptr;
+    const auto* shift =
+        pass.shift ? std::get_if<TimeShift>(&list_[*pass.shift]) : nullptr;
+    moved_.clear();
+    std::int64_t end = 0;
+    for (std::size_t r = 0; r < rows.rows.size(); ++r) {
+      const StoredRow& row = rows.rows[r];
+      MovedRow moved{.from = from == nullptr ? row.tensors : from->row(r),
+                     .row = row_of(to, r)};
+      end = std::max(end, moved.row + 1);
+      if (gain != nullptr)
+        moved.factor = drawn_factor(*gain, draws_of(rows.key, row, *pass.gain))
+                           .value_or(1);
+      if (shift != nullptr)
+        moved.by = static_cast<std::int32_t>(drawn_shift(
+            *shift, shape_.times, draws_of(rows.key, row, *pass.shift)));
+      moved_.push_back(moved);
+    }
+    stream.run(Move{.out = to.data,
+                    .rows = end,
+                    .height = static_cast<std::int32_t>(shape_.lines()),
+                    .width = static_cast<std::int32_t>(shape_.times),
+                    .wraps = shift != nullptr && shift->wraps,
+                    .moved = moved_});
+  }
+
+  void mask(std::size_t at, const QueuedRows& rows, const TensorPlace& to,
             Stream& stream) {
-    const TensorPlace& to = rows.to[0];
+    const auto& of = std::get<SpecAugment>(list_[at]);
     const auto lines = static_cast<std::int32_t>(shape_.lines());
     const auto times = static_cast<std::int32_t>(shape_.times);
     boxes_.clear();
     std::int64_t end = 0;
     for (std::size_t r = 0; r < rows.rows.size(); ++r) {
-      const std::int64_t row =
-          to.starts.empty() ? static_cast<std::int64_t>(r) : to.starts[r];
+      const std::int64_t row = row_of(to, r);
       end = std::max(end, row + 1);
       Random random = draws_of(rows.key, rows.rows[r], at);
       auto add = [&](std::int64_t top, std::int64_t left, std::int64_t height,
@@ -94,16 +151,12 @@ class AugmentFinisher final : public FieldFinisher {
                     .boxes = boxes_});
   }
 
-  /// At most 2^28, as settings of fields have it.
-  std::int32_t elements() const {
-    return static_cast<std::int32_t>(shape_.elements());
-  }
-
   const AugmentShape shape_;
   const std::vector<Augmentation> list_;
   Augmenter augmenter_;
-  const bool masks_alone_;
-  std::vector<CropWindow> windows_;  // scratch, as is:
+  const bool on_device_;
+  const std::vector<Pass> passes_;
+  std::vector<MovedRow> moved_;  // scratch, as is:
   std::vector<MaskBox> boxes_;
 };
 

@@ -167,10 +167,13 @@ std::vector<float> on_device(FieldFinisher& finisher, const std::string& kind,
   }
   const TensorPlace place{
       .data = batch.data(), .bytes = bytes, .starts = starts};
+  const Buffer scratch =
+      device->allocate(rows.size() * finisher.scratch_bytes());
   finisher.queue({.rows = rows,
                   .tensor_bytes = bytes,
                   .key = {.seed = 3},
-                  .to = std::span(&place, 1)},
+                  .to = std::span(&place, 1),
+                  .scratch = scratch.data()},
                  *stream);
   stream->copy(host, batch.data(), batch.size());
   stream->synchronize();
@@ -178,13 +181,26 @@ std::vector<float> on_device(FieldFinisher& finisher, const std::string& kind,
 }
 
 // Of rows here and there in its memory, to places with a gap between them.
-TEST(Augment, ADeviceSetsTheMasksThatTheHostSets) {
+TEST(Augment, ADeviceMakesTheRowsThatTheHostMakes) {
   std::vector<std::int64_t> starts(50);
   std::iota(starts.begin(), starts.begin() + 20, 0);
   std::iota(starts.begin() + 20, starts.end(), 21);
   for (const auto& [shape, each, list] :
        {std::tuple("[64]", 64u, R"([{"spec_augment": {"time_masks": 2,
                                                       "time_width": 9}}])"),
+        std::tuple("[64]", 64u, R"([{"gain": {"probability": 0.5}}])"),
+        std::tuple("[1, 64]", 64u, R"([{"gain": {}}, {"time_shift": {}}])"),
+        std::tuple("[2, 64]", 128u,
+                   R"([{"time_shift": {"most": 1, "fill": "zeros"}},
+                       {"time_shift": {"most": 1, "probability": 0.5}},
+                       {"gain": {"db": [-90, 90]}}])"),
+        std::tuple("[4, 16]", 64u,
+                   R"([{"spec_augment": {"time_masks": 1, "time_width": 9,
+                                         "value": 3}},
+                       {"gain": {}}, {"gain": {}},
+                       {"spec_augment": {"frequency_masks": 1,
+                                         "frequency_width": 2}},
+                       {"time_shift": {}}])"),
         std::tuple("[2, 8, 16]", 256u,
                    R"([{"spec_augment": {"time_masks": 2, "time_width": 9,
                                          "frequency_masks": 2,
@@ -207,24 +223,33 @@ TEST(Augment, ADeviceSetsTheMasksThatTheHostSets) {
     }
 }
 
-TEST(Augment, WhatAddsAndMovesNumbersStaysWithTheHost) {
+TEST(Augment, WhatAddsNumbersStaysWithTheHost) {
   for (const char* list :
-       {R"([{"noise": {}}])", R"([{"gain": {}}])", R"([{"time_shift": {}}])",
-        R"([{"spec_augment": {"time_warp": 3}}])",
-        R"([{"spec_augment": {"time_masks": 1, "time_width": 2}},
-            {"gain": {}}])"})
+       {R"([{"noise": {}}])", R"([{"spec_augment": {"time_warp": 3}}])",
+        R"([{"spec_augment": {"time_masks": 1,
+                                                 "time_width": 2}},
+                               {"gain": {}}, {"noise": {}}])"})
     EXPECT_FALSE(finisher_of("[64]", list)->queues_on(MemoryKind::sim)) << list;
 }
 
 // Rows are copied some at a time, each as if it were alone.
 TEST(Augment, ABatchIsWhatItsRowsAreOneByOne) {
-  const std::string masks =
+  const std::string time_masks =
       R"([{"spec_augment": {"time_masks": 2, "time_width": 20, "value": 7}}])";
-  for (const Shape& shape : {Shape{40, 256}, Shape{64}}) {
+  const std::string all_masks =
+      R"([{"spec_augment": {"time_masks": 2, "time_width": 20,
+                            "frequency_masks": 3, "frequency_width": 9}},
+          {"spec_augment": {"frequency_masks": 1, "frequency_width": 5,
+                            "value": 7}},
+          {"gain": {}}])";
+  for (const auto& [text, shape, masks] :
+       {std::tuple("[40, 256]", Shape{40, 256}, time_masks),
+        std::tuple("[64]", Shape{64}, time_masks),
+        std::tuple("[40, 256]", Shape{40, 256}, all_masks),
+        std::tuple("[3, 16, 100]", Shape{3, 16, 100}, all_masks)}) {
     const auto each = static_cast<std::size_t>(elements_of(shape));
     const std::size_t rows = 3 * (256 << 10) / (each * sizeof(float)) + 5;
-    const auto finisher =
-        finisher_of(shape.size() == 1 ? "[64]" : "[40, 256]", masks);
+    const auto finisher = finisher_of(text, masks);
     const std::vector<float> stored = counted(each);
     std::vector<StoredRow> given(rows);
     for (std::size_t r = 0; r < rows; ++r) {
