@@ -4,8 +4,10 @@ million different texts cost?
 
 A DataFrame of pandas of 20 columns to a shuffled batch of 8192 rows: (a) of
 numbers of numpy without a missing value, which are used where they lie; (b) with
-missing numbers, times and texts, beside one pass over its memory: a copy of the
-frame by pandas. Both from the call of penstock.Loader to the first batch.
+missing numbers and categoricals; (c) with objects of Python that are texts in the
+place of categoricals, rows of the same text the same object; (d) each row an object
+of its own. All beside one pass over its memory: a copy of the frame by pandas.
+From the call of penstock.Loader to the first batch.
 
 A column of texts, a million of them different, in a table of pyarrow, to the
 first batch of their classes: processor time of all threads, beside pyarrow's
@@ -31,22 +33,31 @@ from peer_result import print_result, spread, torch_machine
 BATCH, COLUMNS = 8192, 20
 
 
-def frame(rows, plain):
+def texts_of(codes, kind):
+    import pandas
+    if kind == "mixed":
+        return pandas.Categorical.from_codes(codes, list("abcdefghi"))
+    words = numpy.array([f"text {at}" for at in range(9)], dtype=object)
+    return pandas.Series(
+        words[codes] if kind == "objects" else [f"text {at}" for at in codes],
+        dtype=object)
+
+
+def frame(rows, kind):
     import pandas
     draw = numpy.random.default_rng(1)
     columns = {}
     for at in range(COLUMNS):
-        kind = at % 4
-        if plain or kind < 2:
+        if kind == "numbers" or at % 4 < 2:
             columns[f"c{at}"] = (draw.random(rows, dtype="float32") if at % 2
                                  else draw.integers(0, 99, rows, "int32"))
-        elif kind == 2:
+        elif at % 4 == 2:
             values = pandas.array(draw.integers(0, 99, rows), "Int64")
             values[::10] = None
             columns[f"c{at}"] = values
         else:
-            columns[f"c{at}"] = pandas.Categorical.from_codes(
-                draw.integers(0, 9, rows, "int8"), list("abcdefghi"))
+            columns[f"c{at}"] = texts_of(draw.integers(0, 9, rows, "int8"),
+                                         kind)
     return pandas.DataFrame(columns)
 
 
@@ -89,7 +100,7 @@ def hashed(table):
 def measure(way, rows, different):
     if way.startswith("frame"):
         import pandas  # noqa: F401
-        table = frame(rows, way.startswith("frame_numbers"))
+        table = frame(rows, way.removeprefix("frame_").removesuffix("_copied"))
     else:
         table = texts(rows, different)
     import penstock  # noqa: F401
@@ -133,6 +144,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--object-rows", type=int, default=2_000_000)
     parser.add_argument("--text-rows", type=int, default=10_000_000)
     parser.add_argument("--different", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
@@ -140,21 +152,30 @@ def main():
     options = parser.parse_args()
     if options.measure:
         return measure(options.measure, options.rows, options.different)
-    frames = in_turns(("frame_numbers", "frame_numbers_copied",
-                       "frame_mixed", "frame_mixed_copied"),
-                      options.rows, 0, options.repeats)
+    frames = in_turns(tuple(
+        f"frame_{kind}{what}" for kind in ("numbers", "mixed", "objects")
+        for what in ("", "_copied")), options.rows, 0, options.repeats)
+    # An object takes 56 bytes.
+    frames |= in_turns(("frame_own_objects", "frame_own_objects_copied"),
+                       options.object_rows, 0, options.repeats)
     category = in_turns(("category", "category_hashed"), options.text_rows,
                         options.different, options.repeats)
 
     def median(of, way, key):
         return of[way][key]["median"]
+
+    def beside_copy(kind):
+        return (median(frames, f"frame_{kind}", "cpu_s")
+                / median(frames, f"frame_{kind}_copied", "cpu_s"))
     print_result(
         "peers_tables", __doc__,
-        f"bench/run peers_tables --rows {options.rows} --text-rows "
-        f"{options.text_rows} --different {options.different} "
+        f"bench/run peers_tables --rows {options.rows} --object-rows "
+        f"{options.object_rows} --text-rows {options.text_rows} --different "
+        f"{options.different} "
         f"--repeats {options.repeats}",
         {"machine": torch_machine(), "load_average": os.getloadavg(),
-         "rows": options.rows, "columns": COLUMNS, "batch_size": BATCH,
+         "rows": options.rows, "object_rows": options.object_rows,
+         "columns": COLUMNS, "batch_size": BATCH,
          "text_rows": options.text_rows, "different_texts": options.different,
          "frames": frames, "category": category,
          "compared": [
@@ -163,8 +184,11 @@ def main():
              said("first batch of numbers, processor seconds",
                   median(frames, "frame_numbers", "cpu_s"), 0.05),
              said("first batch of mixed columns / a copy of the frame",
-                  median(frames, "frame_mixed", "cpu_s")
-                  / median(frames, "frame_mixed_copied", "cpu_s"), 1),
+                  beside_copy("mixed"), 1),
+             said("first batch of objects as texts / a copy of the frame",
+                  beside_copy("objects"), 1),
+             said("first batch of an object a row / a copy of the frame",
+                  beside_copy("own_objects"), 1),
              said("category, processor time / hashing the column",
                   median(category, "category", "cpu_s")
                   / median(category, "category_hashed", "cpu_s"), 2)]})

@@ -9,6 +9,7 @@
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 #include "python/engine/monitor.h"
+#include "python/engine/object_texts.h"
 #include "python/engine/prepare.h"
 #include "python/engine/progress_line.h"
 #include "python/engine/ranks.h"
@@ -38,6 +39,7 @@ NB_MODULE(_engine, module) {
   bind_batches(module);
   bind_engine(module);
   bind_monitor(module);
+  bind_object_texts(module);
   bind_prepare(module);
   bind_progress_line(module);
   bind_ranks(module);

@@ -82,8 +82,10 @@ struct HashOfText {
 class Table {
  public:
   Table(const nb::capsule& stream, std::string shown,
-        const ArrowTable::Classes& classes)
-      : shown_(std::move(shown)), table_(table_of(stream, classes)) {}
+        const ArrowTable::Classes& classes, const Table* fitted)
+      : shown_(std::move(shown)),
+        table_(table_of(stream, classes)),
+        fitted_(fitted == nullptr ? table_ : fitted->table_) {}
 
   std::int64_t rows() const { return table_->rows(); }
   std::vector<TableColumn> columns() const {
@@ -116,26 +118,30 @@ class Table {
   }
   /// Of the rows for which the condition `where` is true; "": of all.
   OwnRows source_rows(const std::string& where) const {
-    auto table = table_;
+    auto whole = table_, fitted = fitted_;
     const TableName name{
-        .shown = shown_, .digest = sample_of(*table), .where = where};
-    return {.maker =
-                [table, name](const Job& job, Device& device, StopFlag stop) {
-                  TableDatasetOptions options = dataset_options(job);
-                  auto open = [table, name, requests = requests_of(options)](
-                                  StopFlag stopped) {
-                    return open_arrow_table(table, name, requests, stopped);
-                  };
-                  std::unique_ptr<Source> source = open(stop);
-                  if (source->abilities().in_memory) options.open = open;
-                  return prepare_dataset(options, std::move(source), device);
-                },
-            .has_fields = true};
+        .shown = shown_, .digest = sample_of(*whole), .where = where};
+    return {
+        .maker =
+            [whole, fitted, name](const Job& job, Device& device,
+                                  StopFlag stop) {
+              TableDatasetOptions options = dataset_options(job);
+              const bool all_train =
+                  options.split.whole() && !options.source.skip_bad;
+              auto open = [table = all_train ? whole : fitted, name,
+                           requests = requests_of(options)](StopFlag stopped) {
+                return open_arrow_table(table, name, requests, stopped);
+              };
+              std::unique_ptr<Source> source = open(stop);
+              if (source->abilities().in_memory) options.open = open;
+              return prepare_dataset(options, std::move(source), device);
+            },
+        .has_fields = true};
   }
 
  private:
   std::string shown_;
-  std::shared_ptr<const ArrowTable> table_;
+  std::shared_ptr<const ArrowTable> table_, fitted_;
 };
 
 }  // namespace
@@ -154,8 +160,12 @@ std::shared_ptr<const ArrowTable> table_of(const nb::capsule& stream,
 void bind_table(nb::module_& module) {
   nb::class_<Table>(module, "Table",
                     "A table of another library, by __arrow_c_stream__.")
-      .def(nb::init<nb::capsule, std::string, ArrowTable::Classes>(),
-           nb::arg("stream"), nb::arg("shown"), nb::arg("classes"))
+      .def(nb::init<nb::capsule, std::string, ArrowTable::Classes,
+                    const Table*>(),
+           nb::arg("stream"), nb::arg("shown"), nb::arg("classes"),
+           nb::arg("fitted").none() = nb::none(),
+           "`fitted` is the same table without the classes that all its rows "
+           "have told: where not all of them are train rows, it is read.")
       .def_prop_ro("rows", &Table::rows)
       .def_prop_ro("columns", &Table::columns)
       .def("distinct", &Table::distinct, nb::arg("column"), nb::arg("most"))

@@ -164,6 +164,8 @@ def sets_of(call: str, overrides: Mapping[str, Any],
     >>> sets_of("open", {"loader__batch_size": 64})
     ['loader.batch_size=64']
     """
+    if not overrides:
+        return []  # nothing to look up in the schema, which takes milliseconds
     sections = json.loads(_engine.job_schema())["properties"]
     for name in overrides:
         section = name.split("__")[0]

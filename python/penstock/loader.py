@@ -444,7 +444,9 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
             rows, rules, _ = _own_rows(
                 job["source"], job.get("fields"),
                 next((chosen[name] for name in ("weights", "balance")
-                      if name in chosen), None), {})
+                      if name in chosen), None), {},
+                ({name: section for name, section in job.items()
+                  if name not in ("source", "fields")}, overrides))
             own = {"source"} if rows and rows.has_fields else {
                 "source", "fields"}
             job = {name: section for name, section in job.items()
@@ -460,11 +462,12 @@ def _opened_by_path(source: object) -> Opened | None:
 
 
 def _own_rows(source: object, fields: Fields | None, drawn_by: object,
-              about: Settings) -> tuple[
+              about: Settings, naming: object = ()) -> tuple[
         _engine.Rows | None, dict[str, Any] | None, list[str]]:
     """Rows of arrays, a table or an object with `read`, None for a job's
     source; the rules of the fields where a table makes them by itself; and the
-    columns that these leave out."""
+    columns that these leave out. `naming`: settings beside `fields` that may
+    name columns."""
     if isinstance(source, (str, os.PathLike)):
         return None, None, []
     from . import callables, sources, tables
@@ -484,8 +487,8 @@ def _own_rows(source: object, fields: Fields | None, drawn_by: object,
     if isinstance(source, callables.Source):
         refuse_about(about, source, (), "leave them out of its size")
         return callables.rows_of_source(source, fields), None, []
-    if (found := tables.rows_of_table(source, fields, drawn_by,
-                                      about)) is not None:
+    if (found := tables.rows_of_table(source, fields, drawn_by, about,
+                                      naming)) is not None:
         refuse_about(about, source, ["where", "on_bad"], "")
         return found
     raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "

@@ -10,7 +10,7 @@ from .errors import refused
 
 _INTEGERS = ("int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")
 _ARRAYS = ("float32", "float64", "float16", *_INTEGERS)
-_MOST_CLASSES = 1000  # of a text column that is a category by itself
+MOST_CLASSES = 1000  # of a text column that is a category by itself
 _OF_PANDAS = "__index_level_"  # so it names an index in a file
 # Name, declared type, kind, dtype, may there be nulls, shape, declared classes.
 Column = tuple[str, str, str, str, bool, list[int], int]
@@ -64,7 +64,7 @@ def fields_of_source(section: Mapping[str, Any], text: str
     """The same of a job's `source` section, whose JSON is `text`, and which
     rows say so."""
     kind = section.get("kind")
-    columns = _engine.SourceColumns.seen(text, _MOST_CLASSES)
+    columns = _engine.SourceColumns.seen(text, MOST_CLASSES)
     if kind in ("images", "audio"):
         return *_fields_of_media(str(kind), columns), ""
     rules, left_out = fields_of_columns(columns)
@@ -112,8 +112,8 @@ def _field_name(name: str, rule: Mapping[str, Any], names: set[str]) -> str:
 def _category(table: Columns, at: int, column: Column
               ) -> dict[str, Any] | None:
     name, _, kind, _, _, _, classes = column
-    if classes > _MOST_CLASSES or not classes and \
-            table.distinct(at, _MOST_CLASSES) is None:
+    if classes > MOST_CLASSES or not classes and \
+            table.distinct(at, MOST_CLASSES) is None:
         return _numbers(column)
     return {"category": {"column": name, **(
         {} if kind == "text" else {"unknown": "error"})}}
@@ -143,8 +143,8 @@ def _numbers(column: Column) -> dict[str, Any] | None:
 def _why_not(column: Column) -> str:
     _, declared, kind, dtype, nulls, _, classes = column
     if kind == "text":
-        return (f"declares more than {_MOST_CLASSES} classes" if classes else
-                f"holds more than {_MOST_CLASSES} different texts")
+        return (f"declares more than {MOST_CLASSES} classes" if classes else
+                f"holds more than {MOST_CLASSES} different texts")
     if kind in ("list", "tensor") and dtype in _ARRAYS and nulls:
         return "holds lists, and NULL"
     return f"holds {declared}" if declared else "declares no type"

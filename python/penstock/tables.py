@@ -10,12 +10,13 @@ from __future__ import annotations
 import importlib
 import numbers
 import re
-from typing import Any, Iterator, Mapping, Protocol, cast, runtime_checkable
+from typing import Any, Callable, Mapping, Protocol, cast, runtime_checkable
 
 from . import _engine
 from .callables import DTYPES, rows_of_arrays
 from .errors import refused
-from .table_fields import fields_of_columns
+from .object_texts import MOST_CODES, coded, read_as_classes, texts_in
+from .table_fields import MOST_CLASSES, fields_of_columns
 
 # Where types of columns hold their classes.
 _DECLARED_BY = {"CategoricalDtype": "categories", "Enum": "categories",
@@ -30,12 +31,12 @@ class ArrowStream(Protocol):
 
 
 def rows_of_table(table: object, fields: object, drawn_by: object,
-                  about: Mapping[str, Any]) -> tuple[
+                  about: Mapping[str, Any], naming: object = ()) -> tuple[
         _engine.Rows, dict[str, Any] | None, list[str]] | None:
     """Rows of a table, the rules of its fields where none are given, and the
     columns that these leave out, with the reason; `drawn_by` as for
-    rows_of_arrays(), `about` as for sections_of_rows(). None for what is no
-    table."""
+    rows_of_arrays(), `about` as for sections_of_rows(), `naming`: other
+    settings that may name columns. None for what is no table."""
     name = type(table).__name__
     classes = _classes_of(table)
     table = _plain(table)
@@ -44,12 +45,17 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
         return rows_of_arrays(arrays, None, drawn_by), None, []
     index = _names_of_index(table)
     unread: dict[str, str] = {}
+    told: dict[str, list[str]] = {}  # classes that all rows tell
     if _is_pandas(table):
-        table, unread = _arrow_of_pandas(table, name)
+        table, unread, told = _arrow_of_pandas(
+            table, name, _different_texts(fields, (drawn_by, naming), about))
     if not isinstance(table, ArrowStream):
         return None
     _refuse_unread(unread, (fields, drawn_by), about.get("where", ""), name)
-    found = _engine.Table(cast(Any, table).__arrow_c_stream__(), name, classes)
+    stream = cast(Any, table).__arrow_c_stream__
+    found = _engine.Table(stream(), name, classes)
+    if told:
+        found = _engine.Table(stream(), name, {**classes, **told}, found)
     if found.rows < 1:
         raise refused("source.empty", "there are no rows to train on", name,
                       "the table has no rows", "give it rows")
@@ -143,9 +149,27 @@ def _is_pandas(table: object) -> bool:
             and hasattr(table, "columns") and isinstance(table, ArrowStream))
 
 
-def _arrow_of_pandas(frame: Any, name: str) -> tuple[object, dict[str, str]]:
+def _different_texts(fields: object, naming: object,
+                     about: Mapping[str, Any]) -> Callable[[object], int]:
+    """How many different texts the objects of a column may be, so that they are
+    read as codes; 0: as texts, which other fields and conditions take, and the
+    settings in which it is one of the texts."""
+    if about:
+        return lambda column: 0
+    others = set(texts_in(naming))
+    if fields is None:
+        return lambda column: 0 if column in others else MOST_CLASSES
+    columns = read_as_classes(fields) - others
+    return lambda column: MOST_CODES if column in columns else 0
+
+
+def _arrow_of_pandas(frame: Any, name: str,
+                     different: Callable[[object], int] = lambda column: 0
+                     ) -> tuple[object, dict[str, str], dict[str, list[str]]]:
     """A frame of pandas as a table of its columns alone (the numbers of its
-    rows are no field), and which columns no table can hold, with the reason."""
+    rows are no field), which columns are not in it, with the reason, and the
+    texts of those that are codes of them; `different` as of
+    _different_texts()."""
     pyarrow = _pyarrow("cannot read the data frame", name,
                        "its columns that are not numbers")
     twice = frame.columns[frame.columns.duplicated()].unique()
@@ -156,15 +180,28 @@ def _arrow_of_pandas(frame: Any, name: str) -> tuple[object, dict[str, str]]:
                       "rename them, or keep the first ones: "
                       "df.loc[:, ~df.columns.duplicated()]")
     names = list(frame.columns)
-    lent = {column: array for at, column in enumerate(names)
-            if (array := _lent(pyarrow, frame.iloc[:, at])) is not None}
-    if not lent or not all(isinstance(column, str) for column in names):
-        return _converted(pyarrow, frame, names)
-    rest, unread = _converted(
-        pyarrow, frame, [column for column in names if column not in lent])
+    if not all(isinstance(column, str) for column in names):
+        return *_converted(pyarrow, frame, names), {}
+    lent: dict[str, object] = {}
+    texts: dict[str, list[str]] = {}
+    many: dict[str, str] = {}
+    for at, column in enumerate(names):
+        series, most = frame.iloc[:, at], different(column)
+        if (array := _lent(pyarrow, series)) is not None:
+            lent[column] = array
+        elif most and (codes := coded(pyarrow, series.array, most)) is not None:
+            if codes.texts is not None:
+                lent[column], texts[column] = codes.array, codes.texts
+            elif most == MOST_CLASSES:
+                many[column] = f"holds more than {most} different texts"
+    if not lent:
+        return *_converted(pyarrow, frame, names), {}
+    rest, unread = _converted(pyarrow, frame, [
+        column for column in names if column not in lent | many])
+    unread |= many
     return pyarrow.table({
         column: lent[column] if column in lent else rest[column]
-        for column in names if column not in unread}), unread
+        for column in names if column not in unread}), unread, texts
 
 
 def _lent(pyarrow: Any, column: Any) -> object | None:
@@ -249,23 +286,11 @@ def _sort_of(value: object) -> type:
     return numbers.Real if number else type(value)
 
 
-def _texts_in(value: object) -> Iterator[str]:
-    """All texts, names of members too."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for name, inside in value.items():
-            yield from (str(name), *_texts_in(inside))
-    elif isinstance(value, (list, tuple)):
-        for inside in value:
-            yield from _texts_in(inside)
-
-
 def _refuse_unread(unread: Mapping[str, str], asked: object, where: str,
                    name: str) -> None:
     """Where a column that cannot be read is wanted: it is one of the texts in
     what a loader was `asked` for, or a word of its condition."""
-    wanted = set(_texts_in(asked))
+    wanted = set(texts_in(asked))
     for column, why in unread.items():
         if column in wanted or re.search(rf"(?<!\w){re.escape(column)}(?!\w)",
                                          where):

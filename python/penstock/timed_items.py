@@ -80,7 +80,8 @@ class Made:
         _keep(self.batch_seconds, alike * [other.item_s + other.collate_s])
         if other.slowest_s > self.slowest_s:
             self.slowest, self.slowest_s = other.slowest, other.slowest_s
-        self.seen = tuple(map(sum, zip(self.seen, other.seen)))
+        if any(other.seen):
+            self.seen = tuple(map(sum, zip(self.seen, other.seen)))
         self.ran_ns += other.ran_ns
         self.queued_ns += other.queued_ns
 

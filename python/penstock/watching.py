@@ -102,6 +102,7 @@ class Watched(Generic[_Batch]):
         self._monitor: Monitor | None = None
         self._sampled = 0.0
         self._worst: list[tuple[float, int, str, float]] = []
+        self._least_worst = 0.0  # waits that are no longer are not among them
 
     def __len__(self) -> int:
         return len(self._loop)  # type: ignore[arg-type]
@@ -151,9 +152,9 @@ class Watched(Generic[_Batch]):
                 made, batch = batch.made, batch.batch
                 self._count(made)
             rows = _rows_of(batch)
-            if not first:
-                self._note_wait(time.perf_counter() - asked, made)
-            meter.answered(asked, rows, first)
+            waited = meter.answered(asked, rows, first)
+            if not first and waited > self._least_worst:
+                self._note_wait(waited, made)
             first = False
             count = meter.batches
             if count == _COPIES_AT or not count & (count - 1):
@@ -193,12 +194,12 @@ class Watched(Generic[_Batch]):
 
     def _note_wait(self, waited: float, made: Made | None) -> None:
         worst = self._worst
-        if len(worst) == _WORST and waited <= worst[-1][0]:
-            return
         item = (made.slowest, made.slowest_s) if made else ("", 0.0)
-        worst.append((waited, self._meter.batches, *item))
+        worst.append((waited, self._meter.batches - 1, *item))
         worst.sort(reverse=True)
         del worst[_WORST:]
+        if len(worst) == _WORST:
+            self._least_worst = worst[-1][0]
 
     def _count(self, made: Made) -> None:
         self._made.add(made)

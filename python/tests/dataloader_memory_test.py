@@ -68,6 +68,16 @@ class Slots(unittest.TestCase):
         for i, ref in enumerate(refs):  # the slots still work
             self.assertEqual(bytes(self.reader.view(ref)), bytes([i]) * 100_000)
 
+    def test_a_writer_that_waits_gives_all_free_slots_back(self):
+        kept = self.write(b"k" * 100_000)
+        for ref in [self.write(b"x" * 100_000) for _ in range(3)]:
+            self.reader.release(ref)
+        self.writer.give_back()
+        self.assertLess(os.fstat(self.fd).st_blocks * 512, 250_000)
+        self.assertEqual(bytes(self.reader.view(kept)), b"k" * 100_000)
+        again = self.write(b"y" * 100_000)
+        self.assertEqual(bytes(self.reader.view(again)), b"y" * 100_000)
+
     def test_growth_costs_few_descriptors(self):
         before = len(os.listdir("/proc/self/fd"))
         refs = [self.write(b"x" * 50_000) for _ in range(1000)]

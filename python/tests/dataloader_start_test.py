@@ -1,6 +1,7 @@
 """How workers come to be: one origin for all loaders, forks by request, and
 modules that are imported once."""
 import contextlib
+import gc
 import os
 import pathlib
 import subprocess
@@ -139,6 +140,23 @@ class Modules(unittest.TestCase):
             preloader = preloading.Preloader()
             preloader.load(["lazily", "no.such.module"])
             self.assertEqual(importers(), [os.getpid()])
+
+    def test_all_is_searched_for_garbage_again_after_imports(self):
+        before = gc.get_threshold()
+        with module_beside("import gc\nseldom = gc.get_threshold()"):
+            preloading.Preloader().load(["lazily", "no.such.module"])
+            seldom = sys.modules.pop("lazily").seldom
+        self.assertEqual(seldom[:2], before[:2])
+        self.assertGreater(seldom[2], before[2])
+        self.assertEqual(gc.get_threshold(), before)
+
+    def test_a_module_may_set_how_seldom_garbage_is_searched_for(self):
+        before = gc.get_threshold()
+        self.addCleanup(gc.set_threshold, *before)
+        with module_beside("import gc\ngc.set_threshold(900, 5, 6)"):
+            preloading.Preloader().load(["lazily"])
+            del sys.modules["lazily"]
+        self.assertEqual(gc.get_threshold(), (900, 5, 6))
 
 
 class Forked(Case):

@@ -164,6 +164,25 @@ class Folder(unittest.TestCase):
         self.assertEqual(len(seen["none"]), 4 * 3)
         self.assertEqual(seen["auto"], seen["none"])
 
+    def test_pictures_are_kept_decoded_beside_their_files(self):
+        for section, settings in (("loader", {"balance": "class"}),
+                                  ("source", {"on_bad": "skip"}),
+                                  ("split", {"by": "class", "val": 0.4})):
+            seen = {}
+            for cache in ("none", "auto"):
+                job = {"source": {"kind": "images", "path": str(self.root)},
+                       "fields": {"x": {"image": {"size": 9}}},
+                       "loader": {"batch_size": 4, "cache": cache}}
+                job.setdefault(section, {}).update(settings)
+                with self.subTest(section=section, cache=cache), \
+                        penstock.open(job) as loader:
+                    told = "batches are the same" in str(loader.plan)
+                    self.assertEqual(told, cache == "auto")
+                    seen[cache] = [batch.numpy()["x"].tobytes()
+                                   for _ in range(4) for batch in loader]
+            self.assertGreater(len(seen["none"]), 4)
+            self.assertEqual(seen["auto"], seen["none"])
+
     def test_labels_that_are_numbers_are_classes_in_their_order(self):
         labels = self.root / "labels.csv"
         labels.write_text("path,class\n" + "".join(

@@ -220,7 +220,7 @@ class DataFrames(unittest.TestCase):
                "real": frame["real"].to_numpy(),
                "kind": frame["kind"].array.codes,
                "whole": frame["whole"].to_numpy()}
-        table, unread = _arrow_of_pandas(frame, "DataFrame")
+        table, unread, _ = _arrow_of_pandas(frame, "DataFrame")
         self.assertEqual(table.column_names, list(frame.columns))
         self.assertFalse(unread)
         self.assertEqual(table.to_pydict(), {
@@ -239,7 +239,7 @@ class DataFrames(unittest.TestCase):
         from penstock.tables import _arrow_of_pandas
         frame = pandas.DataFrame({"swapped": numpy.array([1.0, 2], ">f8"),
                                   "text": ["a", "b"]})
-        table, unread = _arrow_of_pandas(frame, "DataFrame")
+        table, unread, _ = _arrow_of_pandas(frame, "DataFrame")
         self.assertEqual(table.column_names, ["text"])
         self.assertIn("swapped", unread)
 

@@ -100,7 +100,7 @@ void ValueNumbers::put(Slot slot) {
 }
 
 void ValueNumbers::grow() {
-  const std::vector<Slot> before = std::move(slots_);
+  const auto before = std::move(slots_);
   slots_.assign(2 * before.size(), {});
   for (const Slot& slot : before)
     if (slot.number != 0) put(slot);

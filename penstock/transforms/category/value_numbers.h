@@ -1,12 +1,34 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "penstock/base/aligned.h"
+
 namespace penstock {
+
+/// Of vectors whose places are visited in any order: in large pages, where the
+/// system has them, the processor need not look up where the page of each is.
+template <class Value>
+struct LargePages {
+  using value_type = Value;
+  LargePages() = default;
+  template <class Other>
+  LargePages(const LargePages<Other>&) {}
+  Value* allocate(std::size_t count) {
+    AlignedBytes bytes = allocate_aligned(count * sizeof(Value));
+    if (bytes == nullptr) throw std::bad_alloc();
+    return reinterpret_cast<Value*>(bytes.release());
+  }
+  void deallocate(Value* values, std::size_t) {
+    FreeAligned()(reinterpret_cast<std::byte*>(values));
+  }
+  friend bool operator==(LargePages, LargePages) { return true; }
+};
 
 /// Numbers different values 0, 1, ... in the order in which they come first.
 /// Thread-safe while nothing is added.
@@ -57,9 +79,10 @@ class ValueNumbers {
   void grow();
 
   std::string long_;  // of values that are not short
-  std::vector<Kept> kept_;
+  std::vector<Kept, LargePages<Kept>> kept_;
   // A power of 2, at most half of them in use.
-  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::vector<Slot, LargePages<Slot>> slots_ =
+      std::vector<Slot, LargePages<Slot>>(64);
 };
 
 }  // namespace penstock

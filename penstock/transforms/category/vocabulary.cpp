@@ -66,6 +66,7 @@ void ClassCounts::take(ClassCounts& other) {
   std::swap(from, other);
   if (values_.size() == 0) return std::swap(*this, from);
   std::vector<std::string_view> values;
+  values.reserve(from.counts_.size());
   for (std::int64_t n = 0; n < from.values_.size(); ++n)
     values.push_back(from.values_.value(n));
   numbers_.resize(values.size());
@@ -86,6 +87,7 @@ std::vector<ClassCounts::Counted> ClassCounts::classes(
     Counted of;
   };
   std::vector<Class> found;
+  found.reserve(counts_.size());
   std::size_t common = 0;  // bytes with which all values begin
   for (std::size_t n = 0; n < counts_.size(); ++n) {
     if (counts_[n] < min_count) continue;
@@ -114,6 +116,8 @@ std::vector<ClassCounts::Counted> ClassCounts::classes(
 std::int64_t ClassCounts::write(const std::vector<Counted>& classes,
                                 ClassType type, Json& statistics) {
   Json::Array values, counts;
+  values.reserve(classes.size());
+  counts.reserve(classes.size());
   std::int64_t all = 0;
   for (const auto& [value, count] : classes) {
     values.push_back(json_of_class(type, value));
@@ -135,6 +139,7 @@ Vocabulary::Vocabulary(const Json& statistics, ClassType type,
                 "give the statistics of this field as a run has saved them");
   const Json::Array& list = classes->array();
   std::vector<std::string_view> values;
+  values.reserve(list.size());
   for (const Json& value : list) {
     const std::optional<std::string_view> bytes = bytes_of(value, type);
     if (!bytes) break;

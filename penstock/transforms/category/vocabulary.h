@@ -44,7 +44,7 @@ class ClassCounts {
 
  private:
   ValueNumbers values_;
-  std::vector<std::int64_t> counts_;   // by number
+  std::vector<std::int64_t, LargePages<std::int64_t>> counts_;  // by number
   std::vector<std::int64_t> numbers_;  // of the values of a call
 };
 

@@ -79,7 +79,7 @@ class Writer:
         slot is free. MemoryError when the system has no more."""
         self._takes += 1
         if self._takes % _LOOK_EVERY == 0:
-            self._give_back_spare()
+            self.give_back(_SPARE)
         room = _rounded(max(size, 1))
         for have in sorted(s for s in self._by_size if room <= s <= 2 * room):
             for slot in self._by_size[have]:
@@ -119,10 +119,11 @@ class Writer:
         last.used += room
         return slot
 
-    def _give_back_spare(self) -> None:
+    def give_back(self, but: int = 0) -> None:
+        """Gives the system the pages of all free slots but so many."""
         free = [slot for slot in range(len(self._slots))
                 if self._flags[slot] == 0 and slot not in self._empty]
-        for slot in free[_SPARE:]:
+        for slot in free[but:]:
             segment, begin, room = self._slots[slot]
             segment.memory.madvise(mmap.MADV_REMOVE, begin, room)
             self._empty.add(slot)

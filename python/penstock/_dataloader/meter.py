@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _MEASURES_AT = 4  # batches, and then powers of two
 _READS_EVERY_S = 1.0  # of what a GPU's driver says
 _LEAST_READINGS = 3
+# Until torch works on a GPU: to find in its many names whether it does takes
+# 6 us between two batches.
+_LOOKS_FOR_GPU_S = 0.1
 _PAUSE = 10  # times the median step: no step
 _SHORTEST_PAUSE_S = 0.05
 _LEAST_STEPS = 8  # of which the median is one
@@ -85,6 +88,7 @@ class Meter:
         self._steps_s: deque[float] = deque(maxlen=_MEDIAN_OF)
         self.bad: list[dict[str, Any]] = []
         self._steps: CudaSteps | None = None
+        self._looks_for_gpu_at = 0.0
         self._events_fail = False
         self.gpu_steps = self.gpu_drained = 0
         self._gpu: GpuSensor | None = None
@@ -97,7 +101,8 @@ class Meter:
 
     def asked(self) -> float:
         """next() begins. Returns the time."""
-        self._time_on_gpu("asks")
+        if self._steps is not None:
+            self._time_on_gpu("asks")
         now, cpu = time.perf_counter(), time.process_time()
         if self._handed_out is not None:
             pauses = self.pauses
@@ -107,6 +112,9 @@ class Meter:
                 self.cpu_s += cpu - self._cpu_before
             self._handed_out = None
         self._cpu_before, self._blocked_now = cpu, 0.0
+        if self._steps is None and now >= self._looks_for_gpu_at:
+            self._looks_for_gpu_at = now + _LOOKS_FOR_GPU_S
+            self._time_on_gpu("asks")
         return now
 
     def _without_pause(self, took: float) -> float:
@@ -122,7 +130,8 @@ class Meter:
         steps.append(took)
         return took
 
-    def answered(self, asked: float, items: int, first: bool) -> None:
+    def answered(self, asked: float, items: int, first: bool) -> float:
+        """The batch is there. Returns how long the loop waited for it."""
         now, cpu = time.perf_counter(), time.process_time()
         if first:
             self.first_batch_s = now - asked  # no part of the waiting below
@@ -135,9 +144,11 @@ class Meter:
         self.batches += 1
         self.items += items
         self._handed_out, self._cpu_before = now, cpu
-        if first:
-            self._time_on_gpu("restart")
-        self._time_on_gpu("got", 0, items)
+        if self._steps is not None:
+            if first:
+                self._time_on_gpu("restart")
+            self._time_on_gpu("got", 0, items)
+        return now - asked
 
     def paused(self) -> None:
         """An epoch is over: what comes now is not the loop's time."""

@@ -6,6 +6,7 @@ workers are forked from, instead of in each of them.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 _PIPE_BYTES = 4096  # what is written at once arrives in one piece
 _LEVELS = 4         # of things in things that are looked at
 _THINGS = 200
+_MIDDLE_BEFORE_OLD = 1000  # collections
 _NOT_HERE = ("penstock", "__main__", "__mp_main__")
 
 
@@ -39,7 +41,18 @@ class Preloader:
 
     def load(self, names: Iterable[str]) -> None:
         """Imports nothing once CUDA was initialised here, and never what is
-        excluded."""
+        excluded. Meanwhile the collector looks at what is new: through all that
+        was imported it would go again and again."""
+        young, middle, old = gc.get_threshold()
+        gc.set_threshold(young, middle, _MIDDLE_BEFORE_OLD)
+        try:
+            self._load(names)
+        finally:
+            # One of the modules may have set its own.
+            if gc.get_threshold() == (young, middle, _MIDDLE_BEFORE_OLD):
+                gc.set_threshold(young, middle, old)
+
+    def _load(self, names: Iterable[str]) -> None:
         for name in names:
             if name in sys.modules or _is_or_is_in(name, _NOT_HERE) or \
                     _is_or_is_in(name, self.excluded):

@@ -164,10 +164,14 @@ class Worker:
         waiting.register(self._own, select.POLLIN)
         waiting.register(self._shared, select.POLLIN)
         sockets = {s.fileno(): s for s in (self._own, self._shared)}
+        first_pause = True
         while True:
             ready = dict(waiting.poll(IDLE_MS))
             if not ready:
                 give_back_freed()
+                if first_pause:  # later ones are a loop's that takes its time
+                    self._writer.give_back()
+                    first_pause = False
                 ready = dict(waiting.poll())
             for fd in sorted(ready, key=lambda fd: fd != self._own.fileno()):
                 try:
