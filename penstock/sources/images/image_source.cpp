@@ -152,11 +152,13 @@ class ImageReader final : public Reader {
     if (opened_->parts[c] == Part::path) {
       column.append_text(files.names->name(at));
     } else if (opened_->parts[c] == Part::image) {
-      std::string why = read_bytes(at);
+      const std::size_t before = column.values.size();
+      std::string why = read_bytes(at, column.values);
       if (why.empty()) {
-        column.append_text(bytes_);
+        column.append_text({});  // which is there
         return;
       }
+      column.values.resize(before);
       column.append_null();
       out.problems.push_back(
           {out.rows, c,
@@ -185,7 +187,14 @@ class ImageReader final : public Reader {
     return std::strerror(reason);
   }
 
-  std::string read_member(std::size_t at) {
+  /// Room for so many bytes more.
+  static std::span<char> grown(Bytes& to, std::int64_t bytes) {
+    const auto count = static_cast<std::size_t>(bytes);
+    to.resize(to.size() + count);
+    return {to.mutable_data<char>() + to.size() - count, count};
+  }
+
+  std::string read_member(std::size_t at, Bytes& to) {
     const TarMember& member = opened_->files.members[at];
     if (member.container != open_tar_) {
       tar_ = files::open_file(opened_->files.file_of(at));
@@ -193,13 +202,12 @@ class ImageReader final : public Reader {
     }
     if (!tar_) return why_not_opened(opened_->files.file_of(at));
     if (member.bytes > kMostBytes) return too_large(member.bytes);
-    bytes_.resize(static_cast<std::size_t>(member.bytes));
-    return files::read_at(tar_, member.begin, std::span(bytes_));
+    return files::read_at(tar_, member.begin, grown(to, member.bytes));
   }
 
-  /// A picture's bytes into `bytes_`; what went wrong.
-  std::string read_bytes(std::size_t at) {
-    if (!opened_->files.members.empty()) return read_member(at);
+  /// Appends a picture's bytes; what went wrong, with which there may be some.
+  std::string read_bytes(std::size_t at, Bytes& to) {
+    if (!opened_->files.members.empty()) return read_member(at, to);
     const std::string path = opened_->files.file_of(at);
     const files::OpenFile file = files::open_file(path);
     if (!file) return why_not_opened(path);
@@ -207,15 +215,13 @@ class ImageReader final : public Reader {
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";
     if (found.st_size > kMostBytes) return too_large(found.st_size);
-    bytes_.resize(static_cast<std::size_t>(found.st_size));
-    return files::read_at(file, 0, std::span(bytes_));
+    return files::read_at(file, 0, grown(to, found.st_size));
   }
 
   const std::shared_ptr<const Opened> opened_;
   const std::string shown_;
   std::int32_t open_tar_ = -1;
   files::OpenFile tar_;
-  std::string bytes_;
 };
 
 class ImageSource final : public Source {

@@ -1,8 +1,10 @@
 // Decoded and resized pictures are the bytes that Pillow makes of them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "penstock/base/hash.h"
 #include "penstock/base/random.h"
@@ -120,6 +122,47 @@ TEST_F(PillowTest, AResizedCropHasItsBytes) {
       }
     }
 }
+
+class ResizerCodes : public testing::TestWithParam<ResizeCode> {};
+
+TEST_P(ResizerCodes, MakesTheBytesOfPlainCode) {
+  if (!std::ranges::count(resize_codes(), GetParam()))
+    GTEST_SKIP() << "this processor does not run it";
+  Random random(1, 0, 0, 0);
+  auto below = [&](int end) {
+    return static_cast<int>(random.below(static_cast<std::uint64_t>(end)));
+  };
+  for (int round = 0; round < 200; ++round) {
+    Pixels from;
+    from.reshape(1 + below(300), 1 + below(90),
+                 below(5) == 0 ? PictureMode::grey : PictureMode::rgb);
+    for (int y = 0; y < from.height; ++y)
+      for (std::size_t x = 0; x < from.row_bytes(); ++x)
+        from.row(y)[x] = static_cast<std::uint8_t>(below(256));
+    ResizeTaps columns, rows;
+    if (round % 2 == 0) columns.bits = rows.bits = ResizeTaps::kFewBits;
+    ResizeAxis axis = ResizeAxis::whole(from.width, 1 + below(120));
+    axis.first = below(axis.out);  // a part of it
+    axis.count = 1 + below(axis.out - axis.first);
+    const auto by = static_cast<Interpolation>(below(4));
+    make_taps(by, axis, columns);
+    make_taps(by, ResizeAxis::whole(from.height, 1 + below(60)), rows);
+    auto resized = [&](ResizeCode code) {
+      Pixels out;
+      Resizer(code).resize(from.view(), 0, 0, columns, rows, out);
+      return std::vector<std::uint8_t>(
+          out.row(0),
+          out.row(0) + out.row_bytes() * static_cast<std::size_t>(out.height));
+    };
+    ASSERT_EQ(resized(GetParam()), resized(ResizeCode::plain));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, ResizerCodes,
+                         testing::Values(ResizeCode::avx2, ResizeCode::avx512),
+                         [](const auto& of) {
+                           return of.param == ResizeCode::avx2 ? "avx2"
+                                                               : "avx512";
+                         });
 
 TEST_F(PillowTest, WeightsOfFewBitsAreOffByOneAndTheSameInAnyCode) {
   const Pixels from = decoded(golden_.files.at("rgb.png"), PictureMode::rgb);

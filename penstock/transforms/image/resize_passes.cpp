@@ -56,8 +56,10 @@ constexpr Passes kPlain{.along_rows = along_rows,
 }  // namespace
 
 const Passes& passes_of(ResizeCode code) {
-  const Passes* avx2 = code == ResizeCode::avx2 ? avx2_passes() : nullptr;
-  return avx2 == nullptr ? kPlain : *avx2;
+  const Passes* found = code == ResizeCode::avx512 ? avx512_passes()
+                        : code == ResizeCode::avx2 ? avx2_passes()
+                                                   : nullptr;
+  return found == nullptr ? kPlain : *found;
 }
 
 }  // namespace resizing
@@ -65,6 +67,7 @@ const Passes& passes_of(ResizeCode code) {
 std::vector<ResizeCode> resize_codes() {
   std::vector<ResizeCode> codes = {ResizeCode::plain};
   if (resizing::avx2_passes() != nullptr) codes.push_back(ResizeCode::avx2);
+  if (resizing::avx512_passes() != nullptr) codes.push_back(ResizeCode::avx512);
   return codes;
 }
 

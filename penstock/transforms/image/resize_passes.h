@@ -10,7 +10,7 @@ namespace penstock {
 
 /// Which code runs: all make the same bytes, of which `plain` is the
 /// definition.
-enum class ResizeCode : std::uint8_t { plain, avx2 };
+enum class ResizeCode : std::uint8_t { plain, avx2, avx512 };
 /// What this processor runs, the fastest last.
 std::vector<ResizeCode> resize_codes();
 
@@ -37,6 +37,7 @@ struct Passes {
 const Passes& passes_of(ResizeCode code);
 /// Null where this processor, or this compiler's, has no such code.
 const Passes* avx2_passes();
+const Passes* avx512_passes();
 
 }  // namespace resizing
 }  // namespace penstock
