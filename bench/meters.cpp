@@ -4,7 +4,7 @@
 // loses by doing their work once more. Batches are made on the caller's thread,
 // in pairs of a loop as it is and of one that, after each batch, does to meters
 // of its own what the loader did to its own for that batch (as many scopes,
-// with the processor clock where the loader's had it, and as many counts), and
+// with the clocks where the loader's had them, and as many counts), and
 // times a step with three events, as a run does. The first of a pair changes
 // from pair to pair. Beside them, how long one scope takes. All by the
 // processor time of the thread, which waits for nothing.
@@ -46,7 +46,7 @@ class OnceMore {
       // million of them outweigh the empty ones here.
       const Nanoseconds mean = stage.busy_wall / stage.times.count();
       for (int i = 0; i < 1'000'000; ++i) {
-        (void)meters_.back().meter->cpu_weight();
+        (void)meters_.back().meter->weight();
         meters_.back().meter->add_busy(mean, Nanoseconds(0));
       }
     }
@@ -56,12 +56,12 @@ class OnceMore {
       for (int scope = 0; scope < of.scopes; ++scope) BusyScope busy(*of.meter);
       of.meter->add_items(256, 1024);
     }
-    clock_.ask();
     clock_.got();
     clock_.group(0, 256);
     clock_.before_wait(stream);
     clock_.after_wait(stream);
     clock_.after_step(stream);
+    clock_.ask_at_once();
   }
 
  private:

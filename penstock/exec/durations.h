@@ -50,9 +50,9 @@ class Durations {
 /// The same, counted by several threads.
 class DurationMeter {
  public:
-  void add(Nanoseconds time) {
+  void add(Nanoseconds time, std::int64_t times = 1) {
     counts_[static_cast<std::size_t>(Durations::bucket_of(time))].fetch_add(
-        1, std::memory_order_relaxed);
+        times, std::memory_order_relaxed);
   }
   Durations read() const;
 

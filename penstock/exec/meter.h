@@ -42,8 +42,9 @@ inline constexpr const char* kFinishOnDevice = "finish on device";
 
 /// Counts for one stage. Thread-safe and cheap: relaxed atomics, because each
 /// number is only ever added to and read as a statistic. A thread's CPU clock
-/// is a system call, of 0.7 us on a virtual machine: the shorter scopes are,
-/// the fewer of them read it, and each of these counts for the others.
+/// is a system call, of 0.7 us on a virtual machine, and the wall clock takes
+/// its time, too: the shorter scopes are, the fewer of them read these, and
+/// each that does counts for the others.
 class StageMeter {
  public:
   StageMeter(std::string name, int workers, std::string pool = "")
@@ -56,27 +57,37 @@ class StageMeter {
   void add_calls(std::int64_t calls) {
     calls_.fetch_add(calls, std::memory_order_relaxed);
   }
-  void add_busy(Nanoseconds wall, Nanoseconds cpu) {
-    busy_wall_.fetch_add(wall.count(), std::memory_order_relaxed);
+  /// How many scopes one stands for, by each clock; 0: another one stands for
+  /// it, and that clock need not be read.
+  struct Weight {
+    int wall = 1;
+    int cpu = 1;  ///< 0 where `wall` is
+  };
+  /// A scope of `wall`, of which `cpu` on a processor.
+  void add_busy(Nanoseconds wall, Nanoseconds cpu, Weight weight = {1, 1}) {
+    busy_wall_.fetch_add(weight.wall * wall.count(), std::memory_order_relaxed);
     if (cpu.count() != 0)
-      busy_cpu_.fetch_add(cpu.count(), std::memory_order_relaxed);
-    times_.add(wall);
+      busy_cpu_.fetch_add(weight.cpu * cpu.count(), std::memory_order_relaxed);
+    times_.add(wall, weight.wall);
   }
-  /// How many scopes' CPU time that of the one which begins now stands for; 0:
-  /// another one stands for it. Throws nothing.
-  int cpu_weight() {
+  /// Of the scope that begins now. Throws nothing.
+  Weight weight() {
     // Threads that count at the same moment may count one: that is no loss.
     const std::int64_t scope = scopes_.load(std::memory_order_relaxed);
     scopes_.store(scope + 1, std::memory_order_relaxed);
-    if (scope < kAllMeasured) return 1;
+    if (scope < kAllMeasured) return {1, 1};
     if (scope % kAllMeasured == 0) find_stride(scope);
     const int doublings = doublings_.load(std::memory_order_relaxed);
-    if (doublings == 0) return 1;
+    if (doublings == 0) return {1, 1};
     // Multiples of the golden ratio: evenly spread, and in no step with work
     // that repeats itself.
     const std::uint64_t place =
         static_cast<std::uint64_t>(scope) * 0x9E3779B97F4A7C15u;
-    return place >> (64 - doublings) == 0 ? 1 << doublings : 0;
+    auto stands_for = [place](int times) {  // 2^times scopes
+      return times == 0 || place >> (64 - times) == 0 ? 1 << times : 0;
+    };
+    return {stands_for(std::max(0, doublings - kFewerCpu)),
+            stands_for(doublings)};
   }
   /// Whether its scopes take so long, on average, that to look at their threads
   /// costs nothing beside them. What was seen of the first ones is not told
@@ -97,9 +108,11 @@ class StageMeter {
   const std::string& name() const { return name_; }
 
   /// Scopes that take longer, on average, read the CPU clock each time; of
-  /// those that take 1/2^n of it, one in 2^n does.
+  /// those that take 1/2^n of it, one in 2^n does. The wall clock is read
+  /// 2^kFewerCpu times as often, so that from 32 us on each is.
   static constexpr Nanoseconds kLongScope{250'000};
   static constexpr int kMostDoublings = 7;
+  static constexpr int kFewerCpu = 3;
   static constexpr std::int64_t kAllMeasured = 128;  // the first ones
 
  private:
@@ -150,30 +163,30 @@ class StageMeter {
 class BusyScope {
  public:
   explicit BusyScope(StageMeter& meter)
-      : meter_(meter),
-        weight_(meter.cpu_weight()),
-        wall_(wall_clock().now()),
-        cpu_(cpu_time()) {
-    if (spans::heard()) spans::tell_begin(meter_.name());
+      : meter_(meter), weight_(meter.weight()), heard_(spans::heard()) {
+    if (weight_.wall > 0 || heard_) wall_ = wall_clock().now();
+    if (weight_.cpu > 0) cpu_ = thread_cpu_time();
+    if (heard_) spans::tell_begin(meter_.name());
   }
   ~BusyScope() {
+    if (weight_.wall == 0 && !heard_) return;
     const Nanoseconds end = wall_clock().now();
-    meter_.add_busy(end - wall_, weight_ * (cpu_time() - cpu_));
-    if (spans::heard())
+    if (weight_.wall > 0) {
+      const Nanoseconds cpu =
+          weight_.cpu > 0 ? thread_cpu_time() - cpu_ : Nanoseconds(0);
+      meter_.add_busy(end - wall_, cpu, weight_);
+    }
+    if (heard_)
       spans::tell({.name = meter_.name(), .begin = wall_, .end = end});
   }
   BusyScope(const BusyScope&) = delete;
   BusyScope& operator=(const BusyScope&) = delete;
 
  private:
-  Nanoseconds cpu_time() const {
-    return weight_ == 0 ? Nanoseconds(0) : thread_cpu_time();
-  }
-
   StageMeter& meter_;
-  const int weight_;
-  const Nanoseconds wall_;
-  const Nanoseconds cpu_;
+  const StageMeter::Weight weight_;
+  const bool heard_;  ///< from its begin on
+  Nanoseconds wall_{0}, cpu_{0};
 };
 
 }  // namespace penstock

@@ -49,7 +49,7 @@ TEST(BusyScope, TellsWorkFromWaiting) {
   EXPECT_GE(all.busy_wall, all.busy_cpu + 2ms);
 }
 
-/// The CPU clock of some scopes stands for that of all.
+/// The clocks of some scopes stand for those of all.
 TEST(BusyScope, EstimatesTheWorkOfManyShortScopes) {
   StageMeter meter("gather", 1);
   Nanoseconds cpu = thread_cpu_time();
@@ -58,35 +58,53 @@ TEST(BusyScope, EstimatesTheWorkOfManyShortScopes) {
     work(2us);
   }
   cpu = thread_cpu_time() - cpu;
+  EXPECT_NEAR(double(meter.numbers().times.count()), 50'000, 2'000);
+  EXPECT_GE(meter.numbers().busy_wall, 0.7 * 50'000 * 2us);
   EXPECT_GE(meter.numbers().busy_cpu, 0.7 * 50'000 * 2us);
   EXPECT_LE(meter.numbers().busy_cpu, 1.3 * cpu);
 }
 
-/// Scopes that take `each`: the share of them that reads the CPU clock, and
-/// what those that do stand for, by scope.
-std::pair<double, double> sampled(Nanoseconds each) {
+/// Of scopes that take `each`: the share of them that reads a clock, and what
+/// those that do stand for, by scope.
+struct Sampled {
+  double read_cpu = 0, read_wall = 0, of_cpu = 0, of_wall = 0;
+};
+
+Sampled sampled(Nanoseconds each) {
   constexpr int kScopes = 100'000;
   StageMeter meter("gather", 1);
-  int readings = 0, stand_for = 0;
+  Sampled all;
   for (int i = 0; i < kScopes; ++i) {
-    const int weight = meter.cpu_weight();
-    readings += weight > 0 ? 1 : 0;
-    stand_for += weight;
-    meter.add_busy(each, 0ns);
+    const StageMeter::Weight weight = meter.weight();
+    EXPECT_TRUE(weight.cpu == 0 || weight.wall > 0);
+    all.read_cpu += weight.cpu > 0 ? 1.0 / kScopes : 0;
+    all.read_wall += weight.wall > 0 ? 1.0 / kScopes : 0;
+    all.of_cpu += 1.0 * weight.cpu / kScopes;
+    all.of_wall += 1.0 * weight.wall / kScopes;
+    if (weight.wall > 0) meter.add_busy(each, 0ns, weight);
   }
-  return {double(readings) / kScopes, double(stand_for) / kScopes};
+  const StageNumbers numbers = meter.numbers();
+  EXPECT_NEAR(seconds(numbers.busy_wall) / (kScopes * seconds(each)), 1, 0.02);
+  EXPECT_NEAR(1.0 * double(numbers.times.count()) / kScopes, 1, 0.02);
+  return all;
 }
 
-TEST(BusyScope, ReadsTheCpuClockTheSeldomerTheShorterScopesAre) {
-  for (auto [each, share] : {std::pair{1us, 1.0 / 128},
-                             {4us, 1.0 / 64},
-                             {20us, 1.0 / 16},
-                             {100us, 1.0 / 4},
-                             {200us, 1.0 / 2},
-                             {300us, 1.0}}) {
-    auto [read, stand_for] = sampled(each);
-    EXPECT_NEAR(read, share, 0.01) << each.count();
-    EXPECT_NEAR(stand_for, 1, 0.02) << "none is counted twice or left out";
+TEST(BusyScope, ReadsClocksTheSeldomerTheShorterScopesAre) {
+  struct Share {
+    Nanoseconds each;
+    double cpu, wall;
+  };
+  for (const Share& share : {Share{1us, 1.0 / 128, 1.0 / 16},
+                             {4us, 1.0 / 64, 1.0 / 8},
+                             {20us, 1.0 / 16, 1.0 / 2},
+                             {100us, 1.0 / 4, 1},
+                             {200us, 1.0 / 2, 1},
+                             {300us, 1.0, 1}}) {
+    const Sampled all = sampled(share.each);
+    EXPECT_NEAR(all.read_cpu, share.cpu, 0.01) << share.each.count();
+    EXPECT_NEAR(all.read_wall, share.wall, 0.01) << share.each.count();
+    EXPECT_NEAR(all.of_cpu, 1, 0.02) << "none is counted twice or left out";
+    EXPECT_NEAR(all.of_wall, 1, 0.02);
   }
 }
 
@@ -107,8 +125,8 @@ TEST(StageMeter, TellsNothingOfItsThreadsWhereOnlyItsFirstScopesWereLookedAt) {
   StageMeter meter("map", 2);
   auto scopes = [&](std::int64_t count, Nanoseconds each) {
     for (std::int64_t i = 0; i < count; ++i) {
-      (void)meter.cpu_weight();
-      meter.add_busy(each, 0ns);
+      const StageMeter::Weight weight = meter.weight();
+      if (weight.wall > 0) meter.add_busy(each, 0ns, weight);
     }
   };
   scopes(StageMeter::kAllMeasured, 1us);
@@ -122,7 +140,9 @@ TEST(StageMeter, TellsNothingOfItsThreadsWhereOnlyItsFirstScopesWereLookedAt) {
 TEST(BusyScope, MeasuresEveryLongScope) {
   StageMeter meter("read", 1);
   for (std::int64_t i = 0; i < 2 * StageMeter::kAllMeasured; ++i) {
-    EXPECT_EQ(meter.cpu_weight(), 1);
+    const StageMeter::Weight weight = meter.weight();
+    EXPECT_EQ(weight.cpu, 1);
+    EXPECT_EQ(weight.wall, 1);
     meter.add_busy(StageMeter::kLongScope * 2, 0ns);
   }
 }
