@@ -140,7 +140,7 @@ def measure(program, folder, name, tier, data, size, steps, seeds):
     share = 1.0
     while True:  # the largest share that a short run carries
         probe_steps = max(FEWEST_STEPS, min(
-            PROBE_STEPS, int(PROBE_S * share / step_s)))
+            PROBE_STEPS, steps // 2, int(PROBE_S * share / step_s)))
         report, short_cpu = train(program, job, probe_steps, step_s / share, 1)
         if report["au"] >= least or share <= LEAST_SHARE:
             break

@@ -1,6 +1,7 @@
 #include "penstock/advisor/cause_in_stage.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "penstock/advisor/pools.h"
@@ -18,6 +19,7 @@ constexpr double kSlowPiecesShare =
     0.2;                                 // of the work, by those that stand out
 constexpr double kFewSlowPieces = 0.05;  // of the rows
 constexpr std::int64_t kFewestPieces = 20;
+constexpr int kFewestSlow = 3;  // readings of the clock
 constexpr Nanoseconds kShortestSlow = std::chrono::milliseconds(1);
 constexpr double kOneAtATime[] = {0.7, 1.15};  // processors, of all its threads
 constexpr std::int64_t kFewestLooks = 10;      // that tell something
@@ -189,6 +191,18 @@ std::optional<std::string> seen_waiting(const StageNumbers& stage) {
          what;
 }
 
+/// Pieces that one reading of the clock stood for at most, where most of them
+/// take so long: of short ones not each is timed (StageMeter). By the median,
+/// since a mean rises with what one reading has found.
+double pieces_of_reading(std::int64_t count, Nanoseconds median) {
+  if (count <= StageMeter::kAllMeasured) return 1;
+  const auto times = static_cast<unsigned>(StageMeter::kLongScope /
+                                           std::max(median, Nanoseconds(1)));
+  const int doublings = std::min(static_cast<int>(std::bit_width(times)),
+                                 StageMeter::kMostDoublings);
+  return std::exp2(std::max(0, doublings - StageMeter::kFewerCpu));
+}
+
 std::string waits_for(const StageNumbers& stage) {
   const auto calls = static_cast<double>(stage.calls);
   if (stage.calls > 0)
@@ -227,7 +241,8 @@ double processors_in_use(const Snapshot& window) {
 std::optional<std::string> single_pieces(const StageNumbers& stage) {
   const std::int64_t count = stage.times.count();
   if (count < kFewestPieces) return std::nullopt;
-  const double median = seconds(*stage.times.quantile(0.5));
+  const Nanoseconds middle = *stage.times.quantile(0.5);
+  const double median = seconds(middle);
   const std::int64_t looks = std::min<std::int64_t>(count, 1000);
   double all = 0, slow = 0, slow_looks = 0;
   for (std::int64_t i = 0; i < looks; ++i) {
@@ -243,9 +258,10 @@ std::optional<std::string> single_pieces(const StageNumbers& stage) {
   const Nanoseconds longest = *stage.times.quantile(1);
   const double slow_pieces =
       slow_looks * static_cast<double>(count) / static_cast<double>(looks);
+  const double readings = slow_pieces / pieces_of_reading(count, middle);
   // The first of each thread opens what it reads.
   if (longest < kShortestSlow || slow < kSlowPiecesShare * all ||
-      slow_pieces < std::max(3, 2 * stage.workers) ||
+      readings < std::max(kFewestSlow, 2 * stage.workers) ||
       slow_pieces > kFewSlowPieces * rows)
     return std::nullopt;
   return formatted(

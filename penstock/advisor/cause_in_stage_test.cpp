@@ -61,6 +61,23 @@ TEST(CauseInStageTest, PiecesThatAreNotLongOrNotFewOrTheFirstAreNotNamed) {
       << "they add little";
 }
 
+// One reading of the clock stands for 8 pieces of 5 us.
+TEST(CauseInStageTest, OneStallThatWasTimedAmongShortPiecesIsNotAShareOfThem) {
+  auto stalled = [](int readings) {
+    StageNumbers short_pieces = stage(1);
+    short_pieces.times.add(5us, 10'000);
+    short_pieces.times.add(40ms, 8 * readings);
+    return single_pieces(short_pieces);
+  };
+  EXPECT_EQ(stalled(1), std::nullopt);
+  EXPECT_EQ(stalled(3), std::nullopt) << "as if each thread opened something";
+  EXPECT_THAT(stalled(6).value_or(""), HasSubstr("the longest about"));
+  StageNumbers longer = stage(1);  // from 32 us on each is timed
+  longer.times.add(40us, 1'000);
+  longer.times.add(40ms, 5);
+  EXPECT_THAT(single_pieces(longer).value_or(""), HasSubstr("pieces of work"));
+}
+
 TEST(CauseInStageTest, SeesThreadsOfWhichOneWorksAtATime) {
   EXPECT_THAT(cause_of(stage(0.5)),
               HasSubstr("one of its 2 threads on a processor at a time"));

@@ -3,11 +3,14 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/cause_in_stage.h"
+#include "penstock/advisor/gain.h"
 #include "penstock/advisor/gaps_in_steps.h"
 #include "penstock/advisor/little_memory.h"
+#include "penstock/advisor/offers.h"
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/advisor/trials.h"
+#include "penstock/advisor/window_rates.h"
 #include "penstock/base/formatted.h"
 
 namespace penstock {
@@ -16,45 +19,9 @@ namespace {
 constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
 constexpr double kCrowded = 0.7;     // of the processors: threads collide
 
-/// `loader.read: "per_sample"`, which is always done on the consumer's thread.
-bool reads_per_sample(const StageNumbers& stage) {
-  return stage.name == "read per sample";
-}
-
 /// What its threads are called: those of I/O stand apart from the workers.
 const char* threads_of(const Pool& pool) {
   return pool.name.ends_with("readers") ? "reader" : "worker";
-}
-
-/// The tier in use and the fastest one above it that has room, or would have it
-/// with a larger budget; null where that was not measured or is not so.
-struct Tiers {
-  const TierCapacity* used = nullptr;    // the fastest that holds rows
-  const TierCapacity* faster = nullptr;  // than the slowest of these: holds all
-  std::string no_room;  // why none of the faster ones can be had
-};
-
-Tiers tiers_in(const Snapshot& window) {
-  const std::vector<TierCapacity>& all = window.tiers;
-  const auto slowest =
-      std::ranges::find_if(all.rbegin(), all.rend(), &TierCapacity::in_use);
-  if (slowest == all.rend()) return {};
-  Tiers tiers;
-  tiers.used = &*std::ranges::find_if(all, &TierCapacity::in_use);
-  for (const TierCapacity& tier : all) {
-    if (&tier == &*slowest) break;
-    const bool could = tier.fits || !tier.lacks_budget.empty();
-    if (could && tiers.faster == nullptr) tiers.faster = &tier;
-    if (!tier.fits)
-      tiers.no_room +=
-          (tiers.no_room.empty() ? "'" : "; '") + tier.name + "' " + tier.why;
-  }
-  if (tiers.faster != nullptr && tiers.faster->fits) tiers.no_room.clear();
-  if (!tiers.no_room.empty())
-    tiers.no_room = (tiers.faster != nullptr ? "; as budgets are, "
-                                             : "; no faster tier has room: ") +
-                    tiers.no_room;
-  return tiers;
 }
 
 /// Makes a verdict on one window, part by part.
@@ -116,12 +83,8 @@ class Diagnosis {
   /// Steps that are slow, too, beside what limits.
   void add_full_memory() {
     verdict_.because += memory_is_full_too(window_);
-    std::optional<Action> leave = rows_off_device(window_);
     // Batches that wait for their copy would wait for more of it.
-    if (!window_.spilled || !leave || verdict_.limit == Limit::copy) return;
-    leave->predicted_gain = gain(
-        window_.stages, compute_before(window_) + seconds(window_.parts.host));
-    offer(std::move(*leave));
+    if (verdict_.limit != Limit::copy) offer(keep_off_device(window_));
   }
 
   bool says_anything() {
@@ -171,14 +134,8 @@ class Diagnosis {
       verdict_.because +=
           formatted("; %.3g MB/s went over the link", 1e-6 * bytes / wall_);
     verdict_.because += tiers_.no_room;
-    bool on_device =
-        tiers_.faster != nullptr && tiers_.faster->name == "device";
-    if (on_device)
-      offer({.knob = "loader.cache",
-             .from = tiers_.used->name,
-             .to = "device",
-             .predicted_gain = gain({}),
-             .cost = "device " + memory_of_faster()});
+    if (tiers_.faster != nullptr && tiers_.faster->name == "device")
+      offer(keep_on_device(window_, tiers_));
     else
       verdict_.no_action =
           "the rows cannot be kept on the device; fewer bytes in a row, or a "
@@ -217,7 +174,7 @@ class Diagnosis {
       return;
     }
     verdict_.stage = slowest->busiest().name;
-    bool quick = slowest->rate() > 1.05 * compute_rate();
+    bool quick = slowest->rate() > 1.05 * step_rate(window_);
     if (quick && slowest->workers > 0 && !pipeline_) {
       if (processors_in_use(window_) > kCrowded * window_.limits.cpus)
         return short_of_processors(*slowest);
@@ -225,7 +182,7 @@ class Diagnosis {
           single_pieces(slowest->busiest())
               .value_or(
                   "every stage is fast enough, but batches come in bursts");
-      offer_prefetch();
+      offer(add_batches_ahead(window_));
       verdict_.no_action =
           "no gain can be predicted: take more steps, then try a larger "
           "'loader.prefetch'";
@@ -242,28 +199,18 @@ class Diagnosis {
       verdict_.cause =
           "later batches are complete, but an earlier one is missing: " +
           verdict_.cause;
-    if (std::ranges::any_of(slowest->stages, reads_source))
+    if (std::ranges::any_of(slowest->stages, reads_source)) {
       verdict_.cause = rows_read_again(window_) + verdict_.cause;
-    offer_keeping(*slowest);
-    offer_workers(*slowest);
+      verdict_.because += tiers_.no_room;
+    }
+    offer(keep_rows(window_, tiers_, *slowest));
+    offer(add_threads(window_, *slowest));
     verdict_.no_action =
         std::string("neither another tier nor more ") + threads_of(*slowest) +
         "s would gain 2 %: " +
-        (processors_needed() > window_.limits.cpus ? processors_there() : "") +
+        (processors_needed(window_) > window_.limits.cpus ? processors_there()
+                                                          : "") +
         what_next(slowest->busiest());
-  }
-
-  /// More batches that lie ready outlast a longer burst.
-  void offer_prefetch() {
-    if (window_.prefetch < 1) return;
-    offer(
-        {.knob = "loader.prefetch",
-         .from = window_.prefetch,
-         .to = 2 * window_.prefetch,
-         .predicted_gain = gain(window_.stages),
-         .cost = formatted("memory for %d more batches, at that gain at most: "
-                           "it is from means, which show no bursts",
-                           window_.prefetch)});
   }
 
   /// Each stage keeps up by itself, but not all at once on these processors.
@@ -276,15 +223,11 @@ class Diagnosis {
     verdict_.no_action = processors_there() + make_cheaper();
   }
 
-  /// To make what the accelerator takes, whatever is set.
-  double processors_needed() const {
-    return compute_rate() * processor_s_per_sample();
-  }
   std::string processors_there() const {
     return formatted(
         "what the accelerator takes needs %.3g processors, and %.3g are "
         "there; ",
-        processors_needed(), window_.limits.cpus);
+        processors_needed(window_), window_.limits.cpus);
   }
 
   std::string what_next(const StageNumbers& stage) const {
@@ -328,10 +271,6 @@ class Diagnosis {
         make_cheaper();
   }
 
-  double processor_s_per_sample() const {
-    return processor_s(window_.stages) /
-           static_cast<double>(window_.parts.samples);
-  }
   void explain(const Pool& pool) {
     const StageNumbers& stage = pool.busiest();
     double u = cpu_share(stage);
@@ -349,152 +288,22 @@ class Diagnosis {
             : formatted(" with %d %s%s", pool.workers, threads_of(pool),
                         pool.workers == 1 ? "" : "s");
     verdict_.because += formatted(", its processor share is %.0f %%", 100 * u);
-    if (const double each = processor_s_per_sample(); each > 0)
+    if (const double each = processor_s_per_sample(window_, window_.stages);
+        each > 0)
       verdict_.because += formatted(
           "; a processor makes %.0f samples/s, and the accelerator "
           "would take %.0f",
-          1 / each, compute_rate());
+          1 / each, step_rate(window_));
   }
 
-  std::string memory_of_faster() const {
-    const std::string& budget = tiers_.faster->lacks_budget;
-    return "memory for the prepared rows" +
-           (budget.empty() ? "" : " beyond '" + budget + "'");
-  }
-
-  /// Rows that are kept need not be read again; rows that are read by the
-  /// batch wait for one answer per batch.
-  void offer_keeping(const Pool& pool) {
-    if (std::ranges::none_of(pool.stages, reads_source)) return;
-    std::vector<StageNumbers> kept = window_.stages;
-    std::erase_if(kept, reads_source);
-    bool per_sample = std::ranges::any_of(pool.stages, reads_per_sample);
-    const bool has_room = tiers_.faster != nullptr && tiers_.faster->fits;
-    if (!per_sample && tiers_.faster != nullptr)
-      offer({.knob = "loader.cache",
-             .from = tiers_.used->name,
-             .to = "auto",
-             .predicted_gain = gain(kept),
-             .cost = memory_of_faster() + ", and one pass to fill it"});
-    if (per_sample && has_room)
-      offer({.knob = "loader.read",
-             .from = "per_sample",
-             .to = "batch",
-             .predicted_gain = gain(kept),
-             .cost = "memory for the prepared rows, which are then kept while "
-                     "'loader.cache' is \"auto\""});
-    if (per_sample && !has_room)
-      offer({.knob = "loader.read",
-             .from = "per_sample",
-             .to = "batch",
-             .predicted_gain = gain(read_by_batch()),
-             .cost = "memory for the rows of one statement"});
-    verdict_.because += tiers_.no_room;
-  }
-
-  /// A reader that waits for the source needs no processor.
-  void offer_readers(const Pool& pool) {
-    bool waits = cpu_share(pool.busiest()) < 0.5;
-    if (!waits && pool.workers >= window_.limits.cpus) return;
-    std::vector<StageNumbers> stages = window_.stages;
-    for (StageNumbers& stage : stages)
-      if (is_of(pool, stage)) ++stage.workers;
-    offer({.knob = "loader.readers",
-           .from = pool.workers,
-           .to = pool.workers + 1,
-           .predicted_gain = gain(stages),
-           .cost = "one more connection or open file"});
-  }
-
-  void offer_workers(const Pool& pool) {
-    if (std::ranges::any_of(pool.stages, reads_per_sample)) return;
-    if (shares_lock(window_, pool.busiest())) return;
-    if (pool.name == "all readers") return;  // more would gain nothing
-    if (pool.busiest().name == kFinishOnDevice &&
-        cpu_share(pool.busiest()) < 0.5)
-      return;  // they wait for the device
-    if (pool.name == "readers") return offer_readers(pool);
-    // A first worker may only take over what the consumer's thread did while
-    // the accelerator was busy; then it takes two to gain anything.
-    int most = pool.workers == 0 ? 2 : pool.workers + 1;
-    const bool waits = pool.workers > 0 && waits_for_others(pool.busiest());
-    for (int to = pool.workers + 1; to <= most; ++to) {
-      if (to > window_.limits.cpus && !waits) return;
-      std::vector<StageNumbers> stages = window_.stages;
-      for (StageNumbers& stage : stages)
-        if (is_of(pool, stage)) stage.workers = to;
-      bool offered = offer({.knob = "loader.workers",
-                            .from = pool.workers,
-                            .to = to,
-                            .predicted_gain = gain(stages),
-                            .cost = waits ? "one more thread, which waits most "
-                                            "of the time"
-                                          : cost_of(pool.workers, to)});
-      if (offered) return;
-    }
-  }
-
-  static const char* cost_of(int from, int to) {
-    if (from > 0) return "one more processor";
-    return to == 1 ? "one more processor, and 'loader.prefetch' above 0"
-                   : "two more processors, and 'loader.prefetch' above 0";
-  }
-
-  static bool is_of(const Pool& pool, const StageNumbers& stage) {
-    return pool.name.empty() ? stage.name == pool.stages.front().name
-                             : stage.pool == pool.name;
-  }
-
-  /// What a statement per row waited for is paid once per batch.
-  std::vector<StageNumbers> read_by_batch() const {
-    double rows = static_cast<double>(window_.parts.samples) /
-                  static_cast<double>(window_.parts.steps);
-    std::vector<StageNumbers> stages = window_.stages;
-    for (StageNumbers& stage : stages) {
-      if (!reads_per_sample(stage)) continue;
-      Nanoseconds waited = stage.busy_wall - stage.busy_cpu;
-      stage.busy_wall =
-          stage.busy_cpu + from_seconds(seconds(waited) / std::max(1.0, rows));
-    }
-    return stages;
-  }
-
-  double compute_rate() const {
-    return static_cast<double>(window_.parts.samples) / compute_;
-  }
-  /// Seconds of the accelerator, and of what the loop does between two steps,
-  /// which stays.
-  double loop_s() const { return compute_ + seconds(window_.parts.host); }
-  /// What the processors that are there can make of it.
-  double processors_rate(const std::vector<StageNumbers>& stages) const {
-    return window_.limits.cpus * static_cast<double>(window_.parts.samples) /
-           std::max(1e-9, processor_s(stages));
-  }
-  /// Of the rate, if the stages were these: the slowest of them, the processors
-  /// or the loop decides.
-  double gain(const std::vector<StageNumbers>& stages) const {
-    return gain(stages, loop_s());
-  }
-  double gain(const std::vector<StageNumbers>& stages, double loop_s) const {
-    const auto samples = static_cast<double>(window_.parts.samples);
-    return std::min({samples / loop_s, slowest_rate(stages),
-                     processors_rate(stages)}) *
-               wall_ / samples -
-           1;
-  }
-  /// True when it is worth reporting.
-  bool offer(Action action) {
-    if (!(action.predicted_gain >= kSmallestGain) ||
-        std::isinf(action.predicted_gain))
-      return false;
-    verdict_.actions.push_back(std::move(action));
-    return true;
+  void offer(std::optional<Action> action) {
+    if (action) verdict_.actions.push_back(std::move(*action));
   }
 
   const Snapshot& window_;
   const double wall_;
   const double compute_;
-  const Tiers tiers_;
+  const TierChoice tiers_;
   const std::optional<Pipeline> pipeline_;  ///< what can be simulated
   Verdict verdict_;
 };

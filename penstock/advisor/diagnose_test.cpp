@@ -131,6 +131,26 @@ TEST(Diagnose, AGainLeavesWhatTheLoopDoesAndTheProcessorsThatAreThere) {
       << "one processor gathers a sample in 3 ms";
 }
 
+// A session's earlier loaders made batches, too, of which not all were steps
+// that were timed; their processor time is that of their own samples.
+TEST(Diagnose, ASampleTakesTheProcessorsOfItselfAlone) {
+  Snapshot late = window(4s, pool({stage("read", 2, 1000, 8s, 0.1),
+                                   stage("gather", 2, 1000, 3s)}));
+  late.limits.cpus = 2;
+  ASSERT_FALSE(diagnose(late).actions.empty());
+  const double gain = diagnose(late).actions[0].predicted_gain;
+  EXPECT_NEAR(gain, 4.0 / 1.5 - 1, 1e-9);
+  for (StageNumbers& stage : late.stages) {
+    stage.items *= 3;
+    stage.busy_wall *= 3;
+    stage.busy_cpu *= 3;
+  }
+  late.samples = 3000;
+  EXPECT_NEAR(diagnose(late).actions[0].predicted_gain, gain, 1e-9);
+  EXPECT_THAT(diagnose(late).because,
+              HasSubstr("a processor makes 263 samples/s"));
+}
+
 TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
   Snapshot late = window(4s, pool({stage("prepare", 2, 1000, 7600ms, 0.9)}));
   late.limits.cpus = 2;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct SpilledMemory {
 /// All numbers of a run at one moment, or of a window between two.
 struct Snapshot {
   StepParts parts;
+  /// That the loop took, those of steps that were not timed, too; 0: not known.
+  std::int64_t samples = 0;
   /// The steps were timed on a clock that stands still while the host works.
   /// Their parts cannot be compared with the times of the stages, which are
   /// by the wall clock.

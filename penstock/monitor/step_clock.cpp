@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "penstock/base/error.h"
 #include "penstock/exec/exec.h"
 
 namespace penstock {
@@ -59,8 +60,16 @@ StepParts StepParts::operator-(const StepParts& earlier) const {
   return rest;
 }
 
-void StepClock::ask() {
-  current_.asked = clock_->now();
+void StepClock::ask() { ask(clock_->now()); }
+void StepClock::ask_at_once() {
+  PENSTOCK_ASSERT(queued_,
+                  "a step was queued since the last batch was asked for");
+  ask(*queued_);
+}
+
+void StepClock::ask(Nanoseconds now) {
+  current_.asked = now;
+  queued_.reset();
   // All steps before a pause are accounted for: the next one follows from here.
   if (std::exchange(paused_, false)) last_end_ = current_.asked;
 }
@@ -71,13 +80,16 @@ void StepClock::before_wait(Stream& stream) {
 }
 
 void StepClock::after_wait(Stream& stream) {
-  current_.after_wait = stream.record();
+  // A stream that is never behind has waited for nothing.
+  const bool never_behind = current_.before_wait.state() == nullptr;
+  current_.after_wait = never_behind ? current_.before_wait : stream.record();
 }
 
 void StepClock::after_step(Stream& stream) {
   current_.after_step = stream.record();
   const bool never_behind = current_.after_step.state() == nullptr;
   current_.queued = never_behind ? current_.after_step.time() : clock_->now();
+  queued_ = current_.queued;
   current_.group = group_;
   current_.samples = samples_;
   current_.number = std::exchange(number_, -1);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "penstock/base/clock.h"
@@ -58,6 +59,9 @@ class StepClock {
   /// Before and after the host requests the next batch.
   void ask();
   void got();
+  /// ask() right behind after_step(), which looked at the clock: at most once
+  /// for each step.
+  void ask_at_once();
   /// Around the stream's wait for the batch, then after the step.
   void before_wait(Stream& stream);
   void after_wait(Stream& stream);
@@ -99,6 +103,7 @@ class StepClock {
   void account(const Step& step);
   void add(const StepParts& step, std::int64_t label, std::int64_t number);
   void collect(bool wait);
+  void ask(Nanoseconds now);
 
   Clock* clock_;
   Step current_;
@@ -106,6 +111,8 @@ class StepClock {
   bool starts_clock_ = true;
   bool paused_ = false;
   Nanoseconds last_end_{0};
+  /// When the newest step was; none once the next batch is asked for.
+  std::optional<Nanoseconds> queued_;
   std::int64_t group_ = 0, samples_ = 0, number_ = -1;
   StepParts total_;
   std::map<std::int64_t, StepParts> by_group_;

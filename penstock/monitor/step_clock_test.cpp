@@ -5,6 +5,8 @@
 #include <cmath>
 #include <memory>
 
+#include "penstock/base/error.h"
+
 namespace penstock {
 namespace {
 
@@ -123,6 +125,48 @@ TEST_F(StepClockTest, APauseBelongsToNobody) {
   clock_->finish();
   EXPECT_EQ(clock_->total().steps, 3);
   EXPECT_EQ(clock_->total().wall, 30ms);
+}
+
+TEST_F(StepClockTest, AsksAtTheEndOfAStepWithoutLookingAtTheClockAgain) {
+  step(0ms, 0ms);
+  for (int i = 0; i < 3; ++i) {
+    clock_->ask_at_once();
+    pass(15ms);  // the step itself takes 10 ms of it, and is then waited for
+    clock_->got();
+    clock_->before_wait(*stream_);
+    clock_->after_wait(*stream_);
+    stream_->step(number_++);
+    clock_->after_step(*stream_);
+  }
+  clock_->finish();
+  EXPECT_EQ(clock_->total().steps, 3);
+  EXPECT_EQ(clock_->total().wait_data, 15ms + 2 * 5ms);
+  EXPECT_EQ(clock_->total().compute, 30ms);
+}
+
+TEST_F(StepClockTest, AsksAtOnceOnlyBehindAStep) {
+  EXPECT_THROW(clock_->ask_at_once(), Error);
+  step(0ms, 0ms);
+  clock_->ask_at_once();
+  EXPECT_THROW(clock_->ask_at_once(), Error);
+  clock_->got();
+}
+
+TEST_F(StepClockTest, ADeviceThatIsNeverBehindWaitsForNoCopy) {
+  const std::unique_ptr<Device> cpu = open_device({.kind = "cpu"});
+  const std::unique_ptr<Stream> stream = cpu->make_stream();
+  StepClock clock(cpu->clock());
+  for (int i = 0; i < 5; ++i) {
+    clock.ask();
+    clock.got();
+    clock.before_wait(*stream);
+    clock.after_wait(*stream);
+    clock.after_step(*stream);
+  }
+  const StepParts& parts = clock.total();
+  EXPECT_EQ(parts.steps, 4);
+  EXPECT_EQ(parts.wait_copy, 0ns);
+  EXPECT_EQ(parts.wall, parts.compute + parts.wait_data + parts.host);
 }
 
 TEST_F(StepClockTest, KeepsGroupsApart) {

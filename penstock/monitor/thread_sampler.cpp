@@ -17,6 +17,7 @@
 #include "penstock/base/log.h"
 #include "penstock/base/sync.h"
 #include "penstock/exec/exec.h"
+#include "penstock/monitor/look_pace.h"
 
 namespace penstock {
 namespace {
@@ -122,37 +123,30 @@ struct ThreadSampler::State {
         while (rests && !stops) changed.wait(mutex);
         continue;
       }
-      const int periods = pause();
+      const int periods = pace.periods();
       changed.wait_until(mutex,
                          std::chrono::steady_clock::now() + periods * period);
-      looks += working.empty() ? 0 : 1;
+      int waiting = 0;
       for (pid_t thread : working)
         if (std::optional<ThreadDoes> does = what_thread_does(thread)) {
           of(*does, seen) += periods;
           ++seen.looks;
+          waiting += *does != ThreadDoes::running ? 1 : 0;
         }
+      pace.add(std::ssize(working), waiting);
     }
-  }
-
-  /// In periods.
-  int pause() const PENSTOCK_REQUIRES(mutex) {
-    if (looks < kOften) return 1;
-    return looks < kSeldom ? 10 : 20;
   }
 
   /// Without anything to look at, until it rests: to wake it for each piece of
   /// work costs more than to look in vain.
   static constexpr int kIdleLooks = 20;
-  /// Looks that tell enough to take one's time from then on.
-  static constexpr int kOften = 40;
-  static constexpr int kSeldom = 200;
 
   const Nanoseconds period;
   const int process = forks;
   Mutex mutex;
   Condition changed;
   int idle PENSTOCK_GUARDED_BY(mutex) = 0;
-  std::int64_t looks PENSTOCK_GUARDED_BY(mutex) = 0;
+  LookPace pace PENSTOCK_GUARDED_BY(mutex);
   bool rests PENSTOCK_GUARDED_BY(mutex) = false;
   bool stops PENSTOCK_GUARDED_BY(mutex) = false;
   std::vector<pid_t> working PENSTOCK_GUARDED_BY(mutex);

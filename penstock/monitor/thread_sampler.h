@@ -29,9 +29,10 @@ std::optional<ThreadDoes> what_line_says(std::string_view line,
 
 /// Looks at threads of this process from a thread of its own while they are at
 /// some work: every 5 ms, every 50 ms after 40 looks and every 100 ms after
-/// 200: to wake it takes some 50 us on a virtual machine. Thread-safe. The
-/// thread does not live on in a forked process: make another sampler there; the
-/// one that was copied sees nothing, and may be destroyed.
+/// 200, or sooner where nobody waits (LookPace): to wake it takes some 50 us on
+/// a virtual machine. Thread-safe. The thread does not live on in a forked
+/// process: make another sampler there; the one that was copied sees nothing,
+/// and may be destroyed.
 class ThreadSampler {
  public:
   explicit ThreadSampler(Nanoseconds period = Nanoseconds(5'000'000));

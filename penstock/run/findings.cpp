@@ -112,14 +112,13 @@ std::optional<Finding> bound_by_launches(const StepParts& parts) {
                     100 * (2 * wall / larger - 1))};
 }
 
-std::vector<Finding> findings_of(const TimelineNumbers& timeline,
-                                 const StepParts& parts, const Device& device) {
+std::vector<Finding> findings_of(const std::optional<SpilledMemory>& spilled,
+                                 const StepParts& parts) {
   std::vector<Finding> all;
   auto add = [&](std::optional<Finding> found) {
     if (found) all.push_back(std::move(*found));
   };
-  add(memory_spilled(spilled_memory(timeline, read_device_use(device).total),
-                     driver_moves_memory()));
+  add(memory_spilled(spilled, driver_moves_memory()));
   add(bound_by_launches(parts));
   return all;
 }

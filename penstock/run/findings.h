@@ -37,7 +37,7 @@ std::optional<Finding> memory_spilled(
 std::optional<Finding> bound_by_launches(const StepParts& parts);
 
 /// All of them, in this order. `parts`: of the whole run.
-std::vector<Finding> findings_of(const TimelineNumbers& timeline,
-                                 const StepParts& parts, const Device& device);
+std::vector<Finding> findings_of(const std::optional<SpilledMemory>& spilled,
+                                 const StepParts& parts);
 
 }  // namespace penstock

@@ -113,8 +113,10 @@ const Loader& Session::loader() const {
 }
 
 void Session::ask() {
+  const bool ended = in_step_;
   end_step();
-  if (options_.timed && !elsewhere_ && !asked_) clock_.ask();
+  if (options_.timed && !elsewhere_ && !asked_)
+    ended ? clock_.ask_at_once() : clock_.ask();
   asked_ = true;
   report_step();
 }
@@ -455,6 +457,7 @@ HostUse Session::use_so_far() {
 Snapshot Session::snapshot() {
   Snapshot snapshot;
   snapshot.parts = clock_.total();
+  snapshot.samples = numbers_.samples;
   snapshot.stages = stages();
   snapshot.wait_order = wait_order_ + loader_->wait_order();
   snapshot.virtual_time = job_.device.virtual_time;
@@ -479,9 +482,9 @@ RunNumbers Session::numbers(bool wait) {
     numbers.epochs[epoch].parts = parts;
   if (timeline_ != nullptr)
     numbers.timeline = timeline_->numbers(clock_, numbers_.outside());
-  if (driver_moves_memory())
-    numbers.snapshot.spilled =
-        spilled_memory(numbers.timeline, read_device_use(*device_).total);
+  numbers.spilled =
+      spilled_memory(numbers.timeline, read_device_use(*device_).total);
+  if (driver_moves_memory()) numbers.snapshot.spilled = numbers.spilled;
   numbers.worst_steps = worst_steps();
   if (tuner_ == nullptr) return numbers;
   numbers.tuning.emplace(

@@ -1,0 +1,177 @@
+#include "penstock/advisor/offers.h"
+
+#include <algorithm>
+
+#include "penstock/advisor/cause_in_stage.h"
+#include "penstock/advisor/gain.h"
+#include "penstock/advisor/little_memory.h"
+#include "penstock/base/formatted.h"
+
+namespace penstock {
+namespace {
+
+/// `loader.read: "per_sample"`, which is always done on the consumer's thread.
+bool reads_per_sample(const StageNumbers& stage) {
+  return stage.name == "read per sample";
+}
+
+/// The window's stages, with so many threads in the pool.
+std::vector<StageNumbers> with_threads(const Snapshot& window, const Pool& pool,
+                                       int threads) {
+  std::vector<StageNumbers> stages = window.stages;
+  for (StageNumbers& stage : stages)
+    if (pool.name.empty() ? stage.name == pool.stages.front().name
+                          : stage.pool == pool.name)
+      stage.workers = threads;
+  return stages;
+}
+
+/// What a statement per row waited for is paid once per batch.
+std::vector<StageNumbers> read_by_batch(const Snapshot& window) {
+  const double rows = static_cast<double>(window.parts.samples) /
+                      static_cast<double>(window.parts.steps);
+  std::vector<StageNumbers> stages = window.stages;
+  for (StageNumbers& stage : stages) {
+    if (!reads_per_sample(stage)) continue;
+    const Nanoseconds waited = stage.busy_wall - stage.busy_cpu;
+    stage.busy_wall =
+        stage.busy_cpu + from_seconds(seconds(waited) / std::max(1.0, rows));
+  }
+  return stages;
+}
+
+std::string memory_of(const TierCapacity& tier) {
+  return "memory for the prepared rows" +
+         (tier.lacks_budget.empty() ? ""
+                                    : " beyond '" + tier.lacks_budget + "'");
+}
+
+/// A reader that waits for the source needs no processor.
+std::optional<Action> add_reader(const Snapshot& window, const Pool& readers) {
+  const bool waits = cpu_share(readers.busiest()) < 0.5;
+  if (!waits && readers.workers >= window.limits.cpus) return std::nullopt;
+  const int to = readers.workers + 1;
+  return worth_it(
+      {.knob = "loader.readers",
+       .from = readers.workers,
+       .to = to,
+       .predicted_gain = gain(window, with_threads(window, readers, to)),
+       .cost = "one more connection or open file"});
+}
+
+const char* cost_of_workers(int from, int to, bool wait) {
+  if (wait) return "one more thread, which waits most of the time";
+  if (from > 0) return "one more processor";
+  return to == 1 ? "one more processor, and 'loader.prefetch' above 0"
+                 : "two more processors, and 'loader.prefetch' above 0";
+}
+
+}  // namespace
+
+TierChoice tiers_in(const Snapshot& window) {
+  const std::vector<TierCapacity>& all = window.tiers;
+  const auto slowest =
+      std::ranges::find_if(all.rbegin(), all.rend(), &TierCapacity::in_use);
+  if (slowest == all.rend()) return {};
+  TierChoice tiers;
+  tiers.used = &*std::ranges::find_if(all, &TierCapacity::in_use);
+  for (const TierCapacity& tier : all) {
+    if (&tier == &*slowest) break;
+    const bool could = tier.fits || !tier.lacks_budget.empty();
+    if (could && tiers.faster == nullptr) tiers.faster = &tier;
+    if (!tier.fits)
+      tiers.no_room +=
+          (tiers.no_room.empty() ? "'" : "; '") + tier.name + "' " + tier.why;
+  }
+  if (tiers.faster != nullptr && tiers.faster->fits) tiers.no_room.clear();
+  if (!tiers.no_room.empty())
+    tiers.no_room = (tiers.faster != nullptr ? "; as budgets are, "
+                                             : "; no faster tier has room: ") +
+                    tiers.no_room;
+  return tiers;
+}
+
+std::optional<Action> keep_rows(const Snapshot& window, const TierChoice& tiers,
+                                const Pool& slowest) {
+  if (std::ranges::none_of(slowest.stages, reads_source)) return std::nullopt;
+  std::vector<StageNumbers> kept = window.stages;
+  std::erase_if(kept, reads_source);
+  if (std::ranges::none_of(slowest.stages, reads_per_sample)) {
+    if (tiers.faster == nullptr) return std::nullopt;
+    return worth_it(
+        {.knob = "loader.cache",
+         .from = tiers.used->name,
+         .to = "auto",
+         .predicted_gain = gain(window, kept),
+         .cost = memory_of(*tiers.faster) + ", and one pass to fill it"});
+  }
+  const bool has_room = tiers.faster != nullptr && tiers.faster->fits;
+  return worth_it(
+      {.knob = "loader.read",
+       .from = "per_sample",
+       .to = "batch",
+       .predicted_gain = gain(window, has_room ? kept : read_by_batch(window)),
+       .cost = has_room
+                   ? "memory for the prepared rows, which are then kept while "
+                     "'loader.cache' is \"auto\""
+                   : "memory for the rows of one statement"});
+}
+
+std::optional<Action> keep_on_device(const Snapshot& window,
+                                     const TierChoice& tiers) {
+  if (tiers.faster == nullptr || tiers.faster->name != "device")
+    return std::nullopt;
+  return worth_it({.knob = "loader.cache",
+                   .from = tiers.used->name,
+                   .to = "device",
+                   .predicted_gain = gain(window, {}),
+                   .cost = "device " + memory_of(*tiers.faster)});
+}
+
+std::optional<Action> keep_off_device(const Snapshot& window) {
+  std::optional<Action> leave = rows_off_device(window);
+  if (!window.spilled || !leave) return std::nullopt;
+  leave->predicted_gain =
+      gain(window, window.stages,
+           compute_before(window) + seconds(window.parts.host));
+  return worth_it(std::move(*leave));
+}
+
+std::optional<Action> add_threads(const Snapshot& window, const Pool& slowest) {
+  const StageNumbers& busiest = slowest.busiest();
+  if (std::ranges::any_of(slowest.stages, reads_per_sample) ||
+      shares_lock(window, busiest) || slowest.name == "all readers")
+    return std::nullopt;  // more would gain nothing
+  if (busiest.name == kFinishOnDevice && cpu_share(busiest) < 0.5)
+    return std::nullopt;  // they wait for the device
+  if (slowest.name == "readers") return add_reader(window, slowest);
+  // A first worker may only take over what the consumer's thread did while
+  // the accelerator was busy; then it takes two to gain anything.
+  const int from = slowest.workers, most = from == 0 ? 2 : from + 1;
+  const bool wait = from > 0 && waits_for_others(busiest);
+  for (int to = from + 1; to <= most; ++to) {
+    if (to > window.limits.cpus && !wait) return std::nullopt;
+    std::optional<Action> more = worth_it(
+        {.knob = "loader.workers",
+         .from = from,
+         .to = to,
+         .predicted_gain = gain(window, with_threads(window, slowest, to)),
+         .cost = cost_of_workers(from, to, wait)});
+    if (more) return more;
+  }
+  return std::nullopt;
+}
+
+std::optional<Action> add_batches_ahead(const Snapshot& window) {
+  if (window.prefetch < 1) return std::nullopt;
+  return worth_it(
+      {.knob = "loader.prefetch",
+       .from = window.prefetch,
+       .to = 2 * window.prefetch,
+       .predicted_gain = gain(window, window.stages),
+       .cost = formatted("memory for %d more batches, at that gain at most: "
+                         "it is from means, which show no bursts",
+                         window.prefetch)});
+}
+
+}  // namespace penstock
