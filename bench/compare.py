@@ -8,11 +8,13 @@ logarithms). 1.05 and below there is what a change may cost at most. Each
 argument goes to both; few repeats within a run and many pairs are best.
 
 Where NAME is 'train', it is `penstock train` of both, its arguments a job and
-settings: from calling it to its end, and its first batch.
+settings: from calling it to its end, and its first batch. Each has a cache
+folder of its own; the commits are those checked out beside the builds.
 """
 import argparse
 import json
 import math
+import os
 import pathlib
 import re
 import statistics
@@ -55,10 +57,12 @@ def times_of(node, place=""):
 
 
 def one_train(build, arguments):
+    caches = pathlib.Path(build).resolve() / "compare_caches"
     began = time.perf_counter()
     done = subprocess.run(
         [pathlib.Path(build) / "bin/penstock", "train", *arguments, "--json"],
-        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "XDG_CACHE_HOME": caches})
     wall_ms = 1e3 * (time.perf_counter() - began)
     report = json.loads(done.stdout)
     commit = subprocess.run(

@@ -111,6 +111,13 @@ class RealWriter final : public FileWriter {
   }
   void append(std::span<const std::byte> bytes) override {
     if (!write_all(temporary_.number(), bytes)) fail();
+    size_ += bytes.size();
+    if (size_ < kLarge || size_ - begun_ < kMuch) return;
+    // Begins to write it to the disk, so that commit() waits for less.
+    ::sync_file_range(temporary_.number(), static_cast<off64_t>(begun_),
+                      static_cast<off64_t>(size_ - begun_),
+                      SYNC_FILE_RANGE_WRITE);
+    begun_ = size_;
   }
   void commit(Lasting lasting) override {
     if (lasting == Lasting::later)
@@ -132,8 +139,13 @@ class RealWriter final : public FileWriter {
     refuse(ErrorKind::request, "write the file", path_, errno);
   }
 
+  /// What is soon removed again is seldom so large: it need not get there.
+  static constexpr std::size_t kLarge = std::size_t{256} << 20;
+  static constexpr std::size_t kMuch = std::size_t{32} << 20;
   const Path path_;
   TemporaryFile temporary_;
+  std::size_t size_ = 0;
+  std::size_t begun_ = 0;  // bytes that are on their way to the disk
 };
 
 class RealMapping final : public FileMapping {

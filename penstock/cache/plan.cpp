@@ -454,6 +454,14 @@ void choose(TierPlan& plan, std::vector<TierRows> places,
     }
 }
 
+/// Rows that differ in length are read one by one, from a store as fast as from
+/// a copy in memory, which would have to be made first and which no other
+/// process shares.
+bool mapped_instead(const TierPlan::Line& line, const TierRequest& request) {
+  return line.tier == Tier::ram && request.tier == "auto" && request.on_disk &&
+         request.row_bytes == 0 && !request.budgets.any();
+}
+
 /// What each tier would take of all rows.
 std::vector<TierPlan::Line> lines_of(const TierRequest& request,
                                      const TierLimits& limits) {
@@ -499,6 +507,10 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
       continue;
     }
     if (!chosen.empty() || !line.fits) continue;
+    if (mapped_instead(line, request)) {
+      line.why += ": its store is mapped instead";
+      continue;
+    }
     if (automatic && line.tier != Tier::device)
       chosen = divided(request, limits);
     if (chosen.empty()) chosen = {{line.tier, request.rows}};

@@ -247,6 +247,33 @@ TEST(PlanTiers, RowsThatAreOnADiskFitThereWhateverIsFree) {
   EXPECT_EQ(plan_with_disk("disk", 0, kMiB, true).tier, Tier::disk);
 }
 
+TEST(PlanTiers, RowsThatDifferInLengthAreMappedWhereTheyAreInAStore) {
+  TierRequest texts{.rows = 1024, .run_bytes = kMiB, .on_disk = true};
+  const TierLimits limits{.disk_free = 0,
+                          .disk_origin = "/stores",
+                          .ram_free = 8 * kMiB,
+                          .device_free = 8 * kMiB,
+                          .device_is_host = true};
+  const TierPlan plan = plan_tiers(texts, limits);
+  EXPECT_EQ(plan.tier, Tier::disk);
+  EXPECT_THAT(plan.text(), HasSubstr("its store is mapped instead"));
+  TierLimits device = limits;
+  device.device_is_host = false;
+  EXPECT_EQ(plan_tiers(texts, device).tier, Tier::device);
+  TierRequest other = texts;
+  other.tier = "ram";
+  EXPECT_EQ(plan_tiers(other, limits).tier, Tier::ram);
+  other = texts;
+  other.budgets.ram = 2 * kMiB;
+  EXPECT_EQ(plan_tiers(other, limits).tier, Tier::ram);
+  other = texts;
+  other.on_disk = false;
+  EXPECT_EQ(plan_tiers(other, limits).tier, Tier::ram);
+  other = texts;
+  other.row_bytes = 8;
+  EXPECT_EQ(plan_tiers(other, limits).tier, Tier::ram);
+}
+
 TEST(PlanTiers, SaysHowManySuchRowsWouldFit) {
   TierPlan shown = plan_with_disk("auto", 8 * kMiB, kMiB);
   EXPECT_EQ(shown.lines[1].most_rows, 819);  // 80 % of 1 MiB

@@ -16,12 +16,20 @@ RunTable::RunTable(std::size_t element_bytes,
                    std::string_view runs)
     : RunTable(element_bytes, false) {
   const std::span<const std::byte> bytes = store->checked(lengths);
-  const std::size_t rows = bytes.size() / sizeof(std::int32_t);
-  lengths_.reserve(rows);
-  for (std::size_t row = 0; row < rows; ++row) {
-    std::int32_t length = 0;
-    std::memcpy(&length, bytes.data() + row * sizeof(length), sizeof(length));
-    add_length(length);
+  lengths_.resize(bytes.size() / sizeof(std::int32_t));
+  if (!lengths_.empty())
+    std::memcpy(lengths_.data(), bytes.data(),
+                lengths_.size() * sizeof(std::int32_t));
+  starts_.reserve(lengths_.size() / kBlock + 1);
+  for (std::size_t row = 0; row < lengths_.size(); row += kBlock) {
+    starts_.push_back(size_);
+    std::uint64_t elements = 0;
+    const std::size_t end = std::min(row + kBlock, lengths_.size());
+    for (std::size_t i = row; i < end; ++i) {
+      elements += static_cast<std::uint64_t>(lengths_[i]);
+      longest_ = std::max(longest_, lengths_[i]);
+    }
+    size_ += elements * element_bytes_;
   }
   stored_ = &store->find(runs);
   store_ = std::move(store);

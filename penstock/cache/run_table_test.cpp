@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "penstock/base/fake/memory_files.h"
 
 namespace penstock {
 namespace {
@@ -38,6 +43,37 @@ TEST(RunTable, CountsInElements) {
   EXPECT_EQ(table.row(1).size(), 0u);
   EXPECT_EQ(text_of(table.row(2)), "cccc");
   EXPECT_EQ(table.bytes(), 12u);
+}
+
+TEST(RunTable, ReadsRunsOfAStoreInPlace) {
+  for (std::int32_t rows : {0, 1, 31, 32, 33, 100}) {
+    MemoryFiles files;
+    StoreWriter writer(files, "s.store");
+    std::vector<std::int32_t> lengths;
+    std::string all;
+    for (std::int32_t row = 0; row < rows; ++row) {
+      lengths.push_back(row * 7 % 13);
+      all += std::string(static_cast<std::size_t>(2 * lengths.back()),
+                         static_cast<char>('a' + row % 26));
+    }
+    writer.begin("lengths");
+    writer.append(std::as_bytes(std::span(lengths)));
+    writer.begin("runs");
+    writer.append(bytes_of(all));
+    writer.seal({});
+    const RunTable table(2, std::make_shared<const Store>(files, "s.store"),
+                         "lengths", "runs");
+    ASSERT_EQ(table.rows(), rows);
+    EXPECT_EQ(table.bytes(), all.size());
+    std::string found;
+    std::int32_t longest = 0;
+    for (std::int32_t row = 0; row < rows; ++row) {
+      found += text_of(table.row(row));
+      longest = std::max(longest, table.length(row));
+    }
+    EXPECT_EQ(found, all);
+    EXPECT_EQ(table.longest(), longest);
+  }
 }
 
 TEST(RunTable, KeepsTheLengthsAloneWhereAskedTo) {

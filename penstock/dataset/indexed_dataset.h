@@ -57,9 +57,9 @@ class IndexedDataset final : public FittedDataset {
   /// the host finishes; before the data set is shared.
   void keep_beside(const TableDatasetOptions& options);
   /// Keeps rows in the larger form of their fields as they are read, from
-  /// which on none of them is read or put into that form again: where all of
-  /// them fit into memory, batches are the same, and rows come again. Reads a
-  /// few rows to know. Before the data set is shared.
+  /// which on none of them is read or put into that form again: where there is
+  /// room for them, batches are the same, and rows come again often enough.
+  /// Reads a few rows to know. Before the data set is shared.
   void keep_larger(const TableDatasetOptions& options, const Device& device);
   /// Those rows; null before that end, or where they could not be kept.
   std::shared_ptr<const TableDataset> kept() const {
@@ -100,9 +100,8 @@ class IndexedDataset final : public FittedDataset {
   Sampled sample(bool timed) const;
   TierPlan plan_of(const TableDatasetOptions& options, const Device& device,
                    const Sampled& sampled, std::size_t run_bytes) const;
-  /// `plan`: of all rows in their larger form.
   void decide_larger(const TableDatasetOptions& options, const Sampled& sampled,
-                     const TierPlan& plan);
+                     const TierLimits& limits);
   void find_lengths();
 
   const IndexedOptions options_;

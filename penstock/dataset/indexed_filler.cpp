@@ -26,10 +26,9 @@ void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {
     rows_.reset();
     return kept->fill(item, stream, faults);
   }
-  if (dataset_.larger_ != nullptr && dataset_.larger_->used_at(item.at)) {
+  if (dataset_.larger_ != nullptr) {
     if (!larger_) larger_.emplace(dataset_, meters_, options_);
-    rows_.reset();
-    return larger_->fill(item, faults);
+    return larger_->fill(item, *rows_, finisher_, faults);
   }
   rows_->prepare(item.ids, item.read, faults);
   check_lengths(item);

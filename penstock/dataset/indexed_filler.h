@@ -29,8 +29,8 @@ class IndexedFiller final : public SlotFiller {
   const FillerOptions options_;
   bool told_ = false;  // the scan, to begin
   KeptFiller kept_;
-  std::optional<LargerFiller> larger_;  // from the first item on that it fills
-  std::optional<IndexedRows> rows_;     // until another one fills
+  std::optional<LargerFiller> larger_;  // where rows are kept in another form
+  std::optional<IndexedRows> rows_;     // until all of them are kept
   RowFinisher finisher_;
   std::vector<const std::byte*> stored_;  // by range; null: padding, rejected
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/dataset/finish_rows.h"
+
 namespace penstock {
 
 LargerFiller::LargerFiller(const IndexedDataset& dataset, FillMeters& meters,
@@ -17,13 +19,21 @@ LargerFiller::LargerFiller(const IndexedDataset& dataset, FillMeters& meters,
       finisher_(rows_.making().fields, rows_.layout(), dataset.info_, options) {
 }
 
-void LargerFiller::fill(const FillItem& item, Faults& faults) {
+void LargerFiller::fill(const FillItem& item, IndexedRows& rows,
+                        RowFinisher& by, Faults& faults) {
   find(item);
-  made_.prepare(ids_, item.read, faults);
+  const bool keeps = rows_.keeps_at(item.at);
+  IndexedRows& made = keeps ? made_ : rows;
+  made.prepare(ids_, item.read, faults);
   BusyScope busy(meters_.pack);
-  keep(item);
-  finish(item, faults);
-  made_.name(item.ids, faults);
+  if (keeps) {
+    keep(item);
+    larger_.assign(ids_.size(), true);
+  } else {
+    larger_ = is_kept_;
+  }
+  finish(item, made, by, faults);
+  made.name(item.ids, faults);
 }
 
 // What was read ahead is made, whether it is there by now or not; all else that
@@ -57,22 +67,22 @@ void LargerFiller::keep(const FillItem& item) {
   }
 }
 
-void LargerFiller::finish(const FillItem& item, Faults& faults) {
+void LargerFiller::finish(const FillItem& item, const IndexedRows& made,
+                          RowFinisher& by, Faults& faults) {
   stored_.clear();
   for (std::size_t i = 0; i < ids_.size(); ++i) {
-    stored_.push_back(is_kept_[i] ? kept_[i][0].data() : made_.row(i));
-    ids_[i] = is_kept_[i] ? item.ids[i] : made_.ids()[i];
+    stored_.push_back(is_kept_[i] ? kept_[i][0].data() : made.row(i));
+    ids_[i] = is_kept_[i] ? item.ids[i] : made.ids()[i];
   }
-  finisher_.copy(item, stored_);
+  finisher_.copy(item, stored_);  // the same parts in either form
   if (finisher_.idle()) return;
   FillItem good = item;
   good.ids = ids_;
-  finisher_.finish(
-      good, stored_,
-      [&](std::size_t field, std::size_t i) {
-        return is_kept_[i] ? kept_[i][1 + field] : made_.run(field, i);
-      },
-      faults);
+  const auto run_of = [&](std::size_t field, std::size_t i) {
+    return is_kept_[i] ? kept_[i][1 + field] : made.run(field, i);
+  };
+  finish_both(good, larger_, stored_, {by, run_of}, {finisher_, run_of},
+              faults);
 }
 
 }  // namespace penstock

@@ -11,9 +11,13 @@ namespace penstock {
 /// A field that keeps more of each row than another one, and finishes it with
 /// less work.
 struct LargerForm {
-  Field field;
+  Field field;  ///< which makes its runs of parsed values, or of the other's
   std::string setting;  ///< that makes it, as in a job
   bool same_bytes;      ///< in batches
+
+  std::string shown() const {
+    return "field '" + field.name + "' as " + setting + " has it";
+  }
 };
 
 /// That of a field, by the setting that the schema of its kind marks "larger";

@@ -41,20 +41,21 @@ class ReadingOthers final : public ReadAhead {
 
 }  // namespace
 
-LargerRows::LargerRows(std::int64_t rows, Making making, bool first_epoch,
-                       std::size_t left)
+LargerRows::LargerRows(std::int64_t rows, Making making, const Keeping& keeping)
     : making_(std::move(making)),
       layout_(layout_of(making_.fields)),
-      left_(left),
-      rows_(static_cast<std::size_t>(rows)),
-      used_(first_epoch) {}
+      keeping_(keeping),
+      rows_(static_cast<std::size_t>(rows)) {}
 
-bool LargerRows::used_at(Position at) {
-  if (used_.load(std::memory_order_acquire)) return true;
+bool LargerRows::keeps_at(Position at) {
+  if (full_.load(std::memory_order_relaxed)) return false;
+  if (keeping_.epochs) return pays(*keeping_.epochs, keeping_.ranks, at.epoch);
+  if (again_.load(std::memory_order_relaxed)) return true;
   std::int64_t first = -1;
   if (first_epoch_.compare_exchange_strong(first, at.epoch)) return false;
-  if (at.epoch <= first) return false;
-  used_.store(true, std::memory_order_release);
+  // The other ranks had the rows in between.
+  if (at.epoch < first + keeping_.ranks) return false;
+  again_ = true;
   return true;
 }
 
@@ -74,10 +75,14 @@ void LargerRows::find(SampleId id, Parts& parts) const {
 std::byte* LargerRows::take(std::size_t bytes) {
   Lock lock(mutex_);
   if (full_) return nullptr;
+  if (charge_.bytes() + bytes > keeping_.most) {
+    full_ = true;  // as the plan said
+    return nullptr;
+  }
   if (room_.size() < bytes) {
     const std::optional<std::size_t> free = read_host_limits().memory_free;
-    full_ = free && *free < left_;
-    if (full_) {
+    if (free && *free < keeping_.left) {
+      full_ = true;
       log(LogLevel::warning,
           "memory is short: no more than " + shown_bytes(charge_.bytes()) +
               " of prepared rows are kept, and the others are prepared in "

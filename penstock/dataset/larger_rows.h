@@ -15,36 +15,50 @@
 
 namespace penstock {
 
-/// Rows of a source by position in the larger form of their fields, which are
-/// kept as they are made and never leave. Thread-safe.
+/// Rows in the larger form of their fields, which are kept as they are made and
+/// never leave. Thread-safe.
 class LargerRows {
  public:
   /// Of these fields, in that form.
   struct Making {
     std::vector<Field> fields;
     BoundFields bound;
-    std::vector<Json> statistics;  ///< by field
+    std::vector<Json> statistics;     ///< by field
+    std::vector<std::size_t> larger;  ///< which of them have another form
   };
-  /// Its tensors, and then a run for each field, which may be empty.
+  /// Which rows are kept.
+  struct Keeping {
+    std::optional<std::int64_t> epochs;  ///< in all; missing: nobody knows
+    int ranks = 1;  ///< that share an epoch's rows, each epoch in another way
+    std::size_t most = SIZE_MAX;  ///< bytes
+    std::size_t left = 0;         ///< bytes of the host's memory stay free
+  };
+  /// A row's tensors, and then a run for each field, each of which may be
+  /// empty.
   using Parts = std::vector<std::span<const std::byte>>;
 
-  /// `first_epoch`: they are kept from the first epoch on that is filled, else
-  /// from the second. Nothing is kept that would leave less than `left` bytes
-  /// of the host's memory free.
-  LargerRows(std::int64_t rows, Making making, bool first_epoch,
-             std::size_t left);
+  LargerRows(std::int64_t rows, Making making, const Keeping& keeping);
 
   const Making& making() const { return making_; }
   const RowLayout& layout() const { return layout_; }
 
-  /// Whether rows of a batch at `at` are made in this form. Once they are, all
-  /// later ones are.
-  bool used_at(Position at);
+  /// What making and keeping a row costs is back when it has come to a rank so
+  /// many times more.
+  static constexpr std::int64_t kLeastUses = 2;
+  /// Whether a row that `epoch` has comes to a rank so often after it.
+  static bool pays(std::int64_t epochs, int ranks, std::int64_t epoch) {
+    return epochs - 1 - epoch >= kLeastUses * ranks;
+  }
+
+  /// Whether rows of a batch at `at` are to be made in this form and kept: they
+  /// come again often enough, or where nobody knows that, they did come again
+  /// in a loader of these rows, and there is room.
+  bool keeps_at(Position at);
   bool has(SampleId id) const { return place_of(id) != nullptr; }
   /// Puts the parts of a row that is there into `parts`: valid as long as this
   /// is.
   void find(SampleId id, Parts& parts) const;
-  /// Keeps it, unless it is there, or memory is short.
+  /// Keeps it, unless it is there, or there is no room.
   void keep(SampleId id, const Parts& parts);
 
  private:
@@ -56,19 +70,19 @@ class LargerRows {
 
   const Making making_;
   const RowLayout layout_;
-  const std::size_t left_;
+  const Keeping keeping_;
   // Each is written once, when its bytes are: the sizes of its parts, and the
   // parts, one after the other.
   std::vector<std::atomic<const std::byte*>> rows_;
   // -1: none was filled. Which of several threads is the first does not matter:
   // rows are the same in either form.
   std::atomic<std::int64_t> first_epoch_{-1};
-  std::atomic<bool> used_;  // set before a row is kept
+  std::atomic<bool> again_{false};  // a loader had rows again
+  std::atomic<bool> full_{false};   // neither is taken back
   Mutex mutex_;
   // Few and large: the system maps only so many pieces for a process.
   std::vector<std::unique_ptr<std::byte[]>> pieces_ PENSTOCK_GUARDED_BY(mutex_);
   std::span<std::byte> room_ PENSTOCK_GUARDED_BY(mutex_);  // in the last piece
-  bool full_ PENSTOCK_GUARDED_BY(mutex_) = false;
   MemoryCharge charge_ PENSTOCK_GUARDED_BY(mutex_){HeldFor::rows, HeldIn::host,
                                                    0};
 };

@@ -17,7 +17,7 @@ std::string text_of(std::span<const std::byte> bytes) {
 }
 
 TEST(LargerRows, KeepsWhatComesFirst) {
-  LargerRows rows(3, {}, true, 0);
+  LargerRows rows(3, {}, {});
   EXPECT_FALSE(rows.has(1));
   rows.keep(1, {bytes_of("first")});
   rows.keep(2, {bytes_of(std::string(std::size_t{20} << 20, 'x'))});
@@ -32,20 +32,45 @@ TEST(LargerRows, KeepsWhatComesFirst) {
 }
 
 TEST(LargerRows, KeepsNoMoreWhereMemoryIsShort) {
-  LargerRows rows(3, {}, true, std::numeric_limits<std::size_t>::max());
+  LargerRows rows(3, {}, {.left = std::numeric_limits<std::size_t>::max()});
   rows.keep(0, {bytes_of("a")});
   rows.keep(1, {bytes_of("b")});
   EXPECT_FALSE(rows.has(0) || rows.has(1));
+  EXPECT_FALSE(rows.keeps_at({.epoch = 5}));
 }
 
-TEST(LargerRows, AreUsedFromTheFirstEpochOnOrFromTheSecond) {
-  LargerRows first(1, {}, true, 0);
-  EXPECT_TRUE(first.used_at({.epoch = 0}));
-  LargerRows second(1, {}, false, 0);
-  EXPECT_FALSE(second.used_at({.epoch = 4}));  // a run that is resumed
-  EXPECT_FALSE(second.used_at({.epoch = 4}));
-  EXPECT_TRUE(second.used_at({.epoch = 5}));
-  EXPECT_TRUE(second.used_at({.epoch = 0}));  // of another loader
+TEST(LargerRows, KeepsSoManyBytes) {
+  LargerRows rows(3, {}, {.epochs = 9, .most = 40});
+  rows.keep(0, {bytes_of("12345678")});
+  EXPECT_TRUE(rows.keeps_at({}));
+  rows.keep(1, {bytes_of("1234567812345678")});
+  rows.keep(2, {bytes_of("1")});
+  EXPECT_TRUE(rows.has(0) && rows.has(1));
+  EXPECT_FALSE(rows.has(2));
+  EXPECT_FALSE(rows.keeps_at({}));
+}
+
+TEST(LargerRows, AreKeptWhereTheyComeAgainOftenEnough) {
+  LargerRows alone(1, {}, {.epochs = 5});
+  EXPECT_TRUE(alone.keeps_at({.epoch = 2}));
+  EXPECT_FALSE(alone.keeps_at({.epoch = 3}));  // they come once more
+  EXPECT_FALSE(alone.keeps_at({.epoch = 4}));
+  LargerRows of_two(1, {}, {.epochs = 5, .ranks = 2});
+  EXPECT_TRUE(of_two.keeps_at({.epoch = 0}));
+  EXPECT_FALSE(of_two.keeps_at({.epoch = 1}));  // about once and a half
+}
+
+TEST(LargerRows, AreKeptOnceTheyComeAgainWhereNobodyKnowsTheEpochs) {
+  LargerRows alone(1, {}, {});
+  EXPECT_FALSE(alone.keeps_at({.epoch = 4}));  // a run that is resumed
+  EXPECT_FALSE(alone.keeps_at({.epoch = 4}));
+  EXPECT_TRUE(alone.keeps_at({.epoch = 5}));
+  EXPECT_TRUE(alone.keeps_at({.epoch = 0}));  // of another loader
+  LargerRows of_two(1, {}, {.ranks = 2});
+  EXPECT_FALSE(of_two.keeps_at({.epoch = 0}));
+  EXPECT_FALSE(of_two.keeps_at({.epoch = 1}));
+  EXPECT_TRUE(of_two.keeps_at({.epoch = 2}));
+  EXPECT_TRUE(of_two.keeps_at({.epoch = 1}));
 }
 
 // What is read ahead is what is made: of a row that comes twice, both or none.
@@ -62,7 +87,7 @@ TEST(LargerRows, AreNotReadAgain) {
    private:
     std::vector<SampleId>& ids_;
   };
-  LargerRows rows(9, {}, true, 0);
+  LargerRows rows(9, {}, {});
   rows.keep(4, {bytes_of("a")});
   std::vector<SampleId> read;
   const std::unique_ptr<ReadAhead> others =

@@ -6,29 +6,33 @@
 
 #include "penstock/base/error.h"
 #include "penstock/dataset/larger_form.h"
+#include "penstock/dataset/larger_plan.h"
 #include "penstock/dataset/table_dataset.h"
 
-// What runs take, before they are packed: all of them where they are kept, and
-// what a thread holds that finishes the largest one, which is decoded then for
-// example.
+// What runs take, before they are packed: all of them where they are kept, what
+// a thread holds that finishes the largest one, which is decoded then for
+// example, and what is kept of that.
 
 namespace penstock {
-namespace {
 
-using RowOf = std::function<std::span<const std::byte>(SampleId)>;
-
-/// For the largest of so many rows; 0 where the field has no larger form.
-std::size_t largest_finishing(const Field& field, std::int64_t rows,
-                              std::int64_t looked, const RowOf& row_of) {
+void TableDataset::measure_larger(
+    const Field& field, std::int64_t rows, std::int64_t looked,
+    const std::function<ValueRow(SampleId)>& row_of) {
   const std::optional<LargerForm> larger = larger_form(field);
-  std::size_t most = 0;
-  for (std::int64_t i = 0; larger && i < looked; ++i)
-    most = std::max(most,
-                    larger->field.kind->stored_run(row_of(i * rows / looked)));
-  return finishing_bytes(most);
+  if (!larger || looked == 0) return;
+  std::size_t most = 0, all = 0;
+  for (std::int64_t i = 0; i < looked; ++i) {
+    const std::size_t bytes =
+        larger->field.kind->stored_run(row_of(i * rows / looked));
+    most = std::max(most, bytes);
+    all += bytes;
+  }
+  finishing_bytes_ = std::max(finishing_bytes_, finishing_bytes(most));
+  if (larger->same_bytes)
+    larger_bytes_ += static_cast<std::size_t>(static_cast<double>(all) /
+                                              static_cast<double>(looked) *
+                                              static_cast<double>(rows));
 }
-
-}  // namespace
 
 /// Encoded runs are about as long as parsed ones.
 void TableDataset::measure_runs(const RowsById& rows) {
@@ -46,10 +50,8 @@ void TableDataset::measure_runs(const RowsById& rows) {
       longest = std::max(longest, bytes / form.element_bytes);
     }
     longest_runs_.emplace_back(f, static_cast<std::int32_t>(longest));
-    finishing_bytes_ = std::max(
-        finishing_bytes_,
-        largest_finishing(field, rows.count(), rows.count(),
-                          [&](SampleId id) { return rows.row(id, f); }));
+    measure_larger(field, rows.count(), rows.count(),
+                   [&](SampleId id) { return rows.row(id, f); });
   }
 }
 
@@ -61,15 +63,49 @@ void TableDataset::measure_stored_runs() {
     run_bytes_ += runs_[f]->bytes();
     longest_runs_.emplace_back(f, runs_[f]->longest());
     try {
-      finishing_bytes_ = std::max(
-          finishing_bytes_,
-          largest_finishing(options_.fields[f], info_.rows,
-                            std::min(kLooked, info_.rows),
-                            [&](SampleId id) { return runs_[f]->row(id); }));
+      measure_larger(options_.fields[f], info_.rows,
+                     std::min(kLooked, info_.rows),
+                     [&](SampleId id) { return runs_[f]->row(id); });
     } catch (const Error&) {
       // Bytes that are damaged are heard of by who reads them.
     }
   }
+}
+
+void TableDataset::keep_larger() {
+  larger_.reset();
+  const bool varies = std::ranges::any_of(
+      info_.outputs,
+      [](const Output& output) { return output.lengths != Lengths::equal; });
+  if (larger_bytes_ == 0 || options_.cache != "auto" ||
+      options_.budgets.any() || plan().tier == Tier::none || varies)
+    return;
+  LargerRows::Making making{.fields = options_.fields,
+                            .statistics = statistics_};
+  std::string shown;
+  for (std::size_t f = 0; f < making.fields.size(); ++f) {
+    const std::optional<LargerForm> form = larger_form(making.fields[f]);
+    if (!form || !form->same_bytes) continue;
+    making.fields[f] = form->field;
+    making.larger.push_back(f);
+    shown += (shown.empty() ? "" : ", ") + form->shown();
+  }
+  const auto line =
+      std::ranges::find(info_.plan.lines, plan().tier, &TierPlan::Line::tier);
+  // Those of a mapped file are read from it whenever they are not kept.
+  const LargerPlan kept =
+      plan_larger({.shown = shown,
+                   .rows = info_.rows,
+                   .bytes = larger_bytes_,
+                   .others = line->host_bytes,
+                   .read_again = plan().tier == Tier::disk ? run_bytes_ : 0},
+                  options_, plan().limits);
+  if (!kept.note.empty()) info_.plan.notes.push_back(kept.note);
+  if (!kept.keeping) return;
+  making.bound = bind_fields(making.fields, *source_);
+  larger_ = std::make_shared<LargerRows>(info_.rows, std::move(making),
+                                         *kept.keeping);
+  line->host_bytes += kept.bytes;
 }
 
 }  // namespace penstock

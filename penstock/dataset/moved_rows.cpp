@@ -1,3 +1,4 @@
+#include "penstock/dataset/store_of_scan.h"
 #include "penstock/dataset/table_dataset.h"
 
 // Rows that a device gives up while batches are made of them. A loader looks at
@@ -69,6 +70,8 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
       bad_(of.bad_),
       fingerprint_(of.fingerprint_),
       stages_(of.stages_) {
+  PENSTOCK_ASSERT(of.larger_ == nullptr,
+                  "what the host finishes is not in a device's memory");
   std::vector<TierRows> places;
   if (table_ != nullptr)
     places = table_->places();

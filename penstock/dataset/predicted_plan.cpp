@@ -7,6 +7,8 @@
 
 #include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/larger_form.h"
+#include "penstock/dataset/larger_plan.h"
+#include "penstock/dataset/rank_limits.h"
 #include "penstock/dataset/table_options.h"
 
 // What the rows of a data set that is read by position would take in a tier is
@@ -18,9 +20,6 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kSampled = 128;
-/// What it costs more to decode a picture as a whole, and to keep it, is back
-/// after one or two epochs.
-constexpr std::int64_t kLeastEpochs = 3;
 
 std::vector<std::int64_t> spread(std::int64_t rows) {
   std::vector<std::int64_t> positions;
@@ -42,6 +41,11 @@ struct GoodRows {
   Values values = {};
   std::vector<ValueRow> rows = {};
 
+  std::size_t value_bytes() const {
+    std::size_t bytes = 0;
+    for (ValueRow row : rows) bytes += row.size();
+    return bytes;
+  }
   std::size_t run_bytes(const FieldKind& kind) const {
     std::size_t bytes = 0;
     for (ValueRow row : rows) bytes += kind.stored_run(row);
@@ -120,7 +124,8 @@ struct IndexedDataset::Sampled {
     }
   };
   std::int64_t rows = 0;
-  std::size_t run_bytes = 0;  ///< of all rows
+  std::size_t run_bytes = 0;   ///< of all rows
+  std::size_t read_bytes = 0;  ///< of their parsed values
   std::vector<Larger> larger = {};
   std::vector<std::string> in_larger = {};  ///< fields that have that form
   /// What a thread holds that finishes the largest of them.
@@ -140,9 +145,7 @@ struct IndexedDataset::Sampled {
       all += (all.empty() ? "" : ", ") + text;
     };
     for (const Larger& of : larger)
-      if (of.form.same_bytes)
-        add("field '" + of.form.field.name + "' as " + of.form.setting +
-            " has it");
+      if (of.form.same_bytes) add(of.form.shown());
     for (const std::string& name : in_larger) add("field '" + name + "'");
     return all;
   }
@@ -169,6 +172,7 @@ IndexedDataset::Sampled IndexedDataset::sample(bool timed) const {
       return of_all(good.run_bytes(kind), sampled.rows, info_.rows);
     };
     sampled.run_bytes += all(*field.kind);
+    sampled.read_bytes += of_all(good.value_bytes(), sampled.rows, info_.rows);
     if (has_larger_form(field)) sampled.in_larger.push_back(field.name);
     std::optional<LargerForm> larger = larger_form(field);
     if (!larger) continue;
@@ -201,61 +205,52 @@ TierPlan IndexedDataset::plan_of(const TableDatasetOptions& options,
            !finished_on_device(options_.fields, info_.device_fields),
        .finishing_bytes = sampled.finishing_of(options.workers),
        .tier = "none"},
-      tier_limits(read_host_limits(), device));
+      tier_limits(rank_limits(options), device));
 }
 
 void IndexedDataset::decide_larger(const TableDatasetOptions& options,
                                    const Sampled& sampled,
-                                   const TierPlan& plan) {
+                                   const TierLimits& limits) {
   const std::string shown = sampled.shown_kept();
-  const auto ram =
-      std::ranges::find(plan.lines, Tier::ram, &TierPlan::Line::tier);
-  if (shown.empty() || !varying_.empty() || options.cache != "auto" ||
-      options.epochs.value_or(kLeastEpochs) < kLeastEpochs ||
-      !plan.limits.ram_free)
-    return;
-  const std::string takes = shown_bytes(ram->rows_bytes);
-  if (!ram->fits) {
-    info_.plan.notes.push_back(shown + " would take " + takes + ", " +
-                               shown_fit(plan) +
-                               ": it is made anew in every epoch");
-    return;
-  }
+  if (shown.empty() || !varying_.empty() || options.cache != "auto") return;
+  const LargerPlan plan = plan_larger(
+      {.shown = shown,
+       .rows = info_.rows,
+       .bytes = static_cast<std::size_t>(info_.rows) * layout_.row_bytes +
+                sampled.larger_bytes(),
+       .others = sampled.finishing_of(options.workers),
+       .read_again = sampled.read_bytes},
+      options, limits);
+  if (!plan.note.empty()) info_.plan.notes.push_back(plan.note);
+  if (!plan.keeping) return;
   LargerRows::Making making{.fields = options_.fields};
-  for (Field& field : making.fields)
+  for (std::size_t f = 0; f < making.fields.size(); ++f)
     for (const Sampled::Larger& of : sampled.larger)
-      if (of.form.same_bytes && of.form.field.name == field.name)
-        field = of.form.field;
+      if (of.form.same_bytes && of.form.field.name == making.fields[f].name) {
+        making.fields[f] = of.form.field;
+        making.larger.push_back(f);
+      }
   making.bound = bind_fields(making.fields, *source_);
   making.statistics = statistics_;
-  const double rest = 1 - kShareOfFree;
-  larger_ = std::make_unique<LargerRows>(
-      info_.rows, std::move(making), options.epochs.has_value(),
-      static_cast<std::size_t>(rest *
-                               static_cast<double>(*plan.limits.ram_free)));
-  info_.plan.lines.back().host_bytes += ram->rows_bytes;
-  info_.plan.notes.push_back(
-      shown + " takes " + takes +
-      ", which fits in memory: where there is one rank, it is kept " +
-      (options.epochs ? "when it is first made"
-                      : "from the second epoch on, if there is one") +
-      ", and batches are the same");
+  larger_ = std::make_unique<LargerRows>(info_.rows, std::move(making),
+                                         *plan.keeping);
+  info_.plan.lines.back().host_bytes += plan.bytes;
 }
 
 void IndexedDataset::keep_larger(const TableDatasetOptions& options,
                                  const Device& device) try {
-  if (info_.rows == 0 || options.epochs.value_or(kLeastEpochs) < kLeastEpochs ||
-      source_->chunks() != nullptr)
-    return;
+  const bool come_again =
+      !options.epochs ||
+      LargerRows::pays(*options.epochs, options.ranks, options.first_epoch);
+  if (info_.rows == 0 || !come_again || source_->chunks() != nullptr) return;
   const bool marked =
       std::ranges::any_of(options_.fields, [](const Field& field) {
         return field.kind->stored().element_bytes > 0 &&
                (has_larger_form(field) || larger_form(field));
       });
   if (!marked) return;
-  const Sampled sampled = sample(false);
-  decide_larger(options, sampled,
-                plan_of(options, device, sampled, sampled.larger_bytes()));
+  decide_larger(options, sample(false),
+                tier_limits(rank_limits(options), device));
 } catch (const Error& error) {
   // Who reads the rows hears of it.
   log(LogLevel::info,
@@ -284,11 +279,13 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
   plan.lines.push_back(by_position);
   plan.predicted_from = sampled.rows;
   plan.notes = info_.plan.notes;
+  if (const std::string note = rank_note(options); !note.empty())
+    plan.notes.push_back(note);
   if (finishing > 0)
     plan.notes.push_back(
         finishing_note(finishing, std::max(1, options.workers)));
   info_.plan = std::move(plan);
-  decide_larger(options, sampled, planned(sampled.larger_bytes()));
+  decide_larger(options, sampled, info_.plan.limits);
   for (const Sampled::Larger& of : sampled.larger)
     if (larger_ == nullptr || !of.form.same_bytes)
       info_.plan.notes.push_back(

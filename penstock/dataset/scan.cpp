@@ -181,34 +181,36 @@ class SharedParser {
       if (!spill_oldest())
         refuse_too_large(rows_, bytes_, limit_, spill_, source_);
   }
-  /// Rows whose values are in a file.
-  void add(ScannedPart part) {
+  /// Counts rows whose values are in a file, from when they are held.
+  void count(const ScannedPart& part) {
     Lock lock(mutex_);
-    notes_.merge(std::move(part.notes));
-    for (ParsedBlock& block : part.blocks) {
+    for (const ParsedBlock& block : part.blocks) {
       bytes_ += memory_of(block, in_order_) - block.bytes();
       rows_ += block.rows();
-      runs_.push_back(std::move(block));
     }
     most_ = std::max(most_, bytes_);
     if (limit_.bytes && bytes_ > *limit_.bytes)
       refuse_too_large(rows_, bytes_, limit_, spill_, source_);
   }
-  /// The rows of a partition that an interrupted scan has left.
-  void add_found(const Partition& partition, ScannedPart part) {
-    if (scanned_) {
-      Lock lock(mutex_);
-      const std::int64_t rows = partition.end - partition.first;
-      const double share = share_->of(partition.first, rows);
-      progress_.rows += rows;
-      progress_.share += share;
-      progress_.found_rows += rows;
-      progress_.found_share += share;
-      for (const ParsedBlock& block : part.blocks)
-        progress_.stored_bytes += static_cast<std::int64_t>(block.bytes());
-      scanned_(progress_);
-    }
-    add(std::move(part));
+  /// Takes such rows, which are counted.
+  void take(ScannedPart part) {
+    Lock lock(mutex_);
+    notes_.merge(std::move(part.notes));
+    std::ranges::move(part.blocks, std::back_inserter(runs_));
+  }
+  /// Tells of the rows of a partition that an interrupted scan has left.
+  void tell_found(const Partition& partition, const ScannedPart& part) {
+    if (!scanned_) return;
+    Lock lock(mutex_);
+    const std::int64_t rows = partition.end - partition.first;
+    const double share = share_->of(partition.first, rows);
+    progress_.rows += rows;
+    progress_.share += share;
+    progress_.found_rows += rows;
+    progress_.found_share += share;
+    for (const ParsedBlock& block : part.blocks)
+      progress_.stored_bytes += static_cast<std::int64_t>(block.bytes());
+    scanned_(progress_);
   }
   void give(Scan& scan) {
     Lock lock(mutex_);
@@ -316,9 +318,24 @@ void read_and_parse(const Partition& partition, PartitionQueue& partitions,
   timer.stop();
 }
 
-/// All that are not taken yet; through `parts`, where there are such.
-void read_and_parse(PartitionQueue& partitions, const ScanParts* parts,
+/// Where parsed rows go, besides to memory.
+struct ScanFiles {
+  const ScanParts* parts = nullptr;
+  StoreOfScan* store = nullptr;  // where there are parts
+
+  void add(const Partition& partition, ScannedPart part,
+           SharedParser& parsing) const {
+    parsing.count(part);
+    if (store == nullptr) return parsing.take(std::move(part));
+    store->add(partition.index, std::move(part),
+               [&](ScannedPart written) { parsing.take(std::move(written)); });
+  }
+};
+
+/// All that are not taken yet; through parts, where there are such.
+void read_and_parse(PartitionQueue& partitions, const ScanFiles& files,
                     SharedParser& parsing, StageMeter& meter) {
+  const ScanParts* parts = files.parts;
   BlockParser parser = parsing.parser();
   std::unique_ptr<Reader> reader = open_checked_reader(partitions.source);
   while (const Partition* partition = partitions.take()) {
@@ -330,7 +347,8 @@ void read_and_parse(PartitionQueue& partitions, const ScanParts* parts,
       continue;
     }
     if (std::optional<ScannedPart> found = parts->find(*partition)) {
-      parsing.add_found(*partition, std::move(*found));
+      parsing.tell_found(*partition, *found);
+      files.add(*partition, std::move(*found), parsing);
       continue;
     }
     ScanParts::Writer part(*parts, *partition);
@@ -341,19 +359,19 @@ void read_and_parse(PartitionQueue& partitions, const ScanParts* parts,
                      part.add(std::move(rows));
                    });
     if (partitions.failed.load()) return;  // it was not read to its end
-    parsing.add(part.seal(std::move(notes)));
+    files.add(*partition, part.seal(std::move(notes)), parsing);
   }
 }
 
 void read_in_parallel(PartitionQueue& partitions, int readers,
-                      const ScanParts* parts, SharedParser& parsing,
+                      const ScanFiles& files, SharedParser& parsing,
                       StageMeter& meter) {
   Mutex mutex;
   std::exception_ptr first;
   Stage stage(
       {.name = "read",
        .workers = readers,
-       .body = [&](int) { read_and_parse(partitions, parts, parsing, meter); },
+       .body = [&](int) { read_and_parse(partitions, files, parsing, meter); },
        .failed =
            [&](std::exception_ptr error) {
              partitions.failed = true;
@@ -506,7 +524,7 @@ ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options) {
 
 Scan scan_table(Source& source, const BlockParser::Options& parse,
                 const TableDatasetOptions& options, const ScanLimit& limit,
-                Spill& spill, const ScanParts* parts) {
+                Spill& spill, const ScanParts* parts, StoreOfScan* store) {
   const int workers = std::max(1, options.workers);
   const int most = limit.readers;
   PartitionQueue partitions{
@@ -522,13 +540,14 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   StageMeter prepare("prepare", workers);
   SharedParser parsing(parse, prepare, limit, spill, source, partitions.all,
                        options.scanned);
+  const ScanFiles files{.parts = parts, .store = store};
   if (alone)
-    read_and_parse(partitions, parts, parsing, read);
+    read_and_parse(partitions, files, parsing, read);
   else if (pipeline)
     ReadParsePipeline(partitions, readers, parsing, workers, read, prepare)
         .run();
   else
-    read_in_parallel(partitions, readers, parts, parsing, read);
+    read_in_parallel(partitions, readers, files, parsing, read);
   Scan scan;
   parsing.give(scan);
   scan.stages = {read.numbers(), prepare.numbers()};

@@ -8,6 +8,7 @@
 #include "penstock/dataset/parsed_rows.h"
 #include "penstock/dataset/scan_parts.h"
 #include "penstock/dataset/spill.h"
+#include "penstock/dataset/store_of_scan.h"
 #include "penstock/dataset/table_options.h"
 #include "penstock/exec/exec.h"
 
@@ -45,11 +46,13 @@ struct Scan {
 /// alone, they hand it to those. With 0 workers all is done on the caller's
 /// thread. Values beyond the limit go to `spill`; with `parts`, of a source by
 /// position, those of all rows to these, and what they have already is not
-/// read. Throws what a reader, `spill` or `parts` throw, and
+/// read; their runs go to `store`, where there is one, meanwhile. Throws what
+/// a reader, `spill`, `parts` or `store` throw, and
 /// Error(out_of_memory) once the rows take more than the limit all the same;
 /// threads have ended when it returns or throws.
 Scan scan_table(Source& source, const BlockParser::Options& parsing,
                 const TableDatasetOptions& options, const ScanLimit& limit,
-                Spill& spill, const ScanParts* parts = nullptr);
+                Spill& spill, const ScanParts* parts = nullptr,
+                StoreOfScan* store = nullptr);
 
 }  // namespace penstock

@@ -3,15 +3,38 @@
 #include <algorithm>
 #include <span>
 
+#include "penstock/dataset/table_dataset.h"
+
 namespace penstock {
 namespace {
 
 /// Samples whose lengths are asked for at once.
 constexpr std::int64_t kAtOnce = std::int64_t{1} << 16;
 
+/// The runs that are the first output whose lengths differ; null: it has
+/// others.
+const RunTable* runs_of(const Dataset& rows) {
+  const auto* table = dynamic_cast<const TableDataset*>(&rows);
+  if (table == nullptr) return nullptr;
+  const std::vector<Field>& fields = table->fields();
+  auto varies = [](const Field& field) {
+    return std::ranges::any_of(field.kind->outputs(), [](const Output& output) {
+      return output.own_lengths();
+    });
+  };
+  const auto found = std::ranges::find_if(fields, varies);
+  return found == fields.end()
+             ? nullptr
+             : table->runs(static_cast<std::size_t>(found - fields.begin()));
+}
+
 }  // namespace
 
 std::vector<std::int32_t> lengths_on(const Dataset& rows, Side side) {
+  // All of a table are at hand, in their order.
+  if (const RunTable* runs = runs_of(rows);
+      runs != nullptr && runs->rows() == rows.rows_on(side))
+    return {runs->lengths().begin(), runs->lengths().end()};
   std::vector<std::int32_t> lengths(
       static_cast<std::size_t>(rows.rows_on(side)));
   std::vector<SampleId> ids;

@@ -5,6 +5,7 @@
 #include "penstock/dataset/bad_row_json.h"
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/opened_source.h"
+#include "penstock/dataset/store_of_scan.h"
 #include "penstock/dataset/table_dataset.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
@@ -27,7 +28,14 @@ std::optional<std::size_t> TableDataset::disk_free(
   const auto unusable =
       rows_in_store() ? 0 : std::filesystem::file_size(store_file_.path, none);
   if (!rows_in_store() && !none) free += static_cast<std::size_t>(unusable);
+  if (begun_ != nullptr) free += begun_->lengths()->bytes();  // it has those
   return std::min(free, host.addresses_free.value_or(free));
+}
+
+void TableDataset::pack_all(const RowsById& rows, const ShareOut& share_out,
+                            StoreWriter& store) {
+  begin_rows(store, runs_alone());
+  pack_by_id(rows, share_out, &store);
 }
 
 std::shared_ptr<const Store> TableDataset::pack_to_store(
@@ -36,13 +44,18 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   std::vector<std::uint64_t> draws;
   if (options_.drawing) draws = draws_in(rows);
   log(LogLevel::info, "writing " + store_file_.path.string());
-  real_files().make_folders(store_file_.path.parent_path());
   std::error_code none;
   std::filesystem::remove(store_file_.path, none);  // it could not be used
-  StoreWriter writer(real_files(), store_file_.path);
-  writer.begin("rows");
-  if (runs_alone()) writer.begin("runs/0");
-  pack_by_id(rows, share_out, &writer);
+  std::optional<StoreWriter> whole;
+  if (begun_ == nullptr) {
+    real_files().make_folders(store_file_.path.parent_path());
+    pack_all(rows, share_out, whole.emplace(real_files(), store_file_.path));
+  } else {
+    encoder();  // refuses statistics of another field
+    runs_[0] = begun_->lengths();
+    for (ParsedBlock& block : rows.blocks) block = ParsedBlock();
+  }
+  StoreWriter& writer = whole ? *whole : begun_->writer();
   for (std::size_t f = 0; f < runs_.size(); ++f) {
     if (runs_[f] == nullptr) continue;
     writer.begin("lengths/" + std::to_string(f));
@@ -73,6 +86,7 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   about["quarantine"] = Json(Json::Array{});
   for (const BadRow& bad : bad_) about["quarantine"].push_back(json_of(bad));
   writer.seal(about);
+  begun_.reset();
   auto store = std::make_shared<const Store>(real_files(), store_file_.path);
   use_rows(store);
   return store;
@@ -167,7 +181,7 @@ void TableDataset::scan_anew(const Error& error) {
   runs_.clear();
   statistics_.clear();
   longest_runs_.clear();
-  run_bytes_ = key_bytes_ = 0;
+  run_bytes_ = key_bytes_ = larger_bytes_ = 0;
   info_.longest.clear();
 }
 

@@ -5,7 +5,9 @@
 
 #include "penstock/dataset/arrival_packing.h"
 #include "penstock/dataset/larger_form.h"
+#include "penstock/dataset/rank_limits.h"
 #include "penstock/dataset/scan.h"
+#include "penstock/dataset/store_of_scan.h"
 
 // A table becomes a data set in one scan: read and parse, order by key (a
 // sample's id is its rank), split into sides, fit statistics on the train side,
@@ -214,7 +216,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
     for (const Output& output : options_.fields[f].kind->outputs())
       if (output.own_lengths())
         info_.longest.push_back(longest_in_batch(f, longest));
-  HostLimits host = read_host_limits();
+  const HostLimits host = rank_limits(options_);
   auto rings = [&](const DatasetInfo& info) {
     return options_.ring_bytes ? options_.ring_bytes(info) : RingBytes();
   };
@@ -248,6 +250,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   TierPlan plan = plan_tiers(request_, limits);
   plan.scan = scan;
   use_plan(std::move(plan), device);
+  keep_larger();
   if (options_.planned) options_.planned(info_.plan);
 }
 
@@ -260,6 +263,8 @@ void TableDataset::use_plan(TierPlan plan, const Device& device) {
       kept || device.memory_kind() == MemoryKind::cpu
           ? "its memory is the device's, or a batch operation is done there"
           : "its files are not kept; \"loader.cache\": \"ram\" keeps them");
+  if (const std::string note = rank_note(options_); !note.empty())
+    info_.plan.notes.push_back(note);
   if (finishing_bytes_ > 0)
     info_.plan.notes.push_back(
         finishing_note(finishing_of_all(), std::max(1, options_.workers)));

@@ -10,6 +10,7 @@
 #include "penstock/base/base.h"
 #include "penstock/cache/cache.h"
 #include "penstock/dataset/dataset_base.h"
+#include "penstock/dataset/larger_rows.h"
 #include "penstock/dataset/parsed_rows.h"
 #include "penstock/dataset/table_options.h"
 #include "penstock/dataset/table_store.h"
@@ -23,6 +24,7 @@
 namespace penstock {
 
 class Spill;
+class StoreOfScan;
 struct ScanLimit;
 
 /// What a source must give for these options, after the key.
@@ -94,6 +96,8 @@ class TableDataset final : public FittedDataset {
     const bool there = field < heads_.size() && heads_[field] != nullptr;
     return (there ? heads_ : runs_)[field]->row(id);
   }
+  /// What is kept beside them in the larger form of their fields; null: none.
+  LargerRows* larger() const { return larger_.get(); }
   /// Rows with a list shorter than `min`.
   std::int64_t too_short() const { return too_short_; }
   /// Rows that `source.on_bad: "skip"` left out, the first by ascending key.
@@ -147,6 +151,11 @@ class TableDataset final : public FittedDataset {
            static_cast<std::size_t>(std::max(1, options_.workers));
   }
   void measure_stored_runs();
+  /// What runs take, those of so many looked at, in the larger form, too.
+  void measure_larger(const Field& field, std::int64_t rows,
+                      std::int64_t looked,
+                      const std::function<ValueRow(SampleId)>& row_of);
+  void keep_larger();
   std::int32_t longest_in_batch(std::size_t field, std::int32_t longest) const;
   /// True where batches are finished on the host, for all their rows.
   bool find_device_fields(const Device& device, Runs runs);
@@ -159,6 +168,8 @@ class TableDataset final : public FittedDataset {
   void take_keys(const RowsById& rows);
   void pack_by_id(const RowsById& rows, const ShareOut& share_out,
                   StoreWriter* store = nullptr);
+  void pack_all(const RowsById& rows, const ShareOut& share_out,
+                StoreWriter& store);
   void encode(const RowsById& rows, SampleId first, SampleId end,
               std::byte* out, const ShareOut& share_out, StoreWriter* store);
   void make_room(const RowsById& rows, SampleId first, SampleId end,
@@ -200,13 +211,16 @@ class TableDataset final : public FittedDataset {
   std::vector<Json> statistics_;  // by field
   DatasetInfo info_;
   TableStore store_file_;
+  std::unique_ptr<StoreOfScan> begun_;  // the rows are scanned into it
   std::unique_ptr<Table> table_;
   std::vector<std::shared_ptr<RunTable>> runs_;   // by field
   std::vector<std::shared_ptr<RunTable>> heads_;  // of those on the device
   std::vector<std::size_t> varying_;  // the field of each output that varies
   std::size_t run_bytes_ = 0;         // of all rows, as stored
   std::size_t finishing_bytes_ = 0;   // of a thread, for the largest row
-  std::size_t key_bytes_ = 0;         // of all rows, in a store
+  std::size_t larger_bytes_ = 0;      // of runs that have a larger form, in it
+  std::shared_ptr<LargerRows> larger_;
+  std::size_t key_bytes_ = 0;  // of all rows, in a store
   // Of each field that has runs, in elements.
   std::vector<std::pair<std::size_t, std::int32_t>> longest_runs_;
   // Of the rows in tier none.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/dataset/gather_filler.h"
+#include "penstock/dataset/larger_finisher.h"
 #include "penstock/dataset/missing_rows.h"
 #include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/row_place.h"
@@ -37,6 +38,8 @@ class TableFiller final : public SlotFiller {
       missing_.emplace(dataset, meters, options.per_sample);
     for (const RowFinisher::Copied& copied : finisher_.copied())
       fields_.push_back({.row_stride = row_bytes_, .bytes = copied.bytes});
+    if (dataset.larger() != nullptr)
+      larger_.emplace(*dataset.larger(), dataset.info(), options);
   }
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
@@ -80,17 +83,18 @@ class TableFiller final : public SlotFiller {
     std::size_t bytes = gather(item, stream);
     if (!finisher_.idle()) {
       find_stored();
-      finisher_.finish(
-          item, stored_,
-          [&](std::size_t field, std::size_t i) {
-            std::span<const std::byte> run = run_of(item, field, i);
-            bytes += run.size();
-            return run;
-          },
-          faults,
-          [&](std::size_t field, std::size_t i) {
-            return run_of(item, field, i);
-          });
+      const auto counted = [&](std::size_t field, std::size_t i) {
+        std::span<const std::byte> run = run_of(item, field, i);
+        bytes += run.size();
+        return run;
+      };
+      if (larger_)
+        larger_->finish(item, stored_, counted, finisher_, faults);
+      else
+        finisher_.finish(item, stored_, counted, faults,
+                         [&](std::size_t field, std::size_t i) {
+                           return run_of(item, field, i);
+                         });
     }
     meter_.add_items(std::ssize(item.ids), static_cast<std::int64_t>(bytes));
   }
@@ -195,6 +199,7 @@ class TableFiller final : public SlotFiller {
   const std::optional<std::size_t> staged_;  // a place of FillItem::to
   std::optional<MissingRows> missing_;
   RowFinisher finisher_;
+  std::optional<LargerFinisher> larger_;
   StageMeter& meter_;
   std::vector<GatherField> fields_;
   // The rows of an item: their numbers, and where row 0 and the others are.

@@ -54,6 +54,10 @@ struct TableDatasetOptions {
   /// How often each row comes, at most; missing: nobody knows. What pays only
   /// where rows come again is left out where they do not.
   std::optional<std::int64_t> epochs = 1;
+  std::int64_t first_epoch = 0;  ///< in which it begins: it may be resumed
+  int ranks = 1;                 ///< that share the rows of each epoch
+  /// How many of them share the memory of this machine; missing: nobody says.
+  std::optional<int> ranks_here;
   /// What the loaders' rings will take; empty: nothing.
   std::function<RingBytes(const DatasetInfo&)> ring_bytes;
   /// True where batches are changed on the host after they are filled, so that

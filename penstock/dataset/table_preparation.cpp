@@ -113,6 +113,22 @@ void TablePreparation::remove_what_is_left() const {
   if (!turn_.held()) FileLock().try_take(lock_of(store));  // its end removes it
 }
 
+/// Where it is the runs of rows in the order of the source, whatever is found
+/// of them.
+void TablePreparation::begin_store() {
+  TableDataset& set = *set_;
+  if (set.options_.cache != "disk" || !set.runs_alone() ||
+      set.source_->abilities().by_key)
+    return;
+  const std::optional<Json> none = set.bound_[0]->unfitted();
+  if (!none) return;
+  const std::vector<Field>& fields = set.options_.fields;
+  set.begun_ = std::make_unique<StoreOfScan>(
+      real_files(), set.store_file_.path,
+      RowEncoder(set.bound_, fields, set.layout_, {*none}),
+      fields[0].kind->stored().element_bytes);
+}
+
 void TablePreparation::scan() {
   TableDataset& set = *set_;
   const TableDatasetOptions& options = set.options_;
@@ -127,8 +143,9 @@ void TablePreparation::scan() {
     parts_.emplace(real_files(), ScanParts::folder_of(set.store_file_.path),
                    parsing.fields);
   parsing.lends_values = parts_.has_value();  // they are written at once
+  if (parts_) begin_store();
   pass_ = scan_table(*set.source_, parsing, options, limit, *spill_,
-                     parts_ ? &*parts_ : nullptr);
+                     parts_ ? &*parts_ : nullptr, set.begun_.get());
   set.too_short_ = pass_.notes.too_short;
   set.bad_rows_ = pass_.notes.bad_rows;
   set.bad_ = std::move(pass_.notes.bad);
@@ -183,6 +200,7 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
                          wait_for_turn(turn_, options, set.store_file_) &&
                          set.take_from_store(device_);
     if (!written) set.pack(*rows_, device_, share_out_);
+    set.begun_.reset();
     if (parts_) parts_->remove();
     meter_.add_items(rows_->count(), static_cast<std::int64_t>(
                                          set.table_ ? set.table_->bytes() : 0));

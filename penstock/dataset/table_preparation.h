@@ -38,6 +38,7 @@ class TablePreparation {
 
  private:
   void scan();
+  void begin_store();
   void remove_what_is_left() const;
 
   const std::shared_ptr<TableDataset> set_;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "penstock/base/fake/test_memory.h"
-#include "penstock/dataset/array_dataset.h"
 #include "penstock/loader/loader.h"
 
 namespace penstock {

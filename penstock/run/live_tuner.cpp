@@ -78,6 +78,7 @@ std::string line_of(const Decision& change) {
 Snapshot since(const Snapshot& earlier, const Snapshot& now) {
   Snapshot window = now;
   window.parts = now.parts - earlier.parts;
+  window.samples -= earlier.samples;
   window.wait_order -= earlier.wait_order;
   for (StageNumbers& stage : window.stages) {
     auto then =

@@ -155,6 +155,10 @@ TEST_F(LiveTunerTest, IsOffWhereTheJobSaysSoAndWhereThereIsNothingToTune) {
   EXPECT_EQ(tuner_, nullptr);
 }
 
+TEST_F(LiveTunerTest, AWindowHasTheSamplesThatWereTakenInIt) {
+  EXPECT_EQ(since({.samples = 700}, {.samples = 1000}).samples, 300);
+}
+
 TEST_F(LiveTunerTest, WorkersStayWithinTheProcessorsOfTheJob) {
   job_.loading.cpus = 1;
   open();

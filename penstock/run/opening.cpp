@@ -1,7 +1,10 @@
 #include "penstock/run/opening.h"
 
+#include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "penstock/run/prepare.h"
@@ -42,6 +45,31 @@ void tell(TableDatasetOptions& wanted, const OpenOptions& options,
   };
 }
 
+/// A whole number of the environment; missing: it is none from 1 on.
+std::optional<int> ranks_in(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  int number = 0;
+  const char* end = text + std::strlen(text);
+  const auto [at, wrong] = std::from_chars(text, end, number);
+  if (wrong != std::errc() || at != end || number < 1) return std::nullopt;
+  return number;
+}
+
+/// How many ranks run on this machine, as who started them says: torchrun, and
+/// then Open MPI, Intel MPI and Slurm, of which the last may have started one
+/// that starts the others.
+void share_memory(TableDatasetOptions& wanted, const Rank& rank) {
+  wanted.ranks = rank.world;
+  for (const char* name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                           "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}) {
+    const std::optional<int> here = ranks_in(name);
+    if (!here) continue;
+    wanted.ranks_here = std::min(rank.world, *here);
+    return;
+  }
+}
+
 TableDatasetOptions dataset_options(const Job& job,
                                     const OpenOptions& options) {
   TableDatasetOptions wanted = dataset_options(job);
@@ -51,8 +79,8 @@ TableDatasetOptions dataset_options(const Job& job,
     wanted.epochs = job.training.epochs;
   else if (!options.batches || *options.batches < 0)
     wanted.epochs.reset();
-  // Each rank would keep the rows of all.
-  if (options.rank.world > 1) wanted.epochs = 1;
+  if (options.state) wanted.first_epoch = options.state->position.epoch;
+  share_memory(wanted, options.rank);
   tell(wanted, options);
   return wanted;
 }
@@ -77,6 +105,7 @@ std::vector<MixedSourceOptions> mixed_options(const Job& job,
   for (std::size_t s = 0; s < wanted.size(); ++s) {
     if (options.statistics)
       wanted[s].rows.statistics = statistics_of_source(*options.statistics, s);
+    share_memory(wanted[s].rows, options.rank);
     tell(wanted[s].rows, options, "sources[" + std::to_string(s) + "]: ");
   }
   return wanted;
@@ -210,16 +239,18 @@ DatasetInfo plan_rows(const Job& job,
                       std::function<void(const std::string& line)> note,
                       StopFlag stop) {
   std::unique_ptr<Device> device = open_device(job.device);
+  const OpenOptions options{
+      .rank = {.world = ranks_in("WORLD_SIZE").value_or(1)},
+      .note = std::move(note)};
   if (!job.sources.empty()) {
-    std::vector<MixedSourceOptions> several =
-        mixed_options(job, {.note = std::move(note)});
+    std::vector<MixedSourceOptions> several = mixed_options(job, options);
     for (MixedSourceOptions& one : several) {
       one.rows.planned = nullptr;
       one.rows.plan_only = true;
     }
     return prepare_mixed_rows(std::move(several), job, *device, stop)->info();
   }
-  TableDatasetOptions wanted = dataset_options(job, {.note = std::move(note)});
+  TableDatasetOptions wanted = dataset_options(job, options);
   wanted.planned = nullptr;  // it is the result
   wanted.plan_only = true;
   return prepare_rows(wanted, *device, stop)->info();

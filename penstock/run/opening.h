@@ -67,7 +67,8 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
 
 /// What a run of this job would hold, and where: reads its rows, plans, and
 /// ends before anything is allocated. `note` and `stop` as in OpenOptions, but
-/// for the plan itself.
+/// for the plan itself. Where WORLD_SIZE says that there are several ranks, it
+/// is the plan of each of them.
 DatasetInfo plan_rows(const Job& job,
                       std::function<void(const std::string& line)> note,
                       StopFlag stop);

@@ -8,6 +8,7 @@
 
 #include "penstock/run/quarantine.h"
 #include "penstock/run/scanned_rows.h"
+#include "penstock/run/store_size.h"
 #include "penstock/run/stores.h"
 #include "penstock/run/token_export.h"
 #include "penstock/run/unused_labels.h"
@@ -39,57 +40,6 @@ const Json* documents_in(const Json& statistics) {
     if (found.is_object() && found.find("documents") != nullptr) return &found;
   return nullptr;
 }
-
-/// Tells how large the store will be as soon as some rows show it, and refuses
-/// what will not fit once enough of them do.
-class StoreSize {
- public:
-  StoreSize(const TableDatasetOptions& options,
-            const std::function<void(const std::string&)>& note)
-      : folder_(store_dir(options)),
-        resumable_(options.resumable),
-        free_(free_bytes(folder_)),
-        note_(note) {}
-
-  void check(const ScanProgress& progress) {
-    if (progress.share <= progress.found_share || progress.share <= 0) return;
-    const double bytes = static_cast<double>(progress.stored_bytes +
-                                             kBesidesRow * progress.rows) /
-                         progress.share;
-    // Parsed parts are there until the store is.
-    const double most = resumable_ ? 2 * bytes : bytes;
-    if (!told_ && note_) {
-      const std::string place = " in " + folder_.string();
-      note_("the store will take about " +
-            shown_bytes(static_cast<std::size_t>(bytes)) + place +
-            (free_ ? ", where " + shown_bytes(*free_) + " are free" : ""));
-    }
-    told_ = true;
-    if (!free_ || progress.share < kEnoughToKnow ||
-        most < static_cast<double>(*free_))
-      return;
-    throw Error(
-        ErrorKind::request,
-        {.code = "prepare.disk",
-         .what = "there is no room for the store",
-         .where = folder_.string(),
-         .why = "it and its parts will take about " +
-                shown_bytes(static_cast<std::size_t>(most)) + ", and " +
-                shown_bytes(*free_) + " are free",
-         .next = "name a folder with more room as 'loader.cache_dir', or "
-                 "prepare fewer rows ('source.where')"});
-  }
-
- private:
-  /// Its key, side and length.
-  static constexpr std::int64_t kBesidesRow = 13;
-  static constexpr double kEnoughToKnow = 0.02;
-  const std::filesystem::path folder_;
-  const bool resumable_;
-  const std::optional<std::size_t> free_;
-  const std::function<void(const std::string&)>& note_;
-  bool told_ = false;
-};
 
 Json packing_json(const Dataset& rows) {
   const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
@@ -152,19 +102,20 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
   options.stop = stop;
   options.scanning = listener.note;
   options.resumable = true;
-  StoreSize size(options, listener.note);
+  if (listener.note)
+    options.planned = [&](const TierPlan& plan) { listener.note(plan.text()); };
+  std::unique_ptr<Device> device = open_device(own.device);
+  std::unique_ptr<Source> source =
+      open_source(options.source, requests_of(options), {stop});
+  const Json before = why_store(options, *source);
+  const std::string& store = before.find("store")->string();
+  StoreSize size(room_for(store), listener.note);
   std::int64_t resumed = 0;
   options.scanned = [&](const ScanProgress& progress) {
     resumed = progress.found_rows;
     size.check(progress);
     if (listener.progress) listener.progress(progress);
   };
-  if (listener.note)
-    options.planned = [&](const TierPlan& plan) { listener.note(plan.text()); };
-  std::unique_ptr<Device> device = open_device(own.device);
-  const Json before = why_store(own);
-  std::unique_ptr<Source> source =
-      open_source(options.source, requests_of(options), {stop});
   const std::string unused =
       unused_labels_text(source->schema(), options.fields);
   if (!unused.empty() && listener.note) listener.note(unused);
@@ -179,7 +130,6 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
     json["documents"] = rows->rows();
   }
   json["seconds"] = seconds(wall_clock().now() - begun);
-  const std::string& store = before.find("store")->string();
   std::error_code unknown;
   const auto bytes = std::filesystem::file_size(store, unknown);
   json["store"] = store;

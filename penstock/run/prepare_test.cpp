@@ -53,6 +53,20 @@ TEST_F(PrepareTest, FillsTheStoreThatEveryRunOfTheJobThenFinds) {
   EXPECT_TRUE(flag(prepare_job(job(), {}, {}), "already"));
 }
 
+TEST_F(PrepareTest, RemovesWhatAKilledOneLeftBeforeItScans) {
+  const std::string left =
+      why_store(job({"loader.cache=disk"})).find("store")->string() + ".tmp.00";
+  real_files().make_folders(positions_.path("stores"));
+  real_files().write_atomic(left, "a half store");
+  prepare_job(job(),
+              {.progress =
+                   [&](const ScanProgress&) {
+                     EXPECT_FALSE(std::filesystem::exists(left));
+                   }},
+              {});
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
 TEST_F(PrepareTest, LeavesNoStoreWhereItIsInterrupted) {
   const std::atomic<bool> stop{true};
   EXPECT_THROW(prepare_job(job(), {}, &stop), Error);

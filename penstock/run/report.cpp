@@ -279,10 +279,9 @@ Json applied_json(const RunNumbers& run) {
   return list;
 }
 
-Json findings_json(const RunNumbers& run, const Device& device) {
+Json findings_json(const RunNumbers& run) {
   Json list = Json::Array{};
-  for (const Finding& finding :
-       findings_of(run.timeline, run.snapshot.parts, device)) {
+  for (const Finding& finding : findings_of(run.spilled, run.snapshot.parts)) {
     Json entry;
     entry["what"] = finding.what;
     entry["because"] = finding.because;
@@ -318,8 +317,13 @@ void RunNumbers::leave_out_compute() {
   auto leave_out = [](StepParts& parts) {
     parts.host += std::exchange(parts.compute, Nanoseconds(0));
   };
+  spilled.reset();  // steps that became slower
   leave_out(snapshot.parts);
-  if (tuning && tuning->settled) leave_out(tuning->settled->parts);
+  snapshot.spilled.reset();
+  if (tuning && tuning->settled) {
+    leave_out(tuning->settled->parts);
+    tuning->settled->spilled.reset();
+  }
   for (auto& [number, epoch] : epochs) leave_out(epoch.parts);
   for (TimelineNumbers::Point& point : timeline.points) leave_out(point.parts);
   for (WorstStep& step : worst_steps) leave_out(step.parts);
@@ -351,7 +355,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(run.last_window()).json();
   json["verdict"]["applied"] = applied_json(run);
-  json["findings"] = findings_json(run, device);
+  json["findings"] = findings_json(run);
   json["tuner"] = tuner_json(run);
   json["plan"] = rows == nullptr ? Json() : rows->plan().json();
   if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);

@@ -45,6 +45,8 @@ struct RunNumbers {
   };
   std::map<std::int64_t, Epoch> epochs;
   TimelineNumbers timeline;
+  /// If it was seen; the snapshot has it where the driver moves memory.
+  std::optional<SpilledMemory> spilled;
   std::vector<WorstStep> worst_steps;  ///< the slowest first
   Snapshot snapshot;
   RowWork row;  ///< what the model does with each

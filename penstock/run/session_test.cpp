@@ -374,6 +374,9 @@ TEST_F(OpenLoaderTest, CountsTheStagesAcrossASeek) {
   Json report = loader->report();
   const Json& deliver = report.find("stages")->array().back();
   EXPECT_EQ(deliver.find("rows")->integer(), report.find("samples")->integer());
+  const Snapshot all = loader->numbers().snapshot;
+  EXPECT_EQ(all.samples, report.find("samples")->integer());
+  EXPECT_GT(all.samples, all.parts.samples) << "the first step is not timed";
 }
 
 RowFunction tenfold() {

@@ -214,10 +214,8 @@ Json list_stores(const Path& dir) {
                   [](const Found& found) { return found.json(); });
 }
 
-namespace {
-
-/// The same of rows of one source.
-Json why_store_of(TableDatasetOptions options, const Source& source) {
+Json why_store(const TableDatasetOptions& of, const Source& source) {
+  TableDatasetOptions options = of;
   options.fingerprint = named_fingerprint(options, source);
   const TableStore store = table_store(options, source, false);
   Json json;
@@ -244,8 +242,6 @@ Json why_store_of(TableDatasetOptions options, const Source& source) {
   return json;
 }
 
-}  // namespace
-
 std::shared_ptr<const Store> store_of_source(
     const TableDatasetOptions& options) {
   const Json asked = asked_of_source(options);
@@ -262,8 +258,8 @@ std::shared_ptr<const Store> store_of_source(
 Json why_store(const Job& job) {
   if (job.sources.empty()) {
     const TableDatasetOptions options = dataset_options(job);
-    return why_store_of(options,
-                        *open_source(options.source, requests_of(options), {}));
+    return why_store(options,
+                     *open_source(options.source, requests_of(options), {}));
   }
   std::vector<MixedSourceOptions> options = mixed_options(job);
   std::vector<std::unique_ptr<Source>> sources;
@@ -272,7 +268,7 @@ Json why_store(const Job& job) {
   note_what_fits(options, sources);
   Json json;
   for (std::size_t s = 0; s < sources.size(); ++s)
-    json["sources"].push_back(why_store_of(options[s].rows, *sources[s]));
+    json["sources"].push_back(why_store(options[s].rows, *sources[s]));
   return json;
 }
 

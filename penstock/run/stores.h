@@ -31,6 +31,8 @@ std::shared_ptr<const Store> store_of_source(
 /// "stored" and "now", where a store of the same source is there. Opens the
 /// source, and throws what that throws.
 Json why_store(const Job& job);
+/// The same of rows of one source, which is open.
+Json why_store(const TableDatasetOptions& options, const Source& source);
 
 /// Where prepare_job() lists the rows that are not usable: beside their store.
 std::filesystem::path left_out_list(const std::filesystem::path& store);

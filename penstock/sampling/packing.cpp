@@ -4,8 +4,11 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <new>
+#include <optional>
 #include <utility>
 
+#include "penstock/base/aligned.h"
 #include "penstock/base/error.h"
 #include "penstock/base/random.h"
 #include "penstock/sampling/permutation.h"
@@ -14,11 +17,14 @@
 // counting; each goes into the bin that has the least room left for it, or else
 // opens one. Bins with the same room left are a stack, linked through the bins,
 // and a tree of 64-bit words says which stacks are not empty, so that "the
-// least room that is enough" costs one look at each of its levels.
+// least room that is enough" costs one look at each of its levels. A bin that
+// has just taken a piece, and has room for another of that length, is the one
+// with the least room for it: pieces of one length are placed bin by bin.
 //
 // How full bins get depends on the lengths alone. So a plan of another epoch
 // need not be computed: within each length the pieces change places by a keyed
-// permutation.
+// permutation. Where it repacks, pieces are kept by length for that; else they
+// are kept by bin, one after the other.
 
 namespace penstock {
 namespace {
@@ -85,8 +91,13 @@ class Bins::Filling {
         rooms_(size_ + 1),
         first_(size_ + 1, kEnd) {}
 
-  /// The bin that a piece goes into.
-  std::uint32_t place(std::int32_t length) {
+  /// Pieces of one length that follow each other and go into one bin.
+  struct Run {
+    std::uint32_t bin, pieces;
+  };
+  /// Places the first of so many pieces, and as many of the others as go into
+  /// the same bin. Returns how many these are.
+  std::uint32_t place(std::int32_t length, std::uint64_t pieces) {
     const auto need = static_cast<std::size_t>(length);
     std::size_t room = rooms_.find_from(need);
     std::uint32_t bin = 0;
@@ -99,8 +110,11 @@ class Bins::Filling {
       first_[room] = next_[bin];
       if (first_[room] == kEnd) rooms_.remove(room);
     }
-    put_back(bin, room - need);
-    return bin;
+    const auto taken = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(pieces, room / need));
+    put_back(bin, room - taken * need);
+    runs.push_back({bin, taken});
+    return taken;
   }
   std::size_t bins() const { return next_.size(); }
   void clear() {
@@ -110,8 +124,9 @@ class Bins::Filling {
       rooms_.remove(room);
     }
     next_.clear();
+    runs.clear();
   }
-  std::vector<std::uint32_t> bin_of;  ///< by piece; scratch
+  std::vector<Run> runs;  ///< of all pieces, in their order; scratch
 
  private:
   void put_back(std::uint32_t bin, std::size_t room) {
@@ -133,11 +148,9 @@ Bins::Bins(std::span<const std::int32_t> lengths, const BinRules& rules)
   PENSTOCK_ASSERT(lengths.size() < kEnd, "pieces count to 2^32");
   for (std::int32_t length : lengths) {
     elements_ += length;
-    if (length == 0)
-      ++empty_;
-    else
-      ++samples_;
+    empty_ += length == 0 ? 1 : 0;
   }
+  samples_ = std::ssize(lengths) - empty_;
   if (rules.wrapped)
     wrap(lengths);
   else
@@ -165,7 +178,7 @@ void Bins::fit(std::span<const std::int32_t> lengths) {
   const auto count = std::ssize(lengths);
   Filling filling(rules_.size);
   pieces_.reserve(lengths.size());
-  slots_.reserve(lengths.size());
+  if (rules_.repack) slots_.reserve(lengths.size());
   if (rules_.window == 0 || rules_.window >= count)
     return fit_window(lengths, {}, filling);
   Random random(rules_.seed, 0, 0, 0x7061636b);  // "pack"
@@ -179,61 +192,134 @@ void Bins::fit(std::span<const std::int32_t> lengths) {
   }
 }
 
+namespace {
+
+/// Numbers that are written once: many are in huge pages, which cost fewer
+/// faults.
+template <class Number>
+class Numbers {
+ public:
+  explicit Numbers(std::size_t count)
+      : memory_(allocate_aligned(count * sizeof(Number))),
+        numbers_(reinterpret_cast<Number*>(memory_.get())) {
+    if (memory_ == nullptr) throw std::bad_alloc();
+  }
+  Number& operator[](std::size_t at) const { return numbers_[at]; }
+
+ private:
+  AlignedBytes memory_;
+  Number* numbers_;
+};
+
+/// The pieces of some samples, the longest first.
+class SortedPieces {
+ public:
+  /// `sample_at(i)` for each i below `count`.
+  template <class SampleAt>
+  SortedPieces(std::span<const std::int32_t> lengths, std::int32_t most,
+               std::size_t count, SampleAt sample_at)
+      : of_length_(static_cast<std::size_t>(most) + 1) {
+    find_lengths(lengths, count, sample_at);
+    std::vector<std::uint64_t> next(of_length_.size());
+    for (std::size_t length = of_length_.size() - 1; length > 0; --length) {
+      next[length] = count_;
+      count_ += of_length_[length];
+    }
+    PENSTOCK_ASSERT(count_ < kEnd, "pieces count to 2^32");
+    samples_.emplace(count_);
+    if (cut_ > 0) begins_.emplace(count_);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t s = sample_at(i);
+      for (std::int32_t begin = 0; begin < lengths[s]; begin += most) {
+        const std::int32_t length = std::min(lengths[s] - begin, most);
+        const std::uint64_t at = next[static_cast<std::size_t>(length)]++;
+        (*samples_)[at] = static_cast<std::uint32_t>(s);
+        if (begins_) (*begins_)[at] = begin;
+      }
+    }
+  }
+  /// How many samples are longer than the longest piece may be.
+  std::int64_t cut() const { return cut_; }
+  std::size_t count() const { return count_; }
+  std::uint32_t sample(std::size_t at) const { return (*samples_)[at]; }
+  std::int32_t begin(std::size_t at) const {
+    return begins_ ? (*begins_)[at] : 0;
+  }
+  /// Calls `act` with each length that there is, and how many pieces have it.
+  template <class Act>
+  void each_length(Act act) const {
+    for (std::size_t length = of_length_.size() - 1; length > 0; --length)
+      if (of_length_[length] > 0)
+        act(static_cast<std::int32_t>(length), of_length_[length]);
+  }
+
+ private:
+  template <class SampleAt>
+  void find_lengths(std::span<const std::int32_t> lengths, std::size_t count,
+                    SampleAt sample_at) {
+    const std::size_t most = of_length_.size() - 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto length = static_cast<std::size_t>(lengths[sample_at(i)]);
+      if (length <= most) {  // most are: no division
+        ++of_length_[length];
+        continue;
+      }
+      ++cut_;
+      of_length_[most] += length / most;
+      if (length % most != 0) ++of_length_[length % most];
+    }
+  }
+  std::vector<std::uint64_t> of_length_;
+  std::int64_t cut_ = 0;
+  std::size_t count_ = 0;
+  std::optional<Numbers<std::uint32_t>> samples_;
+  std::optional<Numbers<std::int32_t>> begins_;  // where some are cut
+};
+
+}  // namespace
+
 /// Packs these samples; all of them where there are none.
 void Bins::fit_window(std::span<const std::int32_t> lengths,
                       std::span<const std::int64_t> samples, Filling& filling) {
-  const auto size = static_cast<std::size_t>(rules_.size);
-  const std::size_t count = samples.empty() ? lengths.size() : samples.size();
-  auto sample = [&](std::size_t i) {
-    return samples.empty() ? i : static_cast<std::size_t>(samples[i]);
-  };
-  // Where the pieces of each length begin, the longest first.
-  std::vector<std::uint64_t> starts(size + 2, 0);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto length = static_cast<std::size_t>(lengths[sample(i)]);
-    if (length <= size) {  // most are: no division
-      ++starts[length];
-      continue;
-    }
-    ++cut_;
-    starts[size] += length / size;
-    if (length % size != 0) ++starts[length % size];
-  }
-  const std::size_t first = pieces_.size();
-  std::uint64_t at = first;
-  for (std::size_t length = size; length > 0; --length) {
-    const std::uint64_t begin = std::exchange(starts[length], at);
-    at += begin;
-    if (rules_.repack && begin > 1)
-      groups_.push_back({static_cast<std::uint32_t>(starts[length]),
-                         static_cast<std::uint32_t>(at)});
-  }
-  PENSTOCK_ASSERT(at < kEnd, "pieces count to 2^32");
-  pieces_.resize(at);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t s = sample(i);
-    for (std::int32_t begin = 0; begin < lengths[s]; begin += rules_.size) {
-      const std::int32_t length = std::min(lengths[s] - begin, rules_.size);
-      pieces_[starts[static_cast<std::size_t>(length)]++] = {
-          static_cast<std::uint32_t>(s), begin, length};
-    }
-  }
+  const SortedPieces sorted(
+      lengths, rules_.size, samples.empty() ? lengths.size() : samples.size(),
+      [&](std::size_t i) {
+        return samples.empty() ? i : static_cast<std::size_t>(samples[i]);
+      });
+  cut_ += sorted.cut();
   filling.clear();
-  filling.bin_of.resize(pieces_.size() - first);
-  for (std::size_t p = first; p < pieces_.size(); ++p)
-    filling.bin_of[p - first] = filling.place(pieces_[p].length);
-  // Pieces by bin.
-  const std::size_t first_bin = ends_.size();
+  sorted.each_length([&](std::int32_t length, std::uint64_t pieces) {
+    while (pieces > 0) pieces -= filling.place(length, pieces);
+  });
+  const std::size_t first = pieces_.size(), first_bin = ends_.size();
+  PENSTOCK_ASSERT(first + sorted.count() < kEnd, "pieces count to 2^32");
+  pieces_.resize(first + sorted.count());
+  if (rules_.repack) slots_.resize(pieces_.size());
+  // Where the pieces of each bin begin.
   ends_.resize(first_bin + filling.bins() + 1, 0);
-  std::int64_t* begins = ends_.data() + first_bin + 1;
-  for (std::uint32_t bin : filling.bin_of) ++begins[bin];
-  std::int64_t before = static_cast<std::int64_t>(first);
+  std::int64_t* next = ends_.data() + first_bin + 1;
+  for (const Filling::Run& run : filling.runs) next[run.bin] += run.pieces;
+  auto before = static_cast<std::int64_t>(first);
   for (std::size_t b = 0; b < filling.bins(); ++b)
-    before += std::exchange(begins[b], before);
-  slots_.resize(pieces_.size());
-  for (std::size_t p = first; p < pieces_.size(); ++p)
-    slots_[static_cast<std::size_t>(begins[filling.bin_of[p - first]]++)] =
-        static_cast<std::uint32_t>(p);
+    before += std::exchange(next[b], before);
+  std::size_t piece = 0;
+  auto run = filling.runs.begin();
+  sorted.each_length([&](std::int32_t length, std::uint64_t pieces) {
+    const std::size_t begin = first + piece, end = begin + pieces;
+    if (rules_.repack && pieces > 1)
+      groups_.push_back(
+          {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
+    for (; first + piece < end; ++run) {
+      std::int64_t& to = next[run->bin];
+      for (std::uint32_t i = 0; i < run->pieces; ++i, ++piece, ++to) {
+        const auto place = static_cast<std::size_t>(to);
+        if (rules_.repack)
+          slots_[place] = static_cast<std::uint32_t>(first + piece);
+        pieces_[rules_.repack ? first + piece : place] = {
+            sorted.sample(piece), sorted.begin(piece), length};
+      }
+    }
+  });
   ends_.erase(ends_.begin() + static_cast<std::ptrdiff_t>(first_bin));
 }
 

@@ -28,8 +28,8 @@ struct BinRules {
 double filled_share(std::int64_t elements, std::int64_t bins,
                     std::int32_t size);
 
-/// Bins of pieces of samples. A pure function of lengths and rules; 16 bytes of
-/// memory for each piece and 8 for each bin.
+/// Bins of pieces of samples. A pure function of lengths and rules; 12 bytes of
+/// memory for each piece (16 where it repacks) and 8 for each bin.
 ///
 /// Immutable, so thread-safe.
 class Bins {

@@ -96,6 +96,29 @@ TEST(Packing, FillsTheBinWithTheLeastRoomThatIsEnough) {
   }
 }
 
+TEST(Packing, SamplesOfOneLengthFillABinBeforeTheNextOne) {
+  // The room that 7 leaves is the least for 3; then each bin takes three.
+  const std::vector<std::int32_t> lengths = {3, 3, 7, 3, 3, 3};
+  for (bool repack : {false, true}) {
+    const Bins bins(lengths, {.size = 10, .repack = repack});
+    const std::vector<SampleRange> expected = {{2, 0, 7}, {0, 0, 3}, {1, 0, 3},
+                                               {3, 0, 3}, {4, 0, 3}, {5, 0, 3}};
+    EXPECT_EQ(pieces_of(bins), expected);
+    EXPECT_EQ(room_of(bins), (std::vector<std::int32_t>{0, 1, 7}));
+  }
+}
+
+TEST(Packing, RepackingBeginsWithTheBinsThatThereAreWithout) {
+  const auto lengths = some_lengths(3000, 250);
+  for (std::int64_t window : {0, 70}) {
+    const BinRules rules{.size = 100, .window = window, .seed = 2};
+    BinRules repacked = rules;
+    repacked.repack = true;
+    EXPECT_EQ(pieces_of(Bins(lengths, rules)),
+              pieces_of(Bins(lengths, repacked)));
+  }
+}
+
 TEST(Packing, CutsOnlySamplesThatAreLongerThanABin) {
   const std::vector<std::int32_t> lengths = {10, 25, 3, 7, 0, 41, 9};
   const Bins bins(lengths, {.size = 10});

@@ -2,12 +2,14 @@
 from, with any number of workers and on any device; what is wrong is named."""
 import io
 import json
+import os
 import pathlib
 import shutil
 import sqlite3
 import struct
 import tarfile
 import unittest
+from unittest import mock
 
 from penstock_cli import Case, has_library, read_safetensors
 
@@ -113,6 +115,32 @@ class Images(Case):
                                     "--json").json()["plan"]
                 self.assertIn(f"field 'x' is finished {says}",
                               plan["notes"][0])
+
+    def test_a_plan_is_that_of_each_rank(self):
+        self.images(train={"epochs": 9})
+        for ranks, expected in (
+                ({}, ["kept when it is first made"]),
+                ({"WORLD_SIZE": "2"},
+                 ["this is what each of 2 ranks takes; nobody says",
+                  "in each rank", "kept by each rank when it first has it"]),
+                ({"WORLD_SIZE": "2", "MPI_LOCALNRANKS": "1",
+                  "SLURM_NTASKS_PER_NODE": "2"},
+                 ["each of 2 ranks takes; none of the others shares"]),
+                ({"WORLD_SIZE": "2", "SLURM_NTASKS_PER_NODE": "2(x3)"},
+                 ["this is what each of 2 ranks takes; nobody says"]),
+                ({"WORLD_SIZE": "2", "SLURM_NTASKS_PER_NODE": "2"},
+                 ["this is what each of 2 ranks takes; 2 of them share",
+                  "(1/2 of "]),
+                ({"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"},
+                 ["this is what each of 8 ranks takes; 4 of them share",
+                  "is made anew in every epoch", "(1/4 of "])):
+            with self.subTest(**ranks), mock.patch.dict(os.environ, ranks):
+                told = self.succeed("train", "job.json", "--plan").out
+                for text in expected:
+                    self.assertIn(text, told)
+                self.assertEqual("ranks" in told, bool(ranks))
+                self.assertEqual("(1/" in told, "of them share" in
+                                 told.replace("how many of them share", ""))
 
     def test_augmented_pictures_depend_on_the_sample_alone(self):
         image = {**FIELDS["x"]["image"], "dtype": "float32", "augment": [

@@ -75,13 +75,15 @@ class Arrays(Batches):
                              list(range(begin, begin + 8)))
 
     def test_any_number_of_workers_any_tier_the_same_batches(self):
-        # Masks alone are set by the device, all else by the host.
-        for more in ([], [{"noise": {"snr": 20}}, {"gain": {}},
-                          {"time_shift": {}}]):
-            with self.subTest(augment=[MASKS, *more]):
+        # A device sets masks, multiplies and shifts; the host does all else.
+        moves = [{"gain": {}}, {"time_shift": {}}]
+        noise = {"noise": {"snr": 20}}
+        for augment in ([MASKS], [MASKS, *moves], [*moves, MASKS],
+                        [MASKS, noise, *moves]):
+            with self.subTest(augment=augment):
                 self.same_everywhere(self.source, {"x": {"array": {
                     "column": "x", "window": {"length": 16, "stride": 2},
-                    "augment": [MASKS, *more]}}}, by_device=not more)
+                    "augment": augment}}}, by_device=noise not in augment)
 
     def test_the_held_out_side_is_not_augmented(self):
         fields = {"x": {"array": {"column": "x", "window": {"length": 8}}}}

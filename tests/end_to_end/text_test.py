@@ -81,7 +81,7 @@ class Packed(TokensCase):
         self.write_job(self.tokens_job(repack=True))
         expected = None
         for device in ("cpu", "sim"):
-            for cache in ("ram", "disk", "none"):
+            for cache in ("ram", "disk", "auto", "none"):
                 for workers in (0, 1, 2, 8):
                     lines = self.batches(
                         "--epoch", "2", "--steps", "0:1000", "--set",
@@ -92,6 +92,17 @@ class Packed(TokensCase):
                     expected = expected or found
                     self.assertEqual(found, expected)
         self.assertGreater(len(expected), 10)
+
+    def test_rows_that_are_in_a_store_are_mapped(self):
+        self.write_job(self.tokens_job())
+        self.assertEqual(self.planned_tier(), "ram")
+        self.succeed("prepare", "job.json")
+        self.assertEqual(self.planned_tier(), "disk")
+        self.assertEqual(self.planned_tier("--set", "loader.cache=ram"), "ram")
+
+    def planned_tier(self, *arguments):
+        return self.succeed("train", "job.json", "--plan", "--json",
+                            *arguments).json()["plan"]["tier"]
 
     def test_a_bench_and_a_held_out_side_are_packed_too(self):
         self.write_job(self.tokens_job() | {"split": {"val": 0.3}})

@@ -18,9 +18,11 @@ class KernelQueue {
       : device_(device), stream_(stream) {}
 
   void run(const Gather& gather);
-  void run(const CastNormalize& cast);
+  // Pictures.
   void run(const CropFlip& crop);
   void run(const Resize& resize);
+  // Numbers.
+  void run(const CastNormalize& cast);
   void run(const Mask& mask);
   void run(const Move& move);
   /// An internal error.

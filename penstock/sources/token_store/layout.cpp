@@ -1,6 +1,7 @@
 #include "penstock/sources/token_store/layout.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -75,9 +76,26 @@ Dtype megatron_dtype(std::uint8_t code, const std::string& path) {
   }
 }
 
+/// The first document that is not in the tokens; those that there are: none.
+std::size_t first_outside(const Layout& layout, std::int64_t tokens_bytes) {
+  // Of widths that are powers of two, without a division for each document.
+  const std::size_t width = size_of(layout.dtype);
+  const auto within = static_cast<std::int64_t>(width - 1);
+  const int shift = std::countr_zero(width);
+  auto is_outside = [&](std::size_t d) {
+    const std::int64_t length = layout.length(d), begin = layout.begin(d);
+    return length < 0 || begin < 0 || (begin & within) != 0 ||
+           begin > tokens_bytes || length > (tokens_bytes - begin) >> shift;
+  };
+  std::size_t first = 0;
+  while (first < layout.documents() && !is_outside(first)) ++first;
+  return first;
+}
+
 Layout megatron(const std::string& path, const std::string& index,
-                std::span<const std::byte> bytes, std::size_t tokens_bytes) {
-  IndexReader reader(index, bytes);
+                std::size_t tokens_bytes) {
+  Layout layout{.about = "Megatron", .index = real_files().map(index)};
+  IndexReader reader(index, layout.index->bytes());
   const std::span<const std::byte> magic = reader.array(9, 1, "magic number");
   if (std::memcmp(magic.data(), "MMIDIDX\0", 9) != 0)
     refuse(index, "byte 0", "it does not begin with MMIDIDX");
@@ -85,26 +103,19 @@ Layout megatron(const std::string& path, const std::string& index,
   if (version != 1)
     refuse(index, "byte 9",
            "it is of version " + std::to_string(version) + ", expected 1");
-  Layout layout{.about = "Megatron"};
   layout.dtype = megatron_dtype(reader.take<std::uint8_t>("type"), index);
-  const auto width = static_cast<std::int64_t>(size_of(layout.dtype));
   const auto count = reader.take<std::uint64_t>("number of documents");
   reader.take<std::uint64_t>("number of ends");
-  const auto lengths = reader.array(count, sizeof(std::int32_t), "lengths");
-  const auto begins = reader.array(count, sizeof(std::int64_t), "places");
-  const auto all = static_cast<std::int64_t>(tokens_bytes);
-  for (std::size_t d = 0; d < count; ++d) {
-    const auto length = number_at<std::int32_t>(lengths, 4 * d);
-    const auto begin = number_at<std::int64_t>(begins, 8 * d);
-    if (length < 0 || begin < 0 || begin % width != 0 || begin > all ||
-        length > (all - begin) / width)
-      refuse(index, "document " + std::to_string(d),
-             std::to_string(length) + " tokens from byte " +
-                 std::to_string(begin) + " on are not in '" + path +
-                 "', which has " + std::to_string(all) + " bytes");
-    layout.begins.push_back(begin);
-    layout.lengths.push_back(length);
-  }
+  layout.lengths_there = reader.array(count, sizeof(std::int32_t), "lengths");
+  layout.begins_there = reader.array(count, sizeof(std::int64_t), "places");
+  const std::size_t outside =
+      first_outside(layout, static_cast<std::int64_t>(tokens_bytes));
+  if (outside < layout.documents())
+    refuse(index, "document " + std::to_string(outside),
+           std::to_string(layout.length(outside)) + " tokens from byte " +
+               std::to_string(layout.begin(outside)) + " on are not in '" +
+               path + "', which has " + std::to_string(tokens_bytes) +
+               " bytes");
   return layout;
 }
 
@@ -271,11 +282,10 @@ Layout find_layout(const files::DataFile& file, const FileSettings& settings,
                    std::span<const std::byte> tokens, StopFlag stop) {
   const std::string index = index_of(file.path);
   if (index.empty()) return tokens_alone(file.path, settings, tokens, stop);
+  if (index.ends_with(".idx")) return megatron(file.path, index, tokens.size());
   const std::string bytes = real_files().read(index);
-  const auto read = std::as_bytes(std::span(bytes));
-  return index.ends_with(".idx")
-             ? megatron(file.path, index, read, tokens.size())
-             : datatrove(file.path, index, read, tokens.size());
+  return datatrove(file.path, index, std::as_bytes(std::span(bytes)),
+                   tokens.size());
 }
 
 }  // namespace penstock::token_store

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,14 +15,39 @@
 
 namespace penstock::token_store {
 
-/// Where the documents of a token store are.
+/// Where the documents of a token store are: of each the byte in the file of
+/// tokens at which it begins, and its tokens. They need not stand one after the
+/// other.
 struct Layout {
   Dtype dtype = Dtype::uint16;
-  /// Of each document in the file of tokens, in bytes: documents need not stand
-  /// one after the other.
-  std::vector<std::int64_t> begins;
-  std::vector<std::int32_t> lengths;  ///< in tokens
-  std::string about;                  ///< "Megatron", for the columns
+  std::string about;  ///< "Megatron", for the columns
+  std::vector<std::int64_t> begins = {};
+  std::vector<std::int32_t> lengths = {};
+  /// An index that has these numbers is mapped, and read in place instead.
+  std::shared_ptr<const FileMapping> index = {};
+  std::span<const std::byte> begins_there = {}, lengths_there = {};
+
+  std::size_t documents() const {
+    return index == nullptr ? lengths.size()
+                            : lengths_there.size() / sizeof(std::int32_t);
+  }
+  std::int64_t begin(std::size_t document) const {
+    return index == nullptr ? begins[document]
+                            : number_at<std::int64_t>(begins_there, document);
+  }
+  std::int32_t length(std::size_t document) const {
+    return index == nullptr ? lengths[document]
+                            : number_at<std::int32_t>(lengths_there, document);
+  }
+
+ private:
+  /// They are not aligned there.
+  template <class Number>
+  static Number number_at(std::span<const std::byte> numbers, std::size_t at) {
+    Number number;
+    std::memcpy(&number, numbers.data() + at * sizeof(number), sizeof(number));
+    return number;
+  }
 };
 
 /// The name of the file that says where the documents of `path` end, if it is

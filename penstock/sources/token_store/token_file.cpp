@@ -23,9 +23,10 @@ struct TokenFile final : files::RowFile,
                  .declared = std::string(name_of(layout.dtype)) + "[]",
                  .type = ColumnType::list}};
     std::int64_t tokens = 0;
-    for (std::size_t d = 0; d < layout.lengths.size(); ++d) {
-      tokens += layout.lengths[d];
-      if (tokens < kChunk && d + 1 < layout.lengths.size()) continue;
+    const std::size_t documents = layout.documents();
+    for (std::size_t d = 0; d < documents; ++d) {
+      tokens += layout.length(d);
+      if (tokens < kChunk && d + 1 < documents) continue;
       ends.push_back(static_cast<std::int64_t>(d) + 1);
       tokens = 0;
     }
@@ -78,9 +79,9 @@ class TokenReader final : public files::ChunkReader {
     column.offsets.append_value(tokens);
     for (std::size_t d = first; d < end; ++d) {
       consecutive &=
-          layout.begins[d] ==
-          layout.begins[first] + tokens * static_cast<std::int64_t>(width);
-      tokens += layout.lengths[d];
+          layout.begin(d) ==
+          layout.begin(first) + tokens * static_cast<std::int64_t>(width);
+      tokens += layout.length(d);
       column.offsets.append_value(tokens);
     }
     Column& child = column.children.emplace_back();
@@ -88,7 +89,7 @@ class TokenReader final : public files::ChunkReader {
     child.length = tokens;
     const std::span<const std::byte> bytes = file_->mapped.bytes();
     auto begin = [&](std::size_t d) {
-      return static_cast<std::size_t>(layout.begins[d]);
+      return static_cast<std::size_t>(layout.begin(d));
     };
     const bool aligned =
         reinterpret_cast<std::uintptr_t>(bytes.data() + begin(first)) % width ==
@@ -101,7 +102,7 @@ class TokenReader final : public files::ChunkReader {
     }
     for (std::size_t d = first; d < end; ++d)
       child.values.append(bytes.data() + begin(d),
-                          static_cast<std::size_t>(layout.lengths[d]) * width);
+                          static_cast<std::size_t>(layout.length(d)) * width);
     return column;
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "penstock/base/hash.h"
 
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostUsed = 10;
 /// Another one where what is saved means something else.
-constexpr std::uint64_t kForm = 0x746f6b656e733032;  // "tokens02"
+constexpr std::uint64_t kForm = 0x746f6b656e733033;  // "tokens03"
 
 /// Ids beyond are not counted: no vocabulary is as large, and a stray id of 32
 /// bits must not cost its number in memory.
@@ -20,9 +22,10 @@ constexpr std::uint32_t kMostCounted = std::uint32_t{1} << 22;
 /// Of a document with fewer tokens it says nothing that it is there twice.
 constexpr std::size_t kLeastToCompare = 2;
 
-void append(Bytes& to, const std::vector<std::uint64_t>& numbers) {
-  to.append_value(static_cast<std::uint64_t>(numbers.size()));
-  to.append(numbers.data(), numbers.size() * sizeof(std::uint64_t));
+template <class Item>
+void append(Bytes& to, const std::vector<Item>& items) {
+  to.append_value(static_cast<std::uint64_t>(items.size()));
+  to.append(items.data(), items.size() * sizeof(Item));
 }
 
 /// False where `from` is too short.
@@ -33,14 +36,13 @@ bool take(std::span<const std::byte>& from, void* to, std::size_t bytes) {
   return true;
 }
 
-bool take(std::span<const std::byte>& from,
-          std::vector<std::uint64_t>& numbers) {
+template <class Item>
+bool take(std::span<const std::byte>& from, std::vector<Item>& items) {
   std::uint64_t count = 0;
-  if (!take(from, &count, sizeof(count)) ||
-      count > from.size() / sizeof(std::uint64_t))
+  if (!take(from, &count, sizeof(count)) || count > from.size() / sizeof(Item))
     return false;
-  numbers.resize(count);
-  return take(from, numbers.data(), count * sizeof(std::uint64_t));
+  items.resize(count);
+  return take(from, items.data(), count * sizeof(Item));
 }
 
 Json rounded(std::int64_t sum, std::int64_t count) {
@@ -64,25 +66,53 @@ void TokenNotes::add(const DocumentNote& of) {
 }
 
 template <class Token>
-void TokenNotes::count(std::span<const Token> ids) {
+void TokenUses::count(std::span<const Token> ids) {
+  if (ids.empty()) return;
   const std::size_t most = *std::ranges::max_element(ids);
   if (most >= kMostCounted) {
     for (Token id : ids)
       if (id < kMostCounted) count(std::span<const Token>(&id, 1));
     return;
   }
-  if (most >= uses_.size())
-    uses_.resize(
-        std::max(most + 1, static_cast<std::size_t>(std::clamp<std::int64_t>(
-                               vocab_size_, 0, kMostCounted))),
-        0);
-  for (Token id : ids) ++uses_[id];
+  if (most >= times_.size()) times_.resize(std::bit_ceil(most + 1), 0);
+  for (Token id : ids) ++times_[id];
+}
+template void TokenUses::count(std::span<const std::uint16_t>);
+template void TokenUses::count(std::span<const std::uint32_t>);
+
+std::vector<TokenUses::Use> TokenUses::take() {
+  constexpr std::size_t kTogether = 16;  // mostly none of them is there
+  std::vector<Use> uses;
+  for (std::size_t first = 0; first < times_.size(); first += kTogether) {
+    const std::size_t end = std::min(first + kTogether, times_.size());
+    std::uint32_t some = 0;
+    for (std::size_t id = first; id < end; ++id) some |= times_[id];
+    for (std::size_t id = first; some != 0 && id < end; ++id)
+      if (const std::uint32_t times = std::exchange(times_[id], 0); times != 0)
+        uses.push_back({static_cast<std::uint32_t>(id), times});
+  }
+  return uses;
+}
+
+void TokenNotes::add_uses(std::span<const TokenUses::Use> uses) {
+  for (const TokenUses::Use& use : uses) {
+    if (use.id >= uses_.size())
+      uses_.resize(std::max(use.id + std::size_t{1},
+                            static_cast<std::size_t>(std::clamp<std::int64_t>(
+                                vocab_size_, 0, kMostCounted))),
+                   0);
+    uses_[use.id] += use.times;
+  }
+}
+
+void TokenNotes::add_few() {
+  add_uses(few_);
+  few_.clear();
 }
 
 template <class Token>
 void TokenNotes::add(const DocumentNote& of, std::span<const Token> ids) {
   add(of);
-  if (!ids.empty()) count(ids);
   if (ids.size() >= kLeastToCompare)
     documents_.push_back(hash64(std::as_bytes(ids)));
 }
@@ -109,6 +139,8 @@ void TokenNotes::merge(FieldNotes& other) {
   sums_.longest = std::max(sums_.longest, more.sums_.longest);
   for (std::size_t i = 0; i < sums_.lengths.size(); ++i)
     sums_.lengths[i] += more.sums_.lengths[i];
+  add_few();
+  add_uses(more.few_);
   if (uses_.size() < more.uses_.size()) uses_.swap(more.uses_);
   for (std::size_t id = 0; id < more.uses_.size(); ++id)
     uses_[id] += more.uses_[id];
@@ -121,7 +153,17 @@ Bytes TokenNotes::saved() const {
   bytes.append_value(kForm);
   bytes.append_value(vocab_size_);
   bytes.append(&sums_, sizeof(sums_));
-  append(bytes, uses_);
+  // Of a part most ids are not there; an id that comes very often stands twice.
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  std::vector<TokenUses::Use> uses = few_;
+  for (std::size_t id = 0; id < uses_.size(); ++id)
+    for (std::uint64_t left = uses_[id]; left > 0;) {
+      const std::uint64_t times = std::min(left, kMost);
+      uses.push_back(
+          {static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(times)});
+      left -= times;
+    }
+  append(bytes, uses);
   append(bytes, documents_);
   return bytes;
 }
@@ -132,12 +174,12 @@ std::unique_ptr<TokenNotes> TokenNotes::of(std::span<const std::byte> saved) {
   const bool whole = take(saved, &form, sizeof(form)) && form == kForm &&
                      take(saved, &notes->vocab_size_, sizeof(vocab_size_)) &&
                      take(saved, &notes->sums_, sizeof(sums_)) &&
-                     take(saved, notes->uses_) &&
+                     take(saved, notes->few_) &&
                      take(saved, notes->documents_) && saved.empty();
   return whole ? std::move(notes) : nullptr;
 }
 
-void TokenNotes::add_uses(Json& json) const {
+void TokenNotes::write_uses(Json& json) const {
   std::vector<std::uint32_t> ids;
   for (std::size_t id = 0; id < uses_.size(); ++id)
     if (uses_[id] > 0) ids.push_back(static_cast<std::uint32_t>(id));
@@ -159,6 +201,7 @@ void TokenNotes::add_uses(Json& json) const {
 }
 
 Json TokenNotes::json() {
+  add_few();
   Json json;
   json["documents"] = sums_.documents;
   json["tokens"] = sums_.tokens;
@@ -177,7 +220,7 @@ Json TokenNotes::json() {
   json["duplicates"] =
       static_cast<std::int64_t>(std::distance(first, documents_.end()));
   documents_.erase(first, documents_.end());
-  add_uses(json);
+  write_uses(json);
   json["lengths"] = Json(Json::Array{});
   for (std::size_t i = 0; i < sums_.lengths.size(); ++i) {
     if (sums_.lengths[i] == 0) continue;

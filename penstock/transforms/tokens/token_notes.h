@@ -20,6 +20,22 @@ struct DocumentNote {
   bool cut = false;           ///< it was longer than a row
 };
 
+/// How often each id comes in some documents, of which most ids are in none.
+/// One thread's.
+class TokenUses {
+ public:
+  struct Use {
+    std::uint32_t id, times;
+  };
+  template <class Token>
+  void count(std::span<const Token> ids);
+  /// Those since the last call, by id.
+  std::vector<Use> take();
+
+ private:
+  std::vector<std::uint32_t> times_;  // by id
+};
+
 /// What the documents of a data set are like. Their order does not matter. It
 /// takes 8 bytes for each document, and 8 for each token of the vocabulary.
 class TokenNotes final : public FieldNotes {
@@ -30,6 +46,9 @@ class TokenNotes final : public FieldNotes {
   /// Ids of one width throughout, or documents are not known again.
   template <class Token>
   void add(const DocumentNote& of, std::span<const Token> ids);
+  /// How often the documents that were added have each id. Once, and before
+  /// others are merged.
+  void set_uses(std::vector<TokenUses::Use> uses) { few_ = std::move(uses); }
   void merge(FieldNotes& other) override;
   Bytes saved() const override;
   /// Null for what saved() did not give.
@@ -50,13 +69,14 @@ class TokenNotes final : public FieldNotes {
   };
   void add(const DocumentNote& of);
   void add_targets(std::int64_t targets);
-  template <class Token>
-  void count(std::span<const Token> ids);
-  void add_uses(Json& json) const;
+  void add_uses(std::span<const TokenUses::Use> uses);
+  void add_few();
+  void write_uses(Json& json) const;
 
   std::int64_t vocab_size_;
   Sums sums_;
-  std::vector<std::uint64_t> uses_;       // by id
+  std::vector<TokenUses::Use> few_;       // of one block, until it is merged
+  std::vector<std::uint64_t> uses_;       // by id, of all others
   std::vector<std::uint64_t> documents_;  // their hashes
 };
 

@@ -62,6 +62,7 @@ class Parser final : public FieldParser {
       note<std::uint32_t>(rows);
   }
   std::unique_ptr<FieldNotes> take_notes() override {
+    if (notes_ != nullptr) notes_->set_uses(uses_.take());
     return std::move(notes_);
   }
 
@@ -131,8 +132,10 @@ class Parser final : public FieldParser {
     for (std::int64_t row : rows) {
       const auto r = static_cast<std::size_t>(row);
       const std::size_t begin = r == 0 ? 0 : ends_[r - 1];
-      notes_->add(found_[r], ids.subspan(begin / sizeof(Token),
-                                         (ends_[r] - begin) / sizeof(Token)));
+      const std::span<const Token> own = ids.subspan(
+          begin / sizeof(Token), (ends_[r] - begin) / sizeof(Token));
+      notes_->add(found_[r], own);
+      uses_.count(own);
     }
   }
 
@@ -147,6 +150,7 @@ class Parser final : public FieldParser {
   Bytes ids_;                          // of all its rows, as they are stored
   std::vector<std::size_t> ends_;      // of each row in `ids_`
   std::unique_ptr<TokenNotes> notes_;
+  TokenUses uses_;
 };
 
 class BoundTokens final : public BoundField {
