@@ -310,6 +310,8 @@ class Diagnosis {
 
 }  // namespace
 
-Verdict diagnose(const Snapshot& window) { return Diagnosis(window).make(); }
+Verdict diagnose(const Snapshot& window) {
+  return Diagnosis(in_samples(window)).make();
+}
 
 }  // namespace penstock

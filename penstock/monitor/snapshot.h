@@ -59,4 +59,10 @@ struct Snapshot {
   HostUse use;
 };
 
+/// Rows of the source that lie in a sample on average: 1, but where samples are
+/// bins of documents. Stages count rows.
+double rows_per_sample(const Snapshot& window);
+/// The same window, whose stages count samples.
+Snapshot in_samples(Snapshot window);
+
 }  // namespace penstock

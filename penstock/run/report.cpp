@@ -47,7 +47,8 @@ Json parts_json(const StepParts& parts) {
   return json;
 }
 
-Json stage_json(const StageNumbers& stage, double wall) {
+/// `rows`: of the source in a sample.
+Json stage_json(const StageNumbers& stage, double wall, double rows) {
   double busy = seconds(stage.busy_wall);
   // Without workers of its own a stage is done on the consumer's thread.
   int threads = std::max(1, stage.workers);
@@ -60,8 +61,9 @@ Json stage_json(const StageNumbers& stage, double wall) {
   json["name"] = stage.name;
   json["workers"] = stage.workers;
   if (!stage.pool.empty()) json["pool"] = stage.pool;
-  json["rate"] =
-      busy > 0 ? threads * static_cast<double>(stage.items) / busy : kUnknown;
+  json["rate"] = busy > 0
+                     ? threads * static_cast<double>(stage.items) / rows / busy
+                     : kUnknown;
   bool timed = stage.busy_wall.count() > 0;
   json["busy"] = timed ? share(stage.busy_wall) : Json();
   json["cpu"] = timed ? share(stage.busy_cpu) : Json();
@@ -172,7 +174,8 @@ Json metrics_json(const RunNumbers& run) {
 Json stages_json(const Snapshot& window) {
   Json json{Json::Array{}};
   for (const StageNumbers& stage : window.stages)
-    json.push_back(stage_json(stage, seconds(window.parts.wall)));
+    json.push_back(
+        stage_json(stage, seconds(window.parts.wall), rows_per_sample(window)));
   return json;
 }
 
@@ -365,7 +368,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   auto add_prepared = [&](const TableDataset* table, const Json& source) {
     if (table == nullptr) return;
     for (const StageNumbers& stage : table->stages()) {
-      Json entry = stage_json(stage, seconds(run.first_step - run.started));
+      Json entry = stage_json(stage, seconds(run.first_step - run.started), 1);
       if (!source.is_null()) entry["source"] = source;
       json["prepare"].push_back(std::move(entry));
     }
