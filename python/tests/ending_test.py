@@ -18,7 +18,7 @@ DAEMONS = {
     "asks for numbers": "while True: loader.stats(), loader.shares()",
     "opens loaders": "while True: penstock.open(path, loader__workers=1)",
     "waits for the disk": "list(slow.batches())",
-    "lets arrays go": "while True: [b.numpy() for b in loader.batches(9)]",
+    "lets arrays go": "while True: [b.numpy() for b in loader.batches(3)]",
 }
 
 
