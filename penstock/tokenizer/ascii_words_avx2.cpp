@@ -60,8 +60,7 @@ struct Avx2 {
 AsciiWords* ascii_words_avx2(Family family) {
   static const bool known =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
-      __builtin_cpu_supports("popcnt");
+      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
   return known ? block_words<Avx2>(family) : nullptr;
 }
 #else
