@@ -62,11 +62,11 @@ struct Avx512 {
 }  // namespace
 
 AsciiWords* ascii_words_avx512(Family family) {
-  static const bool known = __builtin_cpu_supports("avx512bw") &&
-                            __builtin_cpu_supports("avx512vl") &&
-                            __builtin_cpu_supports("avx512vbmi2") &&
-                            __builtin_cpu_supports("bmi") &&
-                            __builtin_cpu_supports("popcnt");
+  static const bool known =
+      __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi") &&
+      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
   return known ? block_words<Avx512>(family) : nullptr;
 }
 #else
