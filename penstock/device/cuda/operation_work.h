@@ -124,6 +124,18 @@ PENSTOCK_HOST_DEVICE inline float take_number(const std::byte* in,
 #endif
 }
 
+/// By its bits: a compiler may take x == x ? x * y : x for x * y, which makes a
+/// signalling NaN quiet.
+PENSTOCK_HOST_DEVICE inline bool is_number(float value) {
+#if defined(__CUDA_ARCH__)
+  const std::uint32_t bits = __float_as_uint(value);
+#else
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+#endif
+  return (bits & 0x7fffffffu) <= 0x7f800000u;
+}
+
 /// All elements of a thread.
 PENSTOCK_HOST_DEVICE inline void cast_elements(const CastWork& work,
                                                std::uint64_t block,
@@ -224,7 +236,7 @@ PENSTOCK_HOST_DEVICE inline void move_elements(const MoveWork& work,
     if (x >= 0 && x < width)
       number = take_number(row.from, line + static_cast<std::uint64_t>(x));
     // What is no number has other bits behind a product on each device.
-    if (row.factor != 1 && number == number) number *= row.factor;
+    if (row.factor != 1 && is_number(number)) number *= row.factor;
     put_number(work.out, row.row * elements + i, number);
   }
 }
