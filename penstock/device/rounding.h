@@ -16,6 +16,17 @@ PENSTOCK_HOST_DEVICE inline std::uint32_t bits_of(float value) {
   return bits;
 }
 
+/// Of the product with what has these bits, where that is a number; else these.
+/// In bits, as a compiler may take x == x ? x * y : x for x * y, of which what
+/// is no number comes out with other bits.
+PENSTOCK_HOST_DEVICE inline std::uint32_t multiplied_bits(std::uint32_t bits,
+                                                          float factor) {
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return bits;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return bits_of(value * factor);
+}
+
 PENSTOCK_HOST_DEVICE inline std::uint16_t bfloat16_bits(float value) {
   std::uint32_t bits = bits_of(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u)

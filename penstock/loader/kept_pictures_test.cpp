@@ -14,6 +14,11 @@
 // Pictures that are read by position are kept decoded where that changes no
 // byte: each is read and decoded once, whatever is drawn of it.
 
+// Clang 14's LeakSanitizer takes what glibc keeps of a plugin's thread-local
+// memory for a block of its own, and ends the process by a fault. It does
+// without here: what only such memory points to then counts as a leak.
+extern "C" const char* __lsan_default_options() { return "use_tls=0"; }
+
 namespace penstock {
 namespace {
 
@@ -217,11 +222,6 @@ std::size_t host_bytes(const TierPlan& plan) {
 
 // A mapped file is read again for what is not kept, and wants memory for that.
 TEST(KeptPicturesOfAStore, LeaveRoomForItsFile) {
-#if defined(PENSTOCK_SANITIZED)
-  // Clang 14's LeakSanitizer ends this process at its exit by a fault of its
-  // own.
-  GTEST_SKIP() << "LeakSanitizer cannot look at this process";
-#endif
   const std::unique_ptr<Device> device = open_for_test("cpu");
   const TestFolder folder;
   PicturesDataset pictures(kFolder, 24);

@@ -113,11 +113,10 @@ void move_line(std::byte* to, const std::byte* from, std::int64_t width,
 
 void multiply(std::byte* numbers, std::size_t count, float factor) {
   for (std::size_t i = 0; i < count; ++i, numbers += sizeof(float)) {
-    float number;
-    std::memcpy(&number, numbers, sizeof(number));
-    if (std::isnan(number)) continue;
-    number *= factor;
-    std::memcpy(numbers, &number, sizeof(number));
+    std::uint32_t bits;
+    std::memcpy(&bits, numbers, sizeof(bits));
+    bits = multiplied_bits(bits, factor);
+    std::memcpy(numbers, &bits, sizeof(bits));
   }
 }
 

@@ -113,27 +113,16 @@ PENSTOCK_HOST_DEVICE inline void put_number(std::byte* out, std::uint64_t at,
 #endif
 }
 
-PENSTOCK_HOST_DEVICE inline float take_number(const std::byte* in,
-                                              std::uint64_t at) {
+/// Of a float32.
+PENSTOCK_HOST_DEVICE inline std::uint32_t take_bits(const std::byte* in,
+                                                    std::uint64_t at) {
 #if defined(__CUDA_ARCH__)
-  return reinterpret_cast<const float*>(in)[at];
-#else
-  float number;
-  std::memcpy(&number, in + at * sizeof(number), sizeof(number));
-  return number;
-#endif
-}
-
-/// By its bits: a compiler may take x == x ? x * y : x for x * y, which makes a
-/// signalling NaN quiet.
-PENSTOCK_HOST_DEVICE inline bool is_number(float value) {
-#if defined(__CUDA_ARCH__)
-  const std::uint32_t bits = __float_as_uint(value);
+  return reinterpret_cast<const std::uint32_t*>(in)[at];
 #else
   std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
+  std::memcpy(&bits, in + at * sizeof(bits), sizeof(bits));
+  return bits;
 #endif
-  return (bits & 0x7fffffffu) <= 0x7f800000u;
 }
 
 /// All elements of a thread.
@@ -232,12 +221,11 @@ PENSTOCK_HOST_DEVICE inline void move_elements(const MoveWork& work,
     const std::uint32_t line = y * work.width;
     std::int64_t x = std::int64_t{i - line} - row.by;
     if (work.wraps) x += x < 0 ? width : x >= width ? -width : 0;
-    float number = 0;
+    std::uint32_t bits = 0;
     if (x >= 0 && x < width)
-      number = take_number(row.from, line + static_cast<std::uint64_t>(x));
-    // What is no number has other bits behind a product on each device.
-    if (row.factor != 1 && is_number(number)) number *= row.factor;
-    put_number(work.out, row.row * elements + i, number);
+      bits = take_bits(row.from, line + static_cast<std::uint64_t>(x));
+    if (row.factor != 1) bits = multiplied_bits(bits, row.factor);
+    put_number(work.out, row.row * elements + i, bits);
   }
 }
 
