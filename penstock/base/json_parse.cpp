@@ -2,6 +2,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
@@ -15,58 +17,43 @@ namespace {
 /// Settings are shallow; this keeps recursion off the end of the stack.
 constexpr std::size_t kDeepest = 200;
 
-/// Whether keys of one object are different: a few are compared, more lie in a
-/// table by their hash.
+/// Whether the keys of one object are different, by their hashes.
 class Keys {
  public:
   /// False where the last of these has the key of another. To be called for
   /// each member that is added.
   bool add(const Json::Object& members) {
-    constexpr std::size_t kFew = 12;
-    if (members.size() <= kFew) {
-      const auto last = members.end() - 1;
-      return std::none_of(members.begin(), last, [last](const auto& member) {
-        return member.first == last->first;
-      });
-    }
-    if (2 * members.size() > slots_.size()) spread(members);
-    hashes_.push_back(hash_of(members.back().first));
-    return take(members, members.size() - 1);
-  }
-
- private:
-  // The upper half of a hash, and which member it is, counted from 1.
-  static constexpr std::uint64_t kUpper = ~std::uint64_t{UINT32_MAX};
-
-  /// All but the last of them.
-  void spread(const Json::Object& members) {
-    slots_.assign(std::max<std::size_t>(64, 4 * slots_.size()), 0);
-    for (std::size_t i = 0; i + 1 < members.size(); ++i) {
-      if (i == hashes_.size()) hashes_.push_back(hash_of(members[i].first));
-      take(members, i);
-    }
-  }
-
-  bool take(const Json::Object& members, std::size_t which) {
-    const std::uint64_t hash = hashes_[which];
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = hash & mask;
-    for (; slots_[at] != 0; at = (at + 1) & mask) {
-      if (((slots_[at] ^ hash) & kUpper) != 0) continue;
-      if (members[(slots_[at] & UINT32_MAX) - 1].first == members[which].first)
-        return false;
-    }
-    slots_[at] = (hash & kUpper) | (which + 1);
+    // Of this process: nobody can choose keys that meet in the table.
+    static const std::uint64_t secret = std::random_device()();
+    if (2 * members.size() > slots_.size()) grow();
+    const std::string& key = members.back().first;
+    const std::uint64_t hash = hash64(key, secret) | 1;  // 0: an empty slot
+    std::uint64_t& slot = slot_of(hash);
+    if (slot == hash)
+      return std::none_of(
+          members.begin(), members.end() - 1,
+          [&key](const auto& member) { return member.first == key; });
+    slot = hash;
     return true;
   }
 
-  /// Of this process: nobody can choose keys that meet in the table.
-  static std::uint64_t hash_of(const std::string& key) {
-    static const std::uint64_t secret = std::random_device()();
-    return hash64(key, secret);
+ private:
+  /// The one that holds this hash, or a free one for it.
+  std::uint64_t& slot_of(std::uint64_t hash) {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = (hash >> 1) & mask;
+    while (slots_[at] != 0 && slots_[at] != hash) at = (at + 1) & mask;
+    return slots_[at];
+  }
+  void grow() {
+    const std::vector<std::uint64_t> before =
+        std::exchange(slots_, std::vector<std::uint64_t>(std::max<std::size_t>(
+                                  16, 4 * slots_.size())));
+    for (std::uint64_t hash : before)
+      if (hash != 0) slot_of(hash) = hash;
   }
 
-  std::vector<std::uint64_t> hashes_, slots_;
+  std::vector<std::uint64_t> slots_;
 };
 
 [[noreturn]] void refuse(std::string_view text, std::string_view origin,

@@ -9,19 +9,12 @@ import numpy
 import penstock
 from alarm import listen, rings
 from entry import main
+from epochs import all_rows
 from penstock import _engine, object_texts
 
 HAVE = all(importlib.util.find_spec(name) is not None
            for name in ("pandas", "pyarrow"))
 WORDS = ["b", "a", "cc", "\u00e9", "\U0001f600", ""]
-
-
-def all_rows(loader):
-    found = {}
-    for batch in loader:
-        for name, array in batch.numpy().items():
-            found.setdefault(name, []).append(array.copy())
-    return {name: numpy.concatenate(parts) for name, parts in found.items()}
 
 
 @unittest.skipUnless(HAVE, "without pandas and pyarrow")

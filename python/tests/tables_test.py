@@ -12,6 +12,7 @@ import unittest.mock
 import numpy
 
 import penstock
+from epochs import all_rows
 
 HAVE = {name: importlib.util.find_spec(name) is not None
         for name in ("pandas", "polars", "pyarrow", "duckdb", "datasets")}
@@ -34,15 +35,6 @@ def columns(rows=400):
         + (numpy.arange(rows) * 3_600_000_000_000).astype("timedelta64[ns]"),
         "note": [f"row {i}" for i in range(rows)],
     }
-
-
-def all_rows(loader):
-    """The batches of an epoch, put together."""
-    found = {}
-    for batch in loader:
-        for name, array in batch.numpy().items():
-            found.setdefault(name, []).append(array.copy())
-    return {name: numpy.concatenate(parts) for name, parts in found.items()}
 
 
 class AnArrowStream:
