@@ -454,9 +454,9 @@ void choose(TierPlan& plan, std::vector<TierRows> places,
     }
 }
 
-/// Rows that differ in length are read one by one, from a store as fast as from
-/// a copy in memory, which would have to be made first and which no other
-/// process shares.
+/// Rows that differ in length are read one by one, from a store that is in the
+/// page cache as fast as from a copy in memory, which would have to be made
+/// first and which no other process shares.
 bool mapped_instead(const TierPlan::Line& line, const TierRequest& request) {
   return line.tier == Tier::ram && request.tier == "auto" && request.on_disk &&
          request.row_bytes == 0 && !request.budgets.any();
