@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "penstock/base/plugin.h"
+#include "penstock/sources/arrow/choice.h"
 #include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/kinds.h"
 
@@ -25,7 +26,7 @@ struct Choices {
   std::mutex mutex;
   std::map<std::string, PluginChoice> by_name = {
       {"arrow", [](const Error*) -> const SourcePlugin* {
-         arrow_files::load_named_libraries();
+         arrow_files::load_named_libraries(arrow_files::Libraries::of_files);
          return nullptr;
        }}};
 };
@@ -58,7 +59,7 @@ const SourcePlugin& source_plugin(
   if (choice)
     if (const SourcePlugin* other = choice(nullptr)) return *other;
   try {
-    return load_plugin<SourcePlugin>(
+    const SourcePlugin& plugin = load_plugin<SourcePlugin>(
         {.library = "libpenstock_source_" + name + ".so",
          .entry = kSourcePluginEntry,
          .shown = "the plugin for " + kind + " sources",
@@ -66,6 +67,9 @@ const SourcePlugin& source_plugin(
          .code = "source",
          .install = install_hint(kind)},
         folders);
+    if (plugin.choose_store != nullptr)
+      plugin.choose_store(arrow_files::chosen_store);
+    return plugin;
   } catch (const Error& why) {
     if (choice)
       if (const SourcePlugin* other = choice(&why)) return *other;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/sources/files/object_store.h"
 #include "penstock/sources/source.h"
 #include "penstock/sources/source_options.h"
 #include "penstock/sources/spec.h"
@@ -21,7 +22,7 @@ namespace penstock {
 ///
 /// Program and plugin are built together; any other `version` is refused.
 struct SourcePlugin {
-  static constexpr std::int64_t kVersion = 11;
+  static constexpr std::int64_t kVersion = 12;
 
   std::int64_t version;
   std::unique_ptr<Source> (*open_source)(
@@ -31,6 +32,8 @@ struct SourcePlugin {
   std::unique_ptr<TableWriter> (*create_table)(
       const SourceSpec& spec, const std::vector<NewColumn>& columns,
       bool replace);
+  /// Where it reads files: choose_store() of its own copy. Else null.
+  void (*choose_store)(files::StoreChoice choice) = nullptr;
 };
 
 /// The one symbol that is looked up in a plugin.

@@ -1,10 +1,14 @@
 #include "python/engine/arrow_scanner.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "penstock/sources/sources.h"
@@ -36,7 +40,8 @@ void throw_failure(const nb::python_error& raised) {
   throw ScanFailure{.says = text("says"),
                     .where = text("where"),
                     .next = text("next"),
-                    .no_memory = nb::cast<bool>(value.attr("no_memory"))};
+                    .no_memory = nb::cast<bool>(value.attr("no_memory")),
+                    .of_store = nb::cast<bool>(value.attr("of_store"))};
 }
 
 /// Calls `work` with the module, and with Python's lock.
@@ -54,10 +59,14 @@ auto with_module(Function& module, Work work) {
   return answer;
 }
 
-std::shared_ptr<Function> module_function() {
+std::shared_ptr<Function> module_function(
+    const char* name = "penstock.arrow_files") {
   GilAcquire lock;
-  return std::make_shared<Function>(
-      nb::module_::import_("penstock.arrow_files"));
+  return std::make_shared<Function>(nb::module_::import_(name));
+}
+
+nb::bytes path_bytes(const std::string& path) {
+  return nb::bytes(path.data(), path.size());
 }
 
 std::shared_ptr<const ArrowTable> rows_in(nb::handle table) {
@@ -122,14 +131,94 @@ class PythonScanner final : public ArrowScanner {
                                           const std::string& path) override {
     return with_module(*module_, [&](const nb::object& module) {
       return std::make_shared<PythonFile>(
-          module_,
-          module.attr("open_file")(kind, nb::bytes(path.data(), path.size())));
+          module_, module.attr("open_file")(kind, path_bytes(path)));
     });
   }
 
  private:
   const std::shared_ptr<Function> module_;
 };
+
+/// Does `work` of a store, with the module, and says what that refuses.
+template <class Work>
+auto of_store(Function& module, const std::string& path, Work work) {
+  try {
+    return with_module(module, work);
+  } catch (const ScanFailure& failure) {
+    files::refuse_stored(path, failure.says);
+  }
+}
+
+class PythonStoredFile final : public files::StoredFile {
+ public:
+  PythonStoredFile(std::shared_ptr<Function> module, Held file,
+                   std::string path)
+      : module_(std::move(module)),
+        file_(std::move(file)),
+        path_(std::move(path)) {}
+
+  std::size_t read(std::int64_t offset, std::span<char> to) const override {
+    return of_store(*module_, path_, [&](const nb::object&) {
+      const auto got = nb::cast<nb::bytes>(
+          nb::handle(file_.get()).attr("read")(offset, to.size()));
+      const std::size_t bytes = std::min(got.size(), to.size());
+      std::memcpy(to.data(), got.c_str(), bytes);
+      return bytes;
+    });
+  }
+
+ private:
+  const std::shared_ptr<Function> module_;
+  const Held file_;
+  const std::string path_;
+};
+
+class PythonStore final : public files::ObjectStore {
+ public:
+  PythonStore(std::shared_ptr<Function> module, const std::string& uri)
+      : module_(std::move(module)),
+        store_(of_store(*module_, files::path_of_stored(uri),
+                        [&](const nb::object& at) {
+                          return held(at.attr("Store")(path_bytes(uri)));
+                        })) {}
+
+  std::vector<files::StoredObject> list(
+      const std::string& path) const override {
+    return of_store(*module_, path, [&](const nb::object&) {
+      std::vector<files::StoredObject> found;
+      for (nb::handle one :
+           nb::handle(store_.get()).attr("list")(path_bytes(path))) {
+        const auto [name, bytes, changed_ns] =
+            nb::cast<std::tuple<nb::bytes, std::int64_t, std::int64_t>>(one);
+        found.push_back({.path = std::string(name.c_str(), name.size()),
+                         .bytes = bytes,
+                         .changed_ns = changed_ns});
+      }
+      return found;
+    });
+  }
+
+  std::unique_ptr<files::StoredFile> open(
+      const files::StoredObject& file) const override {
+    return of_store(*module_, file.path, [&](const nb::object&) {
+      return std::make_unique<PythonStoredFile>(
+          module_,
+          held(nb::handle(store_.get()).attr("open")(path_bytes(file.path))),
+          file.path);
+    });
+  }
+
+ private:
+  const std::shared_ptr<Function> module_;
+  const Held store_;
+};
+
+void check_pyarrow() {
+  with_module(*module_function(), [&](const nb::object& at) {
+    at.attr("check_pyarrow")();
+    return true;
+  });
+}
 
 class PyarrowChoice final : public ArrowChoice {
  public:
@@ -144,12 +233,14 @@ class PyarrowChoice final : public ArrowChoice {
     });
   }
   std::shared_ptr<ArrowScanner> scanner() override {
-    auto module = module_function();
-    with_module(*module, [&](const nb::object& at) {
-      at.attr("check_pyarrow")();
-      return true;
-    });
-    return std::make_shared<PythonScanner>(module);
+    check_pyarrow();
+    return std::make_shared<PythonScanner>(module_function());
+  }
+  std::shared_ptr<const files::ObjectStore> connect(
+      const std::string& uri) override {
+    check_pyarrow();
+    return std::make_shared<PythonStore>(
+        module_function("penstock.object_store"), uri);
   }
 };
 

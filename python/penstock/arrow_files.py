@@ -6,7 +6,6 @@ another one is installed. The engine calls this; docs/wheel.md tells of it.
 from __future__ import annotations
 
 import functools
-import importlib
 import importlib.util
 import os
 import re
@@ -14,6 +13,8 @@ from typing import Any, Iterator, Sequence
 
 from .arrow_classes import Declared, SharedDictionary
 from .errors import SourceError, worded
+from .object_store import copied_here, input_file, is_stored
+from .pyarrow_calls import Refused, import_pyarrow, told
 
 _OLDEST = 14  # that has __arrow_c_stream__
 _BATCH = 1 << 16  # rows
@@ -23,21 +24,6 @@ _BEHIND_MARK = 8
 _TEXTS = ("string", "large_string", "string_view")
 # In a list they are written as Arrow shows them.
 _SHOWN = re.compile(r"timestamp|date|time|duration|(large_|fixed_size_)?binary")
-
-
-class Refused(Exception):
-    """What is wrong with a file: the engine adds which one it is."""
-
-    def __init__(self, says: str, where: str = "", next: str = "",
-                 no_memory: bool = False) -> None:
-        super().__init__(says)
-        self.says = says.encode("utf-8", "backslashreplace").decode()
-        self.where, self.next, self.no_memory = where, next, no_memory
-
-
-def _module(name: str = "pyarrow") -> Any:
-    """By name, since some releases come with types and others not."""
-    return importlib.import_module(name)
 
 
 def libraries() -> str:
@@ -58,9 +44,9 @@ def scanner_first() -> bool:
 def check_pyarrow() -> None:
     """Raises SourceError unless pyarrow is here, and of a release that can be
     used."""
-    what, where = "cannot read Parquet and Arrow files", "pyarrow"
+    what, where = "cannot read by pyarrow", "pyarrow"
     try:
-        pyarrow = _module()
+        pyarrow = import_pyarrow()
     except ImportError as error:
         missing = isinstance(error, ModuleNotFoundError) and \
             error.name == "pyarrow"
@@ -75,33 +61,9 @@ def check_pyarrow() -> None:
 
 
 def open_file(kind: str, path: bytes) -> Parquet | Ipc:
-    """The file at `path`, of kind "parquet" or "arrow"."""
+    """The file at `path`, of kind "parquet" or "arrow"; it may be a URI of an
+    object store."""
     return Parquet(path) if kind == "parquet" else Ipc(path)
-
-
-def told(where: str = "") -> _Told:
-    """What pyarrow raises in its scope is raised as Refused."""
-    return _Told(where)
-
-
-class _Told:
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None,
-                 trace: object) -> None:
-        pyarrow = _module()
-        if error is None or isinstance(error, Refused) or not isinstance(
-                error, (pyarrow.ArrowException, OSError, ValueError, EOFError,
-                        MemoryError)):
-            return
-        text = error.args[0] if isinstance(
-            error, pyarrow.ArrowException) and error.args else error
-        raise Refused(str(text), self.where, no_memory=isinstance(
-            error, MemoryError)) from error
 
 
 class Columns:
@@ -112,7 +74,7 @@ class Columns:
     their dictionaries."""
 
     def __init__(self, schema: Any) -> None:
-        pyarrow = _module()
+        pyarrow = import_pyarrow()
         self.schema = schema
         fields = [field.with_type(plain(field.type)) for field in schema]
         self.empty = pyarrow.schema(fields).empty_table()
@@ -126,7 +88,7 @@ class Columns:
             self._add(field.type, made.type, (field.name,))
 
     def _add(self, type: Any, made: Any, names: tuple[str, ...]) -> None:
-        pyarrow = _module()
+        pyarrow = import_pyarrow()
         if pyarrow.types.is_struct(made) and made.num_fields:
             whole = pyarrow.types.is_struct(type)
             for at in range(made.num_fields):
@@ -149,7 +111,7 @@ class Columns:
 
 
 def is_list(type: Any) -> bool:
-    pyarrow = _module()
+    pyarrow = import_pyarrow()
     return bool(pyarrow.types.is_list(type) or pyarrow.types.is_large_list(type)
                 or pyarrow.types.is_fixed_size_list(type))
 
@@ -158,7 +120,7 @@ def is_list(type: Any) -> bool:
 def plain(type: Any, nested: bool = False) -> Any:
     """The type that the engine takes in place of this one: decimals are
     numbers; times and bytes in lists, which become JSON, are texts."""
-    pyarrow = _module()
+    pyarrow = import_pyarrow()
     types = pyarrow.types
     if isinstance(type, pyarrow.BaseExtensionType):
         return plain(type.storage_type, nested)
@@ -187,7 +149,7 @@ def plain(type: Any, nested: bool = False) -> Any:
 
 def _has_numbers(type: Any) -> bool:
     """Of a list: it stays one, and is no JSON."""
-    types, value = _module().types, type.value_type
+    types, value = import_pyarrow().types, type.value_type
     return bool(types.is_integer(value) or types.is_float32(value) or
                 types.is_float64(value))
 
@@ -195,7 +157,7 @@ def _has_numbers(type: Any) -> bool:
 def check(array: Any) -> None:
     """Raises what pyarrow says of buffers that do not fit together. Of a plain
     text the engine looks at the bytes, row by row."""
-    pyarrow = _module()
+    pyarrow = import_pyarrow()
     if pyarrow.types.is_struct(array.type):
         for at in range(array.type.num_fields):
             check(array.field(at))
@@ -214,7 +176,7 @@ def ready(batch: Any) -> Any:
         check(array)
         made = plain(array.type)
         arrays.append(array if made == array.type else array.cast(made))
-    return _module().RecordBatch.from_arrays(arrays, names=batch.schema.names)
+    return import_pyarrow().RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
 class Parquet:
@@ -238,10 +200,13 @@ class Parquet:
 
     def opened(self) -> Any:
         """A reader of its own, for one thread."""
-        pyarrow, parquet = _module(), _module("pyarrow.parquet")
-        return parquet.ParquetFile(pyarrow.OSFile(self.path, "rb"),
-                                   metadata=self.metadata,
-                                   page_checksum_verification=True)
+        parquet = import_pyarrow("pyarrow.parquet")
+        stored = is_stored(self.path)
+        return parquet.ParquetFile(
+            input_file(self.path) if stored
+            else import_pyarrow().OSFile(self.path, "rb"),
+            metadata=self.metadata, pre_buffer=stored,
+            page_checksum_verification=True)
 
     def _ends(self) -> Iterator[int]:
         metadata: Any = self.metadata
@@ -324,11 +289,15 @@ class Ipc:
         self.meaning = self._columns.meaning
 
     def _walk(self, path: bytes) -> None:
-        pyarrow, ipc = _module(), _module("pyarrow.ipc")
-        if not os.path.getsize(path):
+        pyarrow, ipc = import_pyarrow(), import_pyarrow("pyarrow.ipc")
+        if is_stored(path):
+            whole = copied_here(path)
+        else:
+            whole = pyarrow.memory_map(path).read_buffer() \
+                if os.path.getsize(path) else b""
+        if not len(whole):
             raise Refused("it has 0 bytes", next="remove it: an interrupted "
                           "copy leaves such a file")
-        whole = pyarrow.memory_map(path).read_buffer()
         has_footer = whole[:len(_MARK)].to_pybytes() == _MARK
         if has_footer and (
                 whole.size < _BEHIND_MARK + len(_MARK) or
@@ -383,7 +352,7 @@ class Ipc:
 
     def reader(self, pieces: Pieces, fields: list[int] | None) -> Any:
         """A reader of the messages that `pieces` is given, after the schema."""
-        pyarrow, ipc = _module(), _module("pyarrow.ipc")
+        pyarrow, ipc = import_pyarrow(), import_pyarrow("pyarrow.ipc")
         pieces.add(self._messages[0][1])
         return ipc.open_stream(
             pyarrow.PythonFile(pieces, mode="r"),
@@ -459,7 +428,7 @@ class Pieces:
 
     def read_buffer(self, size: int = -1) -> Any:
         """What is left of a piece, at most `size` bytes of it."""
-        pyarrow = _module()
+        pyarrow = import_pyarrow()
         while self._ahead and not self._ahead[0].size:
             del self._ahead[0]
         if not self._ahead:

@@ -20,6 +20,9 @@ def _error(code):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # An answer leaves as one, and at once.
+    wbufsize = -1
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass

@@ -4,6 +4,7 @@ Python of an environment that holds both.
     arrow.py WAY [unittest's arguments]    WAY: plugin or scanner
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,6 +13,10 @@ import unittest
 
 import pyarrow
 from pyarrow import parquet
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]
+                       / "end_to_end"))
+from s3_server import ACCESS_KEY, S3Server  # noqa: E402
 
 ROWS = 500
 READ = """
@@ -32,6 +37,16 @@ import pyarrow.parquet
 print(len(pyarrow.parquet.read_table(sys.argv[1])))
 """
 
+READ_STORED = """
+import json, sys, penstock
+with penstock.Loader(sys.argv[1], {"x": {"column": "x", "dtype": "float64"}},
+                     50) as loader:
+    rows = [x for batch in loader for x in batch.numpy()["x"].tolist()]
+print(json.dumps({"rows": rows, "imported": "pyarrow" in sys.modules,
+                  "plugin": "libpenstock_object_store"
+                            in open("/proc/self/maps").read()}))
+"""
+
 
 class Arrow(unittest.TestCase):
     way = ""
@@ -45,9 +60,10 @@ class Arrow(unittest.TestCase):
         parquet.write_table(pyarrow.table({"x": [x or 0 for x in cls.rows]}),
                             cls.folder / "t.parquet", row_group_size=70)
 
-    def run_python(self, *arguments):
+    def run_python(self, *arguments, env=None):
         return subprocess.run([sys.executable, *arguments], cwd=self.folder,
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False,
+                              env=env)
 
     def test_it_is_read_in_the_way_that_fits(self):
         done = self.run_python("-c", READ, "t.parquet")
@@ -62,6 +78,25 @@ class Arrow(unittest.TestCase):
         self.assertEqual([pathlib.Path(path).parent
                           for path in told["libraries"]], [folder])
         self.assertEqual(again, str(ROWS), "pyarrow works beside it")
+
+    def test_a_file_in_an_object_store_is_read_in_either_way(self):
+        server = S3Server({"train-data": {
+            "t.parquet": (self.folder / "t.parquet").read_bytes(),
+            "t.csv": b"x\n" + b"\n".join(b"%d" % (i // 9) for i in
+                                          range(ROWS))}})
+        self.addCleanup(server.close)
+        variables = {
+            **os.environ, "AWS_ENDPOINT_URL": server.endpoint,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": "none",
+            "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+        for name in ("t.parquet", "t.csv"):
+            done = self.run_python("-c", READ_STORED,
+                                   f"s3://train-data/{name}", env=variables)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told = json.loads(done.stdout)
+            self.assertEqual(len(told["rows"]), ROWS)
+            self.assertEqual(told["plugin"], self.way == "plugin")
+            self.assertEqual(told["imported"], self.way == "scanner")
 
     def test_the_program_reads_it_or_says_which_one_to_install(self):
         done = self.run_python("-m", "penstock", "peek", "t.parquet")

@@ -22,10 +22,12 @@ HDF5 = {PARTS + "source_hdf5.so", "penstock/lib/penstock/penstock_hdf5_index"}
 # Readers of files, which need nothing that is not bundled but the one for
 # Parquet, which needs pyarrow's libraries; and what makes fields of their rows.
 ARROW = PARTS + "source_arrow.so"
+STORES = PARTS + "object_store.so"
 FILES = {PARTS + f"source_{kind}.so" for kind in (
     "images", "npy", "text", "tfrecord", "token_store", "zarr")}
 FIELDS = {PARTS + "audio.so", PARTS + "images.so"}
-BESIDE = {ARROW: {"libarrow.so.2600", "libparquet.so.2600"}}
+BESIDE = {ARROW: {"libarrow.so.2600", "libparquet.so.2600"},
+          STORES: {"libarrow.so.2600", "libarrow_s3.so.2600"}}
 MOST_BYTES, MOST_BYTES_WITH_CUDA = 15_000_000, 25_000_000
 # RHEL 9 and its like have these, and so has everything after them.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
@@ -51,7 +53,7 @@ class Wheel(unittest.TestCase):
     def test_holds_the_module_the_program_and_both_kinds_of_source(self):
         ours = {binary.path for binary in self.contents.ours()}
         self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, SQLITE, POSTGRES,
-                                         ARROW} | HDF5 | FILES | FIELDS)
+                                         ARROW, STORES} | HDF5 | FILES | FIELDS)
 
     def test_needs_nothing_newer_than_its_tag_says(self):
         for binary in self.contents.binaries.values():
@@ -82,6 +84,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual(brought(PROGRAM), {"libsimdjson"})
         self.assertEqual(brought(SQLITE), {"libsqlite3"})
         self.assertEqual(brought(ARROW), set())
+        self.assertEqual(brought(STORES), set())
         self.assertLessEqual({"libpq", "libssl", "libcrypto"},
                              brought(POSTGRES))
         if CUDA in self.contents.binaries:

@@ -6,10 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "penstock/base/ascii.h"
-#include "penstock/base/error.h"
 #include "penstock/base/once.h"
-#include "penstock/base/utf8.h"
 #include "penstock/sources/files/object_store.h"
 
 // The plugin for object stores: Amazon S3, and what answers as it does, by
@@ -22,42 +19,8 @@ namespace {
 constexpr int kTries = 3;
 constexpr double kConnectS = 5, kAnswerS = 30;
 
-/// What to do, by what the store says.
-std::string advice(const std::string& says) {
-  struct Known {
-    const char* word;
-    const char* next;
-  };
-  static constexpr Known kKnown[] = {
-      {"NO_SUCH_BUCKET", "check the bucket's name, and AWS_REGION"},
-      {"ACCESS_DENIED",
-       "check whose credentials these are (AWS_ACCESS_KEY_ID, AWS_PROFILE), "
-       "and "
-       "what they may read there; of a public bucket add ?anonymous=true"},
-      {"FORBIDDEN",
-       "check whose credentials these are, and what they may read"},
-      {"INVALID_ACCESS_KEY_ID", "check AWS_ACCESS_KEY_ID, or AWS_PROFILE"},
-      {"SIGNATURE", "check AWS_SECRET_ACCESS_KEY"},
-      {"EXPIRED", "get new credentials: these have expired"},
-      {"NETWORK_CONNECTION",
-       "check the network, and AWS_ENDPOINT_URL or endpoint_override"},
-      {"301", "name the bucket's region: AWS_REGION, or ?region=REGION"},
-  };
-  const std::string upper = ascii_upper(says);
-  for (const Known& known : kKnown)
-    if (upper.find(known.word) != upper.npos) return known.next;
-  return "try again; what the store says stands above";
-}
-
 [[noreturn]] void fail(const arrow::Status& status, const std::string& path) {
-  std::string says = beginning(status.message(), 300);
-  for (char& c : says)
-    if (c == '\n') c = ' ';
-  throw Error(ErrorKind::source, {.code = "files.store",
-                                  .what = "cannot read '" + path + "'",
-                                  .where = path,
-                                  .why = "the store says: " + says,
-                                  .next = advice(says)});
+  refuse_stored(path, status.message());
 }
 
 template <class Value>

@@ -7,9 +7,9 @@
 #include "penstock/base/log.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/damaged.h"
-#include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/files/checked_column.h"
 #include "penstock/sources/files/file_source.h"
+#include "penstock/sources/files/object_store.h"
 
 // The library behind a scanner decodes; what its values become, and what is
 // said of those that are damaged, is as in the plugin.
@@ -30,6 +30,7 @@ auto told(const files::DataFile& file, const std::string& where, Work work) {
   try {
     return work();
   } catch (const ScanFailure& failure) {
+    if (failure.of_store) files::refuse_stored(file.path, failure.says);
     if (!failure.next.empty()) {
       files::check_unchanged(file);
       refuse_format(file, failure.says, failure.next);
@@ -75,17 +76,9 @@ class FileOfScanner final : public files::RowFile,
   FileOfScanner(const files::DataFile& file, bool parquet,
                 ArrowScanner& scanner)
       : file_(file), parquet_(parquet) {
-    if (file.store != nullptr)
-      throw Error(
-          ErrorKind::source,
-          {.code = "source.part_missing",
-           .what = "cannot read '" + file.path + "'",
-           .where = "source.path",
-           .why = "the pyarrow that is installed is another release than the "
-                  "one that reads object stores here",
-           .next = std::string("pip install pyarrow==") + kPyarrow});
     of_ = told(file_, parquet ? "its footer" : "its schema", [&] {
-      return scanner.open(parquet ? "parquet" : "arrow", file.path);
+      return scanner.open(parquet ? "parquet" : "arrow",
+                          file.path + file.store_options);
     });
     const std::vector<ArrowColumn>& columns = of_->empty->columns();
     PENSTOCK_ASSERT(columns.size() == of_->declared.size() &&
@@ -286,17 +279,5 @@ const SourcePlugin& scanning_plugin(std::shared_ptr<ArrowScanner> scanner) {
 }
 
 }  // namespace arrow_files
-
-void choose_arrow(std::shared_ptr<ArrowChoice> choice) {
-  choose_plugin("arrow", [choice](const Error* why) -> const SourcePlugin* {
-    if (why == nullptr && !choice->scanner_first()) {
-      const std::string pyarrow = choice->pyarrow();
-      if (!pyarrow.empty()) arrow_files::load_libraries(pyarrow);
-      arrow_files::load_named_libraries();
-      return nullptr;
-    }
-    return &arrow_files::scanning_plugin(choice->scanner());
-  });
-}
 
 }  // namespace penstock

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/sources/files/object_store.h"
 #include "penstock/sources/memory/arrow_data.h"
 
 namespace penstock {
@@ -18,6 +19,7 @@ struct ScanFailure {
   /// Where it is no other library that says so: what to do.
   std::string next = {};
   bool no_memory = false;
+  bool of_store = false;  ///< an object store says it, and not of the file
 };
 
 /// Reads the chunks of a file, in any order. Belongs to one thread at a time.
@@ -56,13 +58,14 @@ class ScannedFile {
 class ArrowScanner {
  public:
   virtual ~ArrowScanner() = default;
-  /// `kind` is "parquet" or "arrow". Throws ScanFailure.
+  /// `kind` is "parquet" or "arrow"; the path may be a URI of an object store.
+  /// Throws ScanFailure.
   virtual std::shared_ptr<const ScannedFile> open(const std::string& kind,
                                                   const std::string& path) = 0;
 };
 
-/// Who reads Parquet and Arrow files: where the plugin for them cannot be
-/// loaded, or is not to be, a scanner.
+/// Who reads Parquet and Arrow files, and object stores: where the plugin for
+/// them cannot be loaded, or is not to be, a scanner.
 class ArrowChoice {
  public:
   virtual ~ArrowChoice() = default;
@@ -73,6 +76,10 @@ class ArrowChoice {
   virtual bool scanner_first() = 0;
   /// Throws Error(source) that says what to install.
   virtual std::shared_ptr<ArrowScanner> scanner() = 0;
+  /// The object store that a URI names, without a plugin. Throws that, too, and
+  /// what a store's functions throw.
+  virtual std::shared_ptr<const files::ObjectStore> connect(
+      const std::string& uri) = 0;
 };
 
 /// From now on `choice` is asked. Thread-safe; at most once in a process.

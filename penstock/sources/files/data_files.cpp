@@ -296,6 +296,8 @@ std::vector<DataFile> find_files_anywhere(const SourceSpec& spec,
         is_stored(path) ? stored_files(kind, path) : files_of(kind, path);
     for (DataFile& file : found) {
       add_partitions(file);
+      if (is_stored(path))
+        file.store_options = path.substr(path_of_stored(path).size());
       all.push_back(std::move(file));
     }
   }

@@ -26,6 +26,8 @@ struct DataFile {
   std::vector<std::pair<std::string, std::string>> partitions = {};
   /// Where it is in an object store, in which `path` is then a URI.
   std::shared_ptr<const ObjectStore> store = nullptr;
+  /// What stood behind the path that named it: "?region=eu-west-1".
+  std::string store_options = {};
 };
 
 /// The files that the job's `path` names, in the order of their `relative`

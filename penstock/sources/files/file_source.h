@@ -43,6 +43,7 @@ inline constexpr SourcePlugin kFilePlugin{
         [](const SourceSpec& spec) {
           return read_file_schema(spec, kind_of(spec));
         },
-    .create_table = refuse_writing};
+    .create_table = refuse_writing,
+    .choose_store = choose_store};
 
 }  // namespace penstock::files

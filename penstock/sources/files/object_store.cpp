@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
-#include "penstock/base/error.h"
+#include "penstock/base/ascii.h"
 #include "penstock/base/plugin.h"
+#include "penstock/base/utf8.h"
 
 namespace penstock::files {
 namespace {
@@ -27,7 +30,66 @@ constexpr std::array<std::string_view, 4> kOptions = {
                "AWS_SECRET_ACCESS_KEY, or from AWS_PROFILE"});
 }
 
+/// What to do, by what the store says.
+std::string advice(const std::string& says) {
+  struct Known {
+    const char* word;
+    const char* next;
+  };
+  static constexpr Known kKnown[] = {
+      {"NO_SUCH_BUCKET", "check the bucket's name, and AWS_REGION"},
+      {"ACCESS_DENIED",
+       "check whose credentials these are (AWS_ACCESS_KEY_ID, AWS_PROFILE), "
+       "and what they may read there; of a public bucket add ?anonymous=true"},
+      {"FORBIDDEN",
+       "check whose credentials these are, and what they may read"},
+      {"INVALID_ACCESS_KEY_ID", "check AWS_ACCESS_KEY_ID, or AWS_PROFILE"},
+      {"SIGNATURE", "check AWS_SECRET_ACCESS_KEY"},
+      {"EXPIRED", "get new credentials: these have expired"},
+      {"NETWORK_CONNECTION",
+       "check the network, and AWS_ENDPOINT_URL or endpoint_override"},
+      {"301", "name the bucket's region: AWS_REGION, or ?region=REGION"},
+  };
+  const std::string upper = ascii_upper(says);
+  for (const Known& known : kKnown)
+    if (upper.find(known.word) != upper.npos) return known.next;
+  return "try again; what the store says stands above";
+}
+
+std::atomic<StoreChoice> chosen = nullptr;
+
+std::shared_ptr<const ObjectStore> connect_by_plugin(const std::string& uri) {
+  // It lies beside the plugin that we are in, which Python may have loaded.
+  static const char here = 0;
+  std::vector<std::filesystem::path> folders = plugin_folders();
+  if (const auto ours = folder_of_library(&here); !ours.empty())
+    folders.insert(folders.begin(), ours);
+  return load_plugin<ObjectStorePlugin>(
+             {.library = "libpenstock_object_store.so",
+              .entry = kObjectStoreEntry,
+              .shown = "the plugin for object stores",
+              .kind = ErrorKind::source,
+              .code = "source",
+              .install = "pip install pyarrow==26.0.1; a build from source "
+                         "without it: run tools/fetch_arrow and configure "
+                         "again"},
+             folders)
+      .connect(uri);
+}
+
 }  // namespace
+
+void refuse_stored(const std::string& path, std::string says) {
+  says = beginning(says, 300);
+  std::ranges::replace(says, '\n', ' ');
+  throw Error(ErrorKind::source, {.code = "files.store",
+                                  .what = "cannot read '" + path + "'",
+                                  .where = path,
+                                  .why = "the store says: " + says,
+                                  .next = advice(says)});
+}
+
+void choose_store(StoreChoice choice) { chosen = choice; }
 
 bool is_stored(const std::string& path) { return path.starts_with(kScheme); }
 
@@ -58,24 +120,17 @@ void check_stored(const std::string& uri) {
 
 std::shared_ptr<const ObjectStore> connect_store(const std::string& uri) {
   check_stored(uri);
-  // It lies beside the plugin that we are in, which Python may have loaded.
-  static const char here = 0;
-  std::vector<std::filesystem::path> folders = plugin_folders();
-  if (const auto ours = folder_of_library(&here); !ours.empty())
-    folders.insert(folders.begin(), ours);
-  return load_plugin<ObjectStorePlugin>(
-             {.library = "libpenstock_object_store.so",
-              .entry = kObjectStoreEntry,
-              .shown = "the plugin for object stores",
-              .kind = ErrorKind::source,
-              .code = "source",
-              .install =
-                  "a build from source needs the libraries of pyarrow 26.0.1 "
-                  "(run tools/fetch_arrow and configure again); the wheel has "
-                  "none, so read a table there by pyarrow: penstock.Loader("
-                  "pyarrow.parquet.read_table(\"s3://BUCKET/PATH\"))"},
-             folders)
-      .connect(uri);
+  const StoreChoice choice = chosen;
+  if (choice != nullptr)
+    if (auto other = choice(uri, nullptr)) return other;
+  try {
+    return connect_by_plugin(uri);
+  } catch (const Error& why) {
+    const bool missing = why.parts().code == "source.part_missing";
+    if (missing && choice != nullptr)
+      if (auto other = choice(uri, &why)) return other;
+    throw;
+  }
 }
 
 }  // namespace penstock::files

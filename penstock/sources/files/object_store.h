@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "penstock/base/error.h"
+
 namespace penstock::files {
 
 /// A file in an object store, open for reading. Thread-safe.
@@ -35,6 +37,20 @@ class ObjectStore {
   virtual std::unique_ptr<StoredFile> open(const StoredObject& file) const = 0;
 };
 
+/// Throws Error(source), files.store: what a store says of `path`, and what to
+/// do where that is known.
+[[noreturn]] void refuse_stored(const std::string& path, std::string says);
+
+/// Who reaches object stores, where that is to be decided: called with null
+/// before the plugin for them is loaded, and with what it says when it cannot
+/// be. Gives a store, or null: the plugin, or that error. May throw.
+using StoreChoice = std::shared_ptr<const ObjectStore> (*)(
+    const std::string& uri, const Error* why);
+
+/// From now on connect_store() asks `choice`; a plugin has a copy of its own of
+/// all this. Thread-safe.
+void choose_store(StoreChoice choice);
+
 /// What the plugin libpenstock_object_store.so gives to those that read files.
 struct ObjectStorePlugin {
   static constexpr std::int64_t kVersion = 1;
@@ -54,8 +70,9 @@ std::string path_of_stored(const std::string& uri);
 /// credentials or an option that is not known. It is not shown then.
 void check_stored(const std::string& uri);
 
-/// The store that a URI names. Throws as check_stored(), and Error(source):
-/// source.part_missing where the plugin is missing, files.store.
+/// The store that a URI names, by what was chosen or by the plugin. Throws as
+/// check_stored(), and Error(source): source.part_missing where the plugin is
+/// missing, files.store.
 std::shared_ptr<const ObjectStore> connect_store(const std::string& uri);
 
 }  // namespace penstock::files
