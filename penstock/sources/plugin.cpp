@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "penstock/base/plugin.h"
-#include "penstock/sources/arrow/choice.h"
 #include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/kinds.h"
 
@@ -42,6 +41,18 @@ PluginChoice choice_of(const std::string& name) {
   return found == choices().by_name.end() ? PluginChoice() : found->second;
 }
 
+/// Without another choice, the plugin for object stores with the libraries that
+/// the environment names.
+files::StoreChoice choice_of_stores() {
+  const files::StoreChoice chosen = files::store_choice();
+  if (chosen != nullptr) return chosen;
+  return [](const std::string&,
+            const Error*) -> std::shared_ptr<const files::ObjectStore> {
+    arrow_files::load_named_libraries(arrow_files::Libraries::of_stores);
+    return nullptr;
+  };
+}
+
 }  // namespace
 
 void choose_plugin(const std::string& name, PluginChoice choice) {
@@ -67,8 +78,7 @@ const SourcePlugin& source_plugin(
          .code = "source",
          .install = install_hint(kind)},
         folders);
-    if (plugin.choose_store != nullptr)
-      plugin.choose_store(arrow_files::chosen_store);
+    if (plugin.choose_store != nullptr) plugin.choose_store(choice_of_stores());
     return plugin;
   } catch (const Error& why) {
     if (choice)

@@ -1,11 +1,11 @@
-#include "penstock/sources/arrow/choice.h"
-
+#include <memory>
 #include <mutex>
-#include <utility>
+#include <string>
 
 #include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/arrow/scanned_file.h"
 #include "penstock/sources/arrow/scanner.h"
+#include "penstock/sources/files/object_store.h"
 #include "penstock/sources/plugin.h"
 
 namespace penstock {
@@ -36,6 +36,16 @@ bool ready_for_plugin(ArrowChoice& choice, arrow_files::Libraries libraries) {
   return true;
 }
 
+/// Who reaches object stores: the plugin for them, or pyarrow itself.
+std::shared_ptr<const files::ObjectStore> chosen_store(const std::string& uri,
+                                                       const Error* why) {
+  const std::shared_ptr<ArrowChoice> choice = kept_choice();
+  if (why == nullptr &&
+      ready_for_plugin(*choice, arrow_files::Libraries::of_stores))
+    return nullptr;
+  return choice->connect(uri);
+}
+
 }  // namespace
 
 void choose_arrow(std::shared_ptr<ArrowChoice> choice) {
@@ -49,22 +59,7 @@ void choose_arrow(std::shared_ptr<ArrowChoice> choice) {
       return nullptr;
     return &arrow_files::scanning_plugin(choice->scanner());
   });
+  files::choose_store(chosen_store);
 }
-
-namespace arrow_files {
-
-std::shared_ptr<const files::ObjectStore> chosen_store(const std::string& uri,
-                                                       const Error* why) {
-  const std::shared_ptr<ArrowChoice> choice = kept_choice();
-  if (choice == nullptr) {
-    load_named_libraries(Libraries::of_stores);
-    return nullptr;
-  }
-  if (why == nullptr && ready_for_plugin(*choice, Libraries::of_stores))
-    return nullptr;
-  return choice->connect(uri);
-}
-
-}  // namespace arrow_files
 
 }  // namespace penstock

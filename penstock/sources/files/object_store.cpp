@@ -91,6 +91,8 @@ void refuse_stored(const std::string& path, std::string says) {
 
 void choose_store(StoreChoice choice) { chosen = choice; }
 
+StoreChoice store_choice() { return chosen; }
+
 bool is_stored(const std::string& path) { return path.starts_with(kScheme); }
 
 std::string path_of_stored(const std::string& uri) {

@@ -50,6 +50,8 @@ using StoreChoice = std::shared_ptr<const ObjectStore> (*)(
 /// From now on connect_store() asks `choice`; a plugin has a copy of its own of
 /// all this. Thread-safe.
 void choose_store(StoreChoice choice);
+/// What was chosen; null: nothing.
+StoreChoice store_choice();
 
 /// What the plugin libpenstock_object_store.so gives to those that read files.
 struct ObjectStorePlugin {
