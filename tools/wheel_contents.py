@@ -20,7 +20,7 @@ LIBRARIES = "penstock.libs/"
 # Every system has them: what a manylinux wheel may need beside what it holds.
 SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1",
           "libdl.so.2", "libpthread.so.0", "librt.so.1", "libresolv.so.2",
-          "ld-linux-x86-64.so.2"}
+          "ld-linux-x86-64.so.2", "libz.so.1"}
 
 
 @dataclasses.dataclass
