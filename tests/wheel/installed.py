@@ -144,7 +144,7 @@ class Installed(Case):
         self.refuses_postgresql(
             site, "the plugin for postgres sources", "libpq5",
             f"not found in {site}/penstock/lib/penstock",
-            "Python's wheel holds both")
+            "the Python wheel contains both")
 
     def test_says_which_library_of_a_part_is_missing(self):
         site = self.without("penstock.libs/libpq-*")
