@@ -39,6 +39,11 @@ Error argument_error(int argc, char** argv, const BadArguments& error) {
   return Error(ErrorKind::request, std::move(parts));
 }
 
+void add_log(Options& to, Command& command) {
+  to.add("--log", command.log_level,
+         "debug, info, warning, error or off (or PENSTOCK_LOG)");
+}
+
 void describe_program(Options& program, Command& command) {
   program.footer(
       "Examples:\n"
@@ -51,8 +56,7 @@ void describe_program(Options& program, Command& command) {
       "device, 6 out of memory, 70 internal, 128 + a signal's number "
       "interrupted (130 by Ctrl-C, 143 by SIGTERM; state saved).");
   program.version("penstock " PENSTOCK_VERSION);
-  program.add("--log", command.log_level,
-              "debug, info, warning, error or off (or PENSTOCK_LOG)");
+  add_log(program, command);
 }
 
 /// The options of those alone that the arguments name.
@@ -70,6 +74,7 @@ void add_verbs(Options& program, std::span<char*> arguments,
       continue;
     if (!verb.example.empty()) options.footer("Example: " + verb.example);
     *run = verb.add(options, invocation);
+    add_log(options, command);  // it may stand behind the verb, too
   }
 }
 

@@ -50,6 +50,14 @@ TEST(CommandLine, NamesAVerbWithItsOptions) {
   EXPECT_TRUE(command->run);
 }
 
+TEST(CommandLine, TheLogLevelMayStandBehindTheVerb) {
+  Invocation invocation;
+  std::optional<Command> command =
+      read({"train", "job.json", "--log", "debug"}, invocation);
+  ASSERT_TRUE(command.has_value());
+  EXPECT_EQ(command->log_level, "debug");
+}
+
 TEST(CommandLine, GoesIntoAVerbOfAVerb) {
   Invocation invocation;
   std::optional<Command> command =

@@ -68,6 +68,11 @@ Json InterpreterLock::json() const {
   return json;
 }
 
+bool InterpreterLock::limits() const {
+  return looks_ > 0 &&
+         static_cast<double>(held_) >= kBound * static_cast<double>(looks_);
+}
+
 std::string InterpreterLock::text() const {
   if (looks_ == 0)
     return "the interpreter's lock: n/a" +
@@ -81,8 +86,8 @@ std::string InterpreterLock::text() const {
   if (most != holders_.end())
     text += " (most by " + printable(most->first) + ", " +
             percent(static_cast<double>(most->second) / looks) + ")";
-  return text + (held >= kBound ? ": more threads of Python gain nothing\n"
-                                : ": it is not the limit\n");
+  return text + (limits() ? ": more threads of Python gain nothing\n"
+                          : ": it is not the limit\n");
 }
 
 }  // namespace penstock

@@ -25,6 +25,8 @@ class InterpreterLock {
   /// {"looks", "held", "holders": [{"thread", "share"}], "why_not"}: shares of
   /// the looks; null and empty where there were none, and then why.
   Json json() const;
+  /// It was held nearly always: more threads gain nothing.
+  bool limits() const;
   /// "the interpreter's lock was held in 95 % of 40 looks (spinner 93 %): ...",
   /// or why that is not known.
   std::string text() const;

@@ -27,6 +27,7 @@ TEST(InterpreterLocks, AreCountedByWhoHoldsThem) {
             "spinner");
   EXPECT_THAT(lock.text(), HasSubstr("held in 90 % of 10 looks (most by "
                                      "spinner, 90 %): more threads"));
+  EXPECT_TRUE(lock.limits());
 }
 
 TEST(InterpreterLocks, ThatAreFreeAreNotTheLimit) {
@@ -34,6 +35,7 @@ TEST(InterpreterLocks, ThatAreFreeAreNotTheLimit) {
   EXPECT_TRUE(lock.count(kSpinning));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(lock.count(kIdle));
   EXPECT_THAT(lock.text(), HasSubstr("it is not the limit"));
+  EXPECT_FALSE(lock.limits());
 }
 
 TEST(InterpreterLocks, WhatIsNoDumpCountsNothing) {

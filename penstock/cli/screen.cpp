@@ -8,14 +8,6 @@
 namespace penstock {
 namespace {
 
-/// Its first characters; each of UTF-8 takes one place.
-std::string cut(const std::string& line, int places) {
-  std::size_t at = 0;
-  for (; at < line.size(); ++at)
-    if ((line[at] & 0xc0) != 0x80 && places-- <= 0) break;
-  return line.substr(0, at);
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -39,9 +31,16 @@ std::string Screen::over(const std::string& text, Size size) {
   }
   std::string drawn = lines_ > 0 ? "\x1b[" + std::to_string(lines_) + "A" : "";
   for (const std::string& line : lines)
-    drawn += "\x1b[2K" + cut(line, size.columns) + "\n";
+    drawn += "\x1b[2K" + first_places(line, size.columns) + "\n";
   lines_ = static_cast<int>(lines.size());
   return drawn + "\x1b[J";  // what stood below
+}
+
+std::string first_places(const std::string& line, int places) {
+  std::size_t at = 0;
+  for (; at < line.size(); ++at)
+    if ((line[at] & 0xc0) != 0x80 && places-- <= 0) break;
+  return line.substr(0, at);
 }
 
 Screen::Size terminal_size(int descriptor) {

@@ -19,6 +19,9 @@ class Screen {
   int lines_ = 0;
 };
 
+/// So many characters of its beginning; each of UTF-8 takes one place.
+std::string first_places(const std::string& line, int places);
+
 /// The terminal's own, or the usual one where it does not tell.
 Screen::Size terminal_size(int descriptor);
 

@@ -4,7 +4,15 @@
 
 #include <cstdio>
 
+#include "penstock/cli/screen.h"
+
 namespace penstock {
+namespace {
+
+/// In the last place some terminals wrap already.
+int columns() { return terminal_size(STDERR_FILENO).columns - 1; }
+
+}  // namespace
 
 Terminal::Terminal()
     : live_(::isatty(STDERR_FILENO) == 1), said_(wall_clock().now()) {}
@@ -15,7 +23,10 @@ void Terminal::note(const std::string& line) {
 }
 
 void Terminal::progress(const Progress& progress) {
-  if (live_ || is_due()) show(progress_line(progress));
+  if (live_)
+    show(progress_line(progress, columns()));
+  else if (is_due())
+    show(progress_line(progress));
 }
 
 void Terminal::progress(const std::string& text) {
@@ -28,7 +39,7 @@ void Terminal::progress(const std::string& text) {
 void Terminal::show(const std::string& text) {
   if (live_) {
     // Carriage return, the line, and "erase to the end" (ECMA-48 EL).
-    std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
+    std::fprintf(stderr, "\r%s\x1b[K", first_places(text, columns()).c_str());
     open_ = true;
   } else if (is_due()) {
     said_ = wall_clock().now();

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "penstock/dataset/row_place.h"
+
 // From values to statistics and stored rows. Statistics are found in passes
 // over the train rows: threads add blocks of 1,024 ids to partial fits, which
 // are merged in order of id, so that neither threads nor the blocks of the
@@ -129,8 +131,9 @@ std::size_t most_elements(const FieldKind& kind) {
 
 RowEncoder::RowEncoder(const BoundFields& fields,
                        const std::vector<Field>& names, const RowLayout& layout,
-                       const std::vector<Json>& statistics)
-    : stride_(layout.row_bytes) {
+                       const std::vector<Json>& statistics,
+                       const Source* source)
+    : stride_(layout.row_bytes), source_(source) {
   std::size_t tensor = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     StoredForm stored = names[f].kind->stored();
@@ -168,17 +171,18 @@ void RowEncoder::check_runs(const Part& part, const Values& runs,
   }
 }
 
-namespace {
-
-[[noreturn]] void refuse_row(const RowFault& fault, const std::string& shown) {
-  throw Error(ErrorKind::transform, {.code = "transform.range",
-                                     .what = fault.what,
-                                     .where = fault.place + ", " + shown,
-                                     .why = fault.why,
-                                     .next = fault.next});
+void RowEncoder::refuse(const RowFault& fault, const KeyList& keys,
+                        std::int64_t at) const {
+  const std::string row = source_ != nullptr ? shown_row(*source_, keys, at)
+                                             : "row " + keys.shown(at);
+  throw Error(ErrorKind::transform,
+              {.code = "transform.range",
+               .what = fault.what.empty() ? "cannot store a row" : fault.what,
+               .where = fault.place + ", " + row,
+               .why = fault.why,
+               .next = fault.next.empty() ? "correct it, or leave it out"
+                                          : fault.next});
 }
-
-}  // namespace
 
 template <class RowOf, class Rejected>
 void RowEncoder::encode_rows(std::int64_t count, std::byte* out,
@@ -214,7 +218,8 @@ void RowEncoder::encode(const RowsById& rows, SampleId first, SampleId end,
       end - first, out, runs,
       [&](std::int64_t row, std::size_t f) { return rows.row(first + row, f); },
       [&](const RowFault& fault) {
-        refuse_row(fault, rows.shown(first + fault.row));
+        const RowRef ref = rows.ref(first + fault.row);
+        refuse(fault, rows.blocks[ref.block].keys, ref.row);
       });
 }
 
@@ -230,9 +235,7 @@ void RowEncoder::encode(const ParsedBlock& block, std::byte* out,
   encode_rows(
       block.rows(), out, runs,
       [&](std::int64_t row, std::size_t f) { return block.fields[f].row(row); },
-      [&](const RowFault& fault) {
-        refuse_row(fault, "row " + block.keys.shown(fault.row));
-      });
+      [&](const RowFault& fault) { refuse(fault, block.keys, fault.row); });
 }
 
 std::vector<std::byte> sides_of(const RowsById& rows) {

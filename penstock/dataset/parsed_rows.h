@@ -27,10 +27,6 @@ struct RowsById {
     return block(id).fields[field].row(ref(id).row);
   }
   std::uint8_t side(SampleId id) const { return block(id).sides[ref(id).row]; }
-  /// The key as in a message: "row 42".
-  std::string shown(SampleId id) const {
-    return "row " + block(id).keys.shown(ref(id).row);
-  }
 };
 
 /// A byte for each row: its Side.
@@ -63,13 +59,15 @@ Json fit_together(std::size_t field, std::span<const FitRows> sources);
 class RowEncoder {
  public:
   /// `statistics` as fit_fields() gives them; `names` of the fields. Throws
-  /// Error(request) where they belong to other fields.
+  /// Error(request) where they belong to other fields. Errors say where rows of
+  /// `source` are written.
   RowEncoder(const BoundFields& fields, const std::vector<Field>& names,
-             const RowLayout& layout, const std::vector<Json>& statistics);
+             const RowLayout& layout, const std::vector<Json>& statistics,
+             const Source* source = nullptr);
 
   /// The rows [first, end) by id, one after the other at `out`; the runs of
-  /// field f are appended to `runs[f]`. Throws Error(transform) for a value
-  /// that its tensor cannot hold.
+  /// field f are appended to `runs[f]`. Throws Error(transform) for a row that
+  /// cannot be encoded: it has its id already.
   void encode(const RowsById& rows, SampleId first, SampleId end,
               std::byte* out, std::span<Values> runs = {});
   /// `count` rows, whose values `row_of` gives. Those that cannot be encoded
@@ -96,9 +94,12 @@ class RowEncoder {
   };
   void check_runs(const Part& part, const Values& runs,
                   std::int64_t before) const;
+  [[noreturn]] void refuse(const RowFault& fault, const KeyList& keys,
+                           std::int64_t at) const;
 
   std::vector<Part> parts_;
   std::size_t stride_;
+  const Source* source_;
   std::vector<ValueRow> rows_;
   Faults faults_;
 };

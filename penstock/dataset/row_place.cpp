@@ -12,6 +12,18 @@ Json row_name(const Source& source, std::int64_t position) {
   return Json(std::string(info.parts->name(part)));
 }
 
+std::string shown_row(const Source& source, const KeyList& keys,
+                      std::int64_t at) {
+  const std::string shown = "row " + keys.shown(at);
+  if (keys.type() != ColumnType::int64 || source.abilities().by_key)
+    return shown;
+  const std::int64_t position = keys.integer(at);
+  const Json name = row_name(source, position);
+  if (name.is_string()) return "row '" + name.string() + "'";
+  const std::string place = source.place_of(position);
+  return place.empty() ? shown : shown + " (" + place + ")";
+}
+
 void add_row_place(const RowParts* parts, std::int64_t position,
                    std::string& place) {
   if (parts == nullptr || position < 0) return;

@@ -13,6 +13,11 @@ namespace penstock {
 /// its number.
 Json row_name(const Source& source, std::int64_t position);
 
+/// The row of a key as in a message: "row 42", or by what people find it:
+/// "row 'cats/1.jpg'", "row 50 (train.jsonl:51)".
+std::string shown_row(const Source& source, const KeyList& keys,
+                      std::int64_t at);
+
 /// Adds to `place` where people find a row of a source whose rows are in
 /// parts: " of row 3 of 'b.csv'", or " of 'cats/1.jpg'" where that is all of
 /// it. `parts` may be null, which adds nothing.

@@ -165,7 +165,8 @@ Json TableDataset::statistics() const {
 }
 
 RowEncoder TableDataset::encoder() const {
-  return RowEncoder(bound_, options_.fields, layout_, statistics_);
+  return RowEncoder(bound_, options_.fields, layout_, statistics_,
+                    source_.get());
 }
 
 void TableDataset::split(std::int64_t rows, std::span<const std::byte> sides) {

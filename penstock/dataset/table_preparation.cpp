@@ -125,7 +125,7 @@ void TablePreparation::begin_store() {
   const std::vector<Field>& fields = set.options_.fields;
   set.begun_ = std::make_unique<StoreOfScan>(
       real_files(), set.store_file_.path,
-      RowEncoder(set.bound_, fields, set.layout_, {*none}),
+      RowEncoder(set.bound_, fields, set.layout_, {*none}, set.source_.get()),
       fields[0].kind->stored().element_bytes);
 }
 

@@ -168,6 +168,31 @@ std::optional<ProcessCounters> read_process(pid_t process,
   return counters;
 }
 
+std::vector<pid_t> processes_below(pid_t process,
+                                   const std::filesystem::path& root) {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code none;
+  for (const FolderEntry& entry : entries_of(root / "proc", none)) {
+    const std::string number = entry.path.filename().string();
+    if (number.find_first_not_of("0123456789") != number.npos) continue;
+    std::string name;
+    const auto words = words_of_stat(entry.path / "stat", name);
+    if (words.size() > 1)
+      children.emplace(static_cast<pid_t>(number_of(words[1])),
+                       static_cast<pid_t>(number_of(number)));
+  }
+  std::vector<pid_t> below;
+  pid_t of = process;
+  // A made-up tree could hold a circle: nobody comes twice.
+  for (std::size_t next = 0;; of = below[next++]) {
+    auto [first, last] = children.equal_range(of);
+    for (auto child = first; child != last; ++child)
+      below.push_back(child->second);
+    children.erase(first, last);
+    if (next == below.size()) return below;
+  }
+}
+
 std::vector<std::string> gpus_of(const NvmlCalls& calls) {
   std::vector<std::string> buses;
   if (calls.init == nullptr || calls.shutdown == nullptr ||

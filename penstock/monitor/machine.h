@@ -51,6 +51,10 @@ struct ProcessCounters {
 std::optional<ProcessCounters> read_process(
     pid_t process, const std::filesystem::path& root = "/");
 
+/// The processes below one: its children, theirs, and so on.
+std::vector<pid_t> processes_below(pid_t process,
+                                   const std::filesystem::path& root = "/");
+
 /// The GPUs of a machine, in the driver's order: their places on the bus. Empty
 /// without a driver.
 std::vector<std::string> gpus_of(const NvmlCalls& calls);

@@ -81,6 +81,17 @@ TEST_F(MachineTest, ReadsAProcessWithItsThreads) {
   EXPECT_EQ(read_process(80, root_), std::nullopt);
 }
 
+TEST_F(MachineTest, FindsTheProcessesBelowOne) {
+  for (auto [number, parent] : {std::pair(5, 1), {6, 5}, {7, 6}, {8, 1}})
+    write("proc/" + std::to_string(number) + "/stat",
+          std::to_string(number) + " (a) S " + std::to_string(parent) + " 1\n");
+  write("proc/self/stat", "5 (a) S 5 1\n");
+  EXPECT_EQ(processes_below(5, root_), (std::vector<pid_t>{6, 7}));
+  EXPECT_TRUE(processes_below(7, root_).empty());
+  write("proc/5/stat", "5 (a) S 7 1\n");  // a circle
+  EXPECT_EQ(processes_below(5, root_).size(), 3u);
+}
+
 TEST(Machine, KnowsThisOne) {
   const MachineCounters first = read_machine(), second = read_machine();
   ASSERT_TRUE(first.cpu_total_s && second.cpu_total_s);

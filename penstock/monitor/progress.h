@@ -50,7 +50,11 @@ struct Progress {
 /// is from this run's own pace. The shares sum to 100 and the arrow names where
 /// missing time goes. What is not known is `n/a`: AU too, where the steps take
 /// no time. `GPU` is left out where the device is none.
-std::string progress_line(const Progress& progress);
+///
+/// `columns`: the width of a terminal, 0: no limit. It then has a bar of the
+/// epoch after the step, and its last parts are left out where there is no room
+/// for them.
+std::string progress_line(const Progress& progress, int columns = 0);
 
 /// "AU 71 % <- data 22 % copy 5 % host 2 %"; "AU n/a <- ..." where the steps
 /// take no time: what they computed is then the host's time.

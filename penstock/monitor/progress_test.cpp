@@ -67,6 +67,29 @@ TEST(ProgressLine, ShowsWhereTheMissingTimeGoes) {
             "1.4/2.5");
 }
 
+TEST(ProgressLine, FitsATerminalAndLeavesOutItsLastParts) {
+  Progress progress{.epoch = 1,
+                    .epochs = 10,
+                    .step = 490,
+                    .steps = 980,
+                    .elapsed_s = 190,
+                    .steps_taken = 190,
+                    .steps_left = 262,
+                    .loss = 2.31,
+                    .parts = some_parts()};
+  EXPECT_EQ(progress_line(progress, 79),
+            "ep 2/10 490/980 ███░░░ [03:10<04:22] 2.16 it/s loss 2.31 | AU 70 "
+            "% <- data 23 %");
+  EXPECT_EQ(progress_line(progress, 40), "ep 2/10 490/980 ██░░░ [03:10<04:22]");
+  const std::string all = progress_line(progress, 200);
+  EXPECT_THAT(all, testing::StartsWith(
+                       "ep 2/10 490/980 ██████████░░░░░░░░░░ [03:10<04:22]"));
+  EXPECT_THAT(all, testing::EndsWith("host 2 % | VRAM n/a RAM n/a CPU n/a"));
+  progress.steps = 0;  // nobody knows
+  EXPECT_THAT(progress_line(progress, 79),
+              testing::StartsWith("ep 2/10 490 [03:10"));
+}
+
 TEST(ProgressLine, SaysWhatIsUnknown) {
   std::string line = progress_line({.epochs = 1, .steps = 5});
   EXPECT_THAT(line, HasSubstr("AU n/a"));

@@ -1,17 +1,15 @@
 #include "penstock/monitor/series.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include "penstock/base/error.h"
-#include "penstock/base/formatted.h"
 
 namespace penstock {
 namespace {
 
 constexpr std::size_t kRecent = 64;
 constexpr std::size_t kKept = 65'536;  // values of a number, for percentiles
-constexpr double kIdleGpu = 30, kBusyGpu = 90;  // percent
-constexpr double kBusyPart = 80;
 
 std::optional<double> grown(const std::optional<double>& before,
                             const std::optional<double>& now) {
@@ -35,6 +33,37 @@ Json why_no_gpu(const std::string& gpus) {
   return nvml_of_this_machine().init == nullptr
              ? "no NVML (libnvidia-ml.so.1) is here"
              : "NVML tells of no GPU";
+}
+
+/// Where each number of the machine is from.
+constexpr std::pair<const char*, const char*> kFileOf[] = {
+    {"cpu_percent", "proc/stat"},
+    {"memory_used_bytes", "proc/meminfo"},
+    {"memory_percent", "proc/meminfo"},
+    {"disk_read_bytes_s", "proc/diskstats"},
+    {"disk_write_bytes_s", "proc/diskstats"},
+    {"disk_busy_percent", "proc/diskstats"},
+    {"network_received_bytes_s", "proc/net/dev"},
+    {"network_sent_bytes_s", "proc/net/dev"},
+    {"cpu_pressure_percent", "proc/pressure/cpu"},
+    {"io_pressure_percent", "proc/pressure/io"},
+    {"memory_pressure_percent", "proc/pressure/memory"}};
+constexpr const char* kOfGpu[] = {"utilisation_percent",
+                                  "memory_used_bytes",
+                                  "memory_percent",
+                                  "temperature_c",
+                                  "power_w",
+                                  "sm_clock_mhz",
+                                  "pcie_sent_bytes_s",
+                                  "pcie_received_bytes_s"};
+
+std::string why_not_in(const std::filesystem::path& root,
+                       const std::string& file) {
+  std::error_code none;
+  if (!std::filesystem::exists(root / file, none))
+    return "there is no /" + file;
+  if (!std::ifstream(root / file)) return "/" + file + " may not be read";
+  return "/" + file + " does not tell";
 }
 
 }  // namespace
@@ -62,6 +91,9 @@ MachineSeries::MachineSeries(Options options) : options_(std::move(options)) {
                  .next = "look for its number with 'ps aux', or run this as "
                          "its user"});
   process_first_ = process_before_;
+  for (pid_t child : processes_below(*options_.process, options_.root))
+    if (auto counters = read_process(child, options_.root))
+      below_before_.emplace(child, *std::move(counters));
 }
 
 MachineSeries::~MachineSeries() = default;
@@ -162,7 +194,40 @@ void MachineSeries::add_process(Json& sample, double seconds) {
   if (asked && read && *asked > 0)
     add(sample, "process.reads_from_drives_percent",
         100 * std::min(1.0, *read / *asked));
+  add_tree(sample, seconds, *now);
   process_before_ = std::move(now);
+}
+
+/// The process and all below it: what workers do is not in its own numbers.
+void MachineSeries::add_tree(Json& sample, double seconds,
+                             const ProcessCounters& now) {
+  double cpu_s = std::max(0.0, now.cpu_s - process_before_->cpu_s);
+  double resident = now.resident;  // pages that several share count in each
+  auto read = grown(process_before_->read, now.read);
+  auto written = grown(process_before_->written, now.written);
+  std::map<pid_t, ProcessCounters> below;
+  for (pid_t child : processes_below(*options_.process, options_.root)) {
+    auto counters = read_process(child, options_.root);
+    if (!counters) continue;
+    // One that was not there the last time began with nothing.
+    const ProcessCounters none{.read = 0, .written = 0};
+    auto found = below_before_.find(child);
+    const ProcessCounters& before =
+        found == below_before_.end() ? none : found->second;
+    cpu_s += std::max(0.0, counters->cpu_s - before.cpu_s);
+    resident += counters->resident;
+    if (auto more = grown(before.read, counters->read))
+      read = read.value_or(0) + *more;
+    if (auto more = grown(before.written, counters->written))
+      written = written.value_or(0) + *more;
+    below.emplace(child, *std::move(counters));
+  }
+  add(sample, "process.children", static_cast<double>(below.size()));
+  add(sample, "process.tree_cpu_percent", 100 * cpu_s / seconds);
+  add(sample, "process.tree_resident_bytes", resident);
+  if (read) add(sample, "process.tree_read_bytes_s", *read / seconds);
+  if (written) add(sample, "process.tree_write_bytes_s", *written / seconds);
+  below_before_ = std::move(below);
 }
 
 void MachineSeries::add_gpus(Json& sample) {
@@ -216,7 +281,35 @@ Json MachineSeries::process_json() const {
   return json;
 }
 
-Json MachineSeries::summary() const {
+std::map<std::string, std::string> MachineSeries::not_known() const {
+  std::map<std::string, std::string> reasons;
+  auto look = [&](const std::string& name, const auto& reason) {
+    if (!metrics_.contains(name)) reasons.emplace(name, reason(name));
+  };
+  for (const auto& [name, path] : kFileOf)
+    look(name, [&, file = path](const std::string&) {
+      return why_not_in(options_.root, file);
+    });
+  look("cpu_throttled_percent", [](const std::string&) {
+    return std::string("no quota of a cgroup is told of");
+  });
+  for (std::size_t i = 0; i < gpus_.size(); ++i)
+    for (const char* name : kOfGpu)
+      look("gpu" + std::to_string(i) + "." + name, [](const std::string&) {
+        return std::string("its driver does not tell");
+      });
+  if (options_.process)
+    for (const char* name :
+         {"process.read_bytes_s", "process.tree_read_bytes_s",
+          "process.tree_write_bytes_s"})
+      look(name, [&](const std::string&) {
+        return why_not_in(options_.root,
+                          "proc/" + std::to_string(*options_.process) + "/io");
+      });
+  return reasons;
+}
+
+Json MachineSeries::summary(Json findings) const {
   Json json;
   json["seconds"] = seconds(last_ - began_);
   json["samples"] = samples_;
@@ -232,8 +325,11 @@ Json MachineSeries::summary() const {
     of["max"] = metric.most;
     of["p95"] = metric.percentile(0.95);
   }
+  json["not_known"] = Json::Object{};
+  for (const auto& [name, reason] : not_known())
+    json["not_known"][name] = reason;
   json["process"] = options_.process ? process_json() : Json();
-  json["assessment"] = assessment();
+  json["assessment"] = assessment(std::move(findings));
   return json;
 }
 
@@ -248,65 +344,6 @@ std::optional<double> MachineSeries::mean(const std::string& metric) const {
   auto found = metrics_.find(metric);
   if (found == metrics_.end()) return std::nullopt;
   return found->second.sum / static_cast<double>(found->second.seen);
-}
-
-Json MachineSeries::assessment() const {
-  Json findings{Json::Array{}};
-  auto find = [&](std::string finding, std::string because) {
-    Json entry;
-    entry["finding"] = std::move(finding);
-    entry["because"] = std::move(because);
-    findings.push_back(std::move(entry));
-  };
-  const auto cpu = mean("cpu_percent"), disk = mean("disk_busy_percent");
-  for (std::size_t i = 0; i < gpus_.size(); ++i) {
-    const std::string gpu = "gpu" + std::to_string(i);
-    const auto use = mean(gpu + ".utilisation_percent");
-    const auto memory = mean(gpu + ".memory_percent");
-    if (use && *use >= kBusyGpu)
-      find(gpu + " is busy",
-           formatted("some kernel ran %.0f %% of the time; that is a share of "
-                     "time, and says nothing of how much of the GPU it used",
-                     *use));
-    if (use && *use < kIdleGpu) {
-      const char* why =
-          "neither processors nor drives are busy: look for waiting, for "
-          "answers or locks";
-      if (cpu && *cpu > kBusyPart)
-        why = "the processors are busy: the work before the GPU limits";
-      else if (disk && *disk > kBusyPart)
-        why = "a drive is busy: reading limits";
-      find(gpu + " is mostly idle",
-           formatted("some kernel ran %.0f %% of the time (processors %.0f %%, "
-                     "drives %.0f %%)",
-                     *use, cpu.value_or(0), disk.value_or(0)) +
-               "; " + why);
-    }
-    if (memory && *memory > 95)
-      find(gpu + "'s memory is nearly full",
-           formatted("%.0f %% of it are used", *memory));
-  }
-  for (const auto& [reason, count] : clock_reasons_) {
-    const double share =
-        static_cast<double>(count) / static_cast<double>(samples_);
-    if (reason != "idle" && share > 0.2)
-      find("clocks are held down: " + reason,
-           formatted("in %.0f %% of the samples", 100 * share));
-  }
-  if (auto throttled = mean("cpu_throttled_percent");
-      throttled && *throttled > 5)
-    find("the container's CPU quota holds the process back",
-         formatted("for %.2g s of every second, on all processors together",
-                   *throttled / 100));
-  if (auto used = mean("memory_percent"); used && *used > 90)
-    find("memory is nearly full", formatted("%.0f %% of it are used", *used));
-  if (auto waits = mean("memory_pressure_percent"); waits && *waits > 5)
-    find("programs wait for memory",
-         formatted("some did for %.0f %% of the time", *waits));
-  if (findings.array().empty())
-    find("nothing stands out", formatted("processors %.0f %%, drives %.0f %%",
-                                         cpu.value_or(0), disk.value_or(0)));
-  return findings;
 }
 
 Json compare_summaries(const Json& before, const Json& after) {

@@ -42,8 +42,13 @@ class MachineSeries {
   /// with the others.
   Json sample(const std::vector<std::pair<std::string, double>>& more = {});
   /// {"seconds", "samples", "gpus", "metrics": {NAME: {"mean", "min", "max",
-  /// "p95"}}, "process", "assessment": [{"finding", "because"}]}.
-  Json summary() const;
+  /// "p95"}}, "not_known": {NAME: reason}, "process", "assessment":
+  /// [{"finding", "because"}]}. `findings`: those of the caller's, in the same
+  /// form, which come first.
+  Json summary(Json findings = Json::Array{}) const;
+  /// The numbers that no sample has had so far, with the reason:
+  /// {"cpu_percent": "there is no /proc/stat"}.
+  std::map<std::string, std::string> not_known() const;
   /// The newest values of a number, at most 64; empty where there are none.
   const std::deque<double>& recent(const std::string& metric) const;
   /// False once the process has ended.
@@ -66,10 +71,16 @@ class MachineSeries {
   void add(Json& sample, const std::string& name, double value);
   void add_machine(Json& sample, const MachineCounters& now, double seconds);
   void add_process(Json& sample, double seconds);
+  void add_tree(Json& sample, double seconds, const ProcessCounters& now);
   void add_gpus(Json& sample);
   Json process_json() const;
   std::optional<double> mean(const std::string& metric) const;
-  Json assessment() const;
+  // Of series_assessment.cpp.
+  class Findings;
+  Json assessment(Json findings) const;
+  void find_in_gpus(Findings& to) const;
+  void find_in_machine(Findings& to) const;
+  void find_in_process(Findings& to) const;
 
   const Options options_;
   const Nanoseconds began_ = wall_clock().now();
@@ -77,6 +88,7 @@ class MachineSeries {
   std::int64_t samples_ = 0;
   MachineCounters before_;
   std::optional<ProcessCounters> process_before_, process_first_;
+  std::map<pid_t, ProcessCounters> below_before_;  // its children, and theirs
   bool lives_ = true;
   std::vector<Gpu> gpus_;
   std::map<std::string, Metric> metrics_;

@@ -64,7 +64,14 @@ TEST_F(SeriesTest, WhatIsNotKnownIsMissingAndNeverZero) {
   std::filesystem::remove_all(root_ / "proc");
   MachineSeries series({.gpus = "none", .root = root_});
   EXPECT_EQ(series.sample().find("cpu_percent"), nullptr);
-  EXPECT_TRUE(series.summary().find("metrics")->object().empty());
+  const Json summary = series.summary();
+  EXPECT_TRUE(summary.find("metrics")->object().empty());
+  EXPECT_EQ(summary.find("not_known")->find("cpu_percent")->string(),
+            "there is no /proc/stat");
+  EXPECT_EQ(summary.find("not_known")->find("io_pressure_percent")->string(),
+            "there is no /proc/pressure/io");
+  EXPECT_THAT(findings(summary), HasSubstr("too little is known"));
+  EXPECT_THAT(findings(summary), HasSubstr("processors n/a, drives n/a"));
   EXPECT_TRUE(series.recent("cpu_percent").empty());
 }
 
@@ -83,6 +90,59 @@ TEST_F(SeriesTest, SaysThatMemoryIsNearlyFull) {
   series.sample();
   EXPECT_THAT(findings(series.summary()), HasSubstr("memory is nearly full"));
   EXPECT_THAT(findings(series.summary()), HasSubstr("wait for memory"));
+}
+
+TEST_F(SeriesTest, SaysThatProcessorsAndDrivesAreBusyWithoutAGpu) {
+  write("proc/pressure/cpu", "some avg10=40.00 avg60=1\n");
+  write("proc/pressure/io", "some avg10=30.00 avg60=1\n");
+  MachineSeries series({.gpus = "none", .root = root_});
+  cpu(95, 5);
+  series.sample();
+  const std::string found = findings(series.summary());
+  EXPECT_THAT(found, HasSubstr("the processors are busy"));
+  EXPECT_THAT(found, HasSubstr("programs wait for a processor"));
+  EXPECT_THAT(found, HasSubstr("programs wait for drives"));
+  EXPECT_THAT(found, testing::Not(HasSubstr("nothing stands out")));
+}
+
+TEST_F(SeriesTest, FindingsOfTheCallersComeFirst) {
+  MachineSeries series({.gpus = "none", .root = root_});
+  const Json summary = series.summary(
+      Json::parse(R"([{"finding": "a", "because": "b"}])", "test"));
+  EXPECT_EQ(findings(summary), R"([{"finding": "a", "because": "b"}])");
+}
+
+/// What its workers do is in no number of the process itself.
+TEST_F(SeriesTest, AProcessIsSummedUpWithThoseBelowIt) {
+  const auto tick = static_cast<int>(::sysconf(_SC_CLK_TCK));
+  auto process = [&](int number, int parent, int cpu_s, int read) {
+    const std::string at = "proc/" + std::to_string(number);
+    write(at + "/stat",
+          std::to_string(number) + " (p) R " + std::to_string(parent) +
+              " 1 1 0 -1 4194560 9 0 0 0 " + std::to_string(cpu_s * tick) +
+              " 0 0 0 20 0 2 0 99 1000000 25 0\n");
+    write(at + "/io", "rchar: 0\nread_bytes: " + std::to_string(read) +
+                          "\nwrite_bytes: 0\n");
+  };
+  process(10, 1, 5, 0);
+  process(11, 10, 7, 100);
+  process(12, 11, 9, 0);
+  process(13, 1, 9, 0);
+  MachineSeries series({.process = 10, .gpus = "none", .root = root_});
+  process(11, 10, 10'007, 1100);
+  process(12, 11, 10'009, 0);
+  process(13, 1, 90'000, 0);
+  process(14, 10, 10'000, 2000);  // it has just begun
+  const Json sample = series.sample();
+  EXPECT_EQ(sample.find("process.children")->number(), 3);
+  EXPECT_EQ(sample.find("process.cpu_percent")->number(), 0);
+  const double cpu = sample.find("process.tree_cpu_percent")->number();
+  const double read = sample.find("process.tree_read_bytes_s")->number();
+  EXPECT_NEAR(read / cpu, 3000 / 30'000e2, 1e-9);
+  EXPECT_EQ(sample.find("process.tree_resident_bytes")->number(),
+            4 * sample.find("process.resident_bytes")->number());
+  EXPECT_THAT(findings(series.summary()),
+              HasSubstr("the process uses the processors that there are"));
 }
 
 TEST_F(SeriesTest, HoldsASyntheticGpuWhereItIsAskedFor) {

@@ -50,6 +50,14 @@ class OpenedFile {
     return static_cast<std::int64_t>(done);
   }
 
+  /// Whether these bytes are there already; `piece` is overwritten.
+  bool has(std::int64_t at, std::span<const std::byte> bytes,
+           std::span<std::byte> piece) const {
+    piece = piece.first(bytes.size());
+    return read(at, piece) == std::ssize(bytes) &&
+           std::memcmp(piece.data(), bytes.data(), bytes.size()) == 0;
+  }
+
   bool write(std::int64_t at, std::span<const std::byte> bytes) const {
     while (!bytes.empty()) {
       const ssize_t count = ::pwrite(number_, bytes.data(), bytes.size(), at);
@@ -124,20 +132,19 @@ std::uint64_t copy_file(const StagedFile& file, const fs::path& to,
   if (!from) cannot_read(file);
   const OpenedFile copy(part, O_RDWR | O_CREAT);
   if (!copy) cannot_write(part);
-  std::vector<std::byte> piece(kPiece);
-  // What an earlier copy left, in whole pieces.
-  const auto whole = static_cast<std::int64_t>(kPiece);
-  std::int64_t at = std::min(copy.size(), file.bytes) / whole * whole;
-  std::uint64_t hash = hash_of(copy, at, piece).value_or(0);
-  seen(at);
-  while (at < file.bytes) {
+  // What an earlier copy left is compared: a power loss leaves zeros, too.
+  const std::int64_t left = copy.size();
+  std::vector<std::byte> piece(kPiece), there(left > 0 ? kPiece : 0);
+  std::uint64_t hash = 0;
+  for (std::int64_t at = 0; at < file.bytes;) {
     const auto wanted =
         std::min<std::int64_t>(std::ssize(piece), file.bytes - at);
     const auto bytes = std::span(piece).first(static_cast<std::size_t>(wanted));
     const std::int64_t count = from.read(at, bytes);
     if (count < 0) cannot_read(file);
     if (count < wanted) changed(file);
-    if (!copy.write(at, bytes)) cannot_write(part);
+    const bool is_there = at + wanted <= left && copy.has(at, bytes, there);
+    if (!is_there && !copy.write(at, bytes)) cannot_write(part);
     // What was read is not read again: it need not be in memory twice.
     ::posix_fadvise(from.number(), at, count, POSIX_FADV_DONTNEED);
     hash = hash64(bytes, hash);

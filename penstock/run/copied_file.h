@@ -9,11 +9,12 @@
 
 namespace penstock {
 
-/// Copies a file to `to`, whose folders are made, with its time of change. It
-/// goes on where an earlier copy of this version was cut off. What is written
-/// is read back and compared. `seen` is called with the bytes of each piece,
-/// and may throw: what was copied then stays for the next time. Gives the hash
-/// of the file: hash64 of each 4 MiB under the hash of those before.
+/// Copies a file to `to`, whose folders are made, with its time of change. Of
+/// an earlier copy of this version that was cut off what is the same is kept.
+/// What is written is read back and compared. `seen` is called with the bytes
+/// of each piece, and may throw: what was copied then stays for the next time.
+/// Gives the hash of the file: hash64 of each 4 MiB under the hash of those
+/// before.
 ///
 /// Throws Error(source): files.unreadable, files.changed,
 /// source.stage_damaged; Error(request): source.stage_room, file.write.

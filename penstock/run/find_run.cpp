@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "penstock/base/base.h"
 #include "penstock/run/report.h"
@@ -31,7 +33,7 @@ class QueuedSteps {
     auto epoch = number_in(line, {"epoch"}), at = number_in(line, {"seconds"}),
          rows = number_in(line, {"rows"});
     if (!epoch || !at || !rows || std::abs(*epoch) > 1e15) return;
-    if (steps_ == 0) first_ = last_ = *at;
+    if (steps_ == 0) last_ = *at;
     Epoch& of = epochs_[static_cast<std::int64_t>(*epoch)];
     if (of.steps == 0) of.begin = last_;
     of.end = *at;
@@ -39,7 +41,7 @@ class QueuedSteps {
     of.samples += *rows;
     ++steps_;
     samples_ += *rows;
-    if (steps_ > 1) timed_ += *rows;  // the first only starts the clock
+    queued_.emplace_back(*at, *rows);
     last_ = *at;
     if (auto loss = number_in(line, {"loss"})) {
       of.loss += *loss;
@@ -49,8 +51,12 @@ class QueuedSteps {
   void tell(Json& report) const {
     report["steps"] = steps_;
     report["samples"] = static_cast<std::int64_t>(samples_);
-    const double time = last_ - first_;
-    report["samples_per_s"] = time > 0 ? Json(timed_ / time) : Json();
+    double rows = 0;
+    const std::size_t first = first_of_pace();
+    for (std::size_t i = first + 1; i < queued_.size(); ++i)
+      rows += queued_[i].second;
+    const double time = queued_.empty() ? 0 : last_ - queued_[first].first;
+    report["samples_per_s"] = time > 0 ? Json(rows / time) : Json();
     report["first_batch_ms"] = nullptr;
     report["epochs"] = Json::Array{};
     for (const auto& [number, epoch] : epochs_) {
@@ -70,9 +76,27 @@ class QueuedSteps {
     double begin = 0, end = 0, samples = 0, loss = 0;
     std::int64_t steps = 0, losses = 0;
   };
+  /// The step that starts the clock. The first ones are queued at once, as many
+  /// as the device takes; it is the pace of those after them that counts.
+  std::size_t first_of_pace() const {
+    if (queued_.size() < kFewest) return 0;
+    std::vector<double> gaps;
+    for (std::size_t i = 1; i < queued_.size(); ++i)
+      gaps.push_back(queued_[i].first - queued_[i - 1].first);
+    std::vector<double> sorted = gaps;
+    const auto middle =
+        sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::ranges::nth_element(sorted, middle);
+    std::size_t first = 0;
+    while (first < gaps.size() / 2 && gaps[first] < *middle / 2) ++first;
+    return first;
+  }
+
+  static constexpr std::size_t kFewest = 16;  // steps that show a pace
   std::map<std::int64_t, Epoch> epochs_;
+  std::vector<std::pair<double, double>> queued_;  // when, and its rows
   std::int64_t steps_ = 0;
-  double first_ = 0, last_ = 0, samples_ = 0, timed_ = 0;
+  double last_ = 0, samples_ = 0;
 };
 
 /// A last line that is cut off in the middle is no step.
@@ -215,15 +239,17 @@ FoundRun find_run(const std::string& path) {
   if (report) return finished(std::move(*report));
   const std::string damage = why;
   std::optional<Json> run = document_in(folder / "run.json", why);
-  if (!run)
+  const std::string no_run =
+      why.empty() ? "it holds no run.json" : "run.json is damaged: " + why;
+  if (!run && steps_in(folder / "steps.jsonl").steps() == 0)
     refuse(path,
-           why.empty() ? "it holds neither report.json nor run.json"
-                       : "run.json is damaged: " + why,
+           why.empty() ? "it holds neither report.json nor run.json" : no_run,
            next_for(path));
-  FoundRun found = unfinished(folder, *run);
+  FoundRun found = unfinished(folder, run.value_or(Json(Json::Object{})));
   if (!damage.empty())
     found.notes = {"report.json is damaged: " + damage +
                    "; what the other files tell is shown"};
+  if (!run) found.notes.push_back(no_run + "; its steps are shown");
   return found;
 }
 

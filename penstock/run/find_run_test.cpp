@@ -102,6 +102,32 @@ TEST_F(FindRunTest, TellsWhatTheStepsOfAnUnfinishedRunTell) {
   EXPECT_THAT(found.notes, ElementsAre(HasSubstr("3 steps are written")));
 }
 
+/// The first four are queued while the device does the first of them.
+TEST_F(FindRunTest, StepsThatAreQueuedAtOnceHaveNoPartInTheRate) {
+  begin_run();
+  std::string lines;
+  for (int step = 0; step < 24; ++step)
+    lines += R"({"epoch": 0, "step": )" + std::to_string(step) +
+             R"(, "rows": 8, "seconds": )" +
+             std::to_string(step < 4 ? 1 + 0.001 * step : step - 2.0) + "}\n";
+  write("steps.jsonl", lines);
+  EXPECT_NEAR(*number_in(find_run(path()).report, {"samples_per_s"}), 8, 0.01);
+}
+
+TEST_F(FindRunTest, StepsAreShownWhereRunJsonIsDamagedOrMissing) {
+  write("steps.jsonl", R"({"epoch": 0, "step": 0, "rows": 8, "seconds": 1.0}
+{"epoch": 0, "step": 1, "rows": 8, "seconds": 2.0}
+)");
+  FoundRun found = find_run(path());
+  EXPECT_EQ(number_in(found.report, {"steps"}), 2);
+  EXPECT_THAT(found.notes, testing::Contains(HasSubstr(
+                               "it holds no run.json; its steps are shown")));
+  write("run.json", R"({"version": 1, "sett)");
+  found = find_run(path());
+  EXPECT_THAT(found.notes,
+              testing::Contains(HasSubstr("run.json is damaged: ")));
+}
+
 TEST_F(FindRunTest, ARunThatHasTakenNoStepIsOneTo) {
   begin_run();
   const FoundRun found = find_run(path());

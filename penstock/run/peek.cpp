@@ -102,7 +102,9 @@ Json time_json(double seconds, bool whole_days) {
 Json limit_json(const ColumnSurvey& column, double value,
                 std::int64_t integer) {
   if (column.info.timestamp) return time_json(value, column.whole_days);
-  if (column.integer()) return integer;
+  // What int64 does not hold is told as a float64.
+  const bool beyond = column.type.dtype == Dtype::uint64 && value >= 0x1p63;
+  if (column.integer() && !beyond) return integer;
   return value;
 }
 

@@ -1,5 +1,6 @@
 #include "penstock/run/profile.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace penstock {
@@ -31,6 +32,15 @@ void RunTrace::end(const std::function<void(const std::string&)>& note) {
   trace_.reset();
 }
 
+std::optional<Nanoseconds> time_of(const StageNumbers& stage, double share) {
+  const std::optional<Nanoseconds> time = stage.times.quantile(share);
+  if (!time || stage.busy_wall.count() <= 0) return time;
+  const Nanoseconds mean = stage.busy_wall / stage.times.count();
+  // They lie in one part of the histogram, of which it tells the middle alone.
+  if (stage.times.quantile(0) == stage.times.quantile(1)) return mean;
+  return share >= 1 ? std::max(*time, mean) : *time;
+}
+
 std::vector<std::string> timing_lines(const std::vector<StageNumbers>& stages) {
   std::vector<std::string> lines;
   for (const StageNumbers& stage : stages) {
@@ -39,7 +49,7 @@ std::vector<std::string> timing_lines(const std::vector<StageNumbers>& stages) {
     const double mean = seconds(stage.busy_wall) / static_cast<double>(times);
     char text[120];
     std::snprintf(text, sizeof(text), " > avg %.3g ms, max %.3g ms, %lld times",
-                  1e3 * mean, 1e3 * seconds(*stage.times.quantile(1)),
+                  1e3 * mean, 1e3 * seconds(*time_of(stage, 1)),
                   static_cast<long long>(times));
     lines.push_back(stage.name + text);
   }

@@ -34,6 +34,11 @@ class RunTrace {
   std::optional<Trace> trace_;
 };
 
+/// The time that `share` of a stage's pieces of work did not exceed, to within
+/// a tenth: where all took about as long it is their mean, and the longest is
+/// never shorter than that. None where there were none.
+std::optional<Nanoseconds> time_of(const StageNumbers& stage, double share);
+
 /// What each stage took for a piece of work, one line each: "read > avg 25.3
 /// ms, max 78.1 ms, 412 times". A maximum is known to within a tenth.
 std::vector<std::string> timing_lines(const std::vector<StageNumbers>& stages);

@@ -67,6 +67,20 @@ TEST(RunTraces, ARunHasNoneUnlessItIsAskedFor) {
       std::filesystem::exists(report.find("run")->string() + "/trace.json"));
 }
 
+TEST(TimingLines, NoMaximumIsBelowTheMean) {
+  using namespace std::chrono_literals;
+  StageNumbers read{.name = "read", .busy_wall = 206ms};
+  read.times.add(20'600us, 10);
+  EXPECT_THAT(timing_lines({read})[0],
+              HasSubstr("read > avg 20.6 ms, max 20.6 ms"));
+  EXPECT_EQ(time_of(read, 0.5), 20'600us);
+  EXPECT_EQ(time_of(read, 0.99), 20'600us);
+  read.times.add(1ms);
+  read.busy_wall += 1ms;
+  EXPECT_GE(*time_of(read, 1), read.busy_wall / 11);
+  EXPECT_EQ(time_of(StageNumbers{}, 0.5), std::nullopt);
+}
+
 TEST(TimingLines, AreOfStagesThatDidSomething) {
   using namespace std::chrono_literals;
   StageNumbers read{.name = "read", .busy_wall = 30ms}, idle{.name = "pack"};

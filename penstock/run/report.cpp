@@ -12,6 +12,7 @@
 #include "penstock/base/held_memory.h"
 #include "penstock/base/kernel_files.h"
 #include "penstock/run/findings.h"
+#include "penstock/run/profile.h"
 #include "penstock/run/sample_key.h"
 #include "penstock/run/scanned_rows.h"
 
@@ -54,8 +55,10 @@ Json stage_json(const StageNumbers& stage, double wall, double rows) {
   int threads = std::max(1, stage.workers);
   double thread_time = wall * threads;
   auto share = [&](std::optional<Nanoseconds> time) {
-    return Json(time && thread_time > 0 ? seconds(*time) / thread_time
-                                        : kUnknown);
+    // A piece of work that began before the window counts when it ends.
+    return Json(time && thread_time > 0
+                    ? std::min(1.0, seconds(*time) / thread_time)
+                    : kUnknown);
   };
   Json json;
   json["name"] = stage.name;
@@ -68,7 +71,7 @@ Json stage_json(const StageNumbers& stage, double wall, double rows) {
   json["busy"] = timed ? share(stage.busy_wall) : Json();
   json["cpu"] = timed ? share(stage.busy_cpu) : Json();
   auto quantile_ms = [&](double of) {
-    std::optional<Nanoseconds> time = stage.times.quantile(of);
+    std::optional<Nanoseconds> time = time_of(stage, of);
     return Json(time ? 1e3 * seconds(*time) : kUnknown);
   };
   json["p50_ms"] = quantile_ms(0.5);

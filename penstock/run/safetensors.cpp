@@ -1,6 +1,8 @@
 #include "penstock/run/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace penstock {
 namespace {
@@ -111,6 +113,21 @@ NamedTensor parse_tensor(const std::string& name, const Json& entry,
   return tensor;
 }
 
+/// Each byte belongs to one tensor.
+void check_apart(const std::vector<NamedTensor>& tensors,
+                 const std::string& path) {
+  std::vector<const NamedTensor*> in_order;
+  for (const NamedTensor& tensor : tensors)
+    if (tensor.view.bytes() > 0) in_order.push_back(&tensor);
+  std::ranges::sort(in_order, {}, [](auto* of) { return of->view.data; });
+  for (std::size_t at = 1; at < in_order.size(); ++at) {
+    const NamedTensor &before = *in_order[at - 1], &next = *in_order[at];
+    if (before.view.data + before.view.bytes() > next.view.data)
+      refuse(path, "tensors '" + before.name + "' and '" + next.name +
+                       "' share bytes");
+  }
+}
+
 }  // namespace
 
 std::string safetensors(const std::vector<NamedTensor>& tensors,
@@ -160,6 +177,7 @@ SafetensorsView view_safetensors(std::string_view bytes,
       else
         view.tensors.push_back(parse_tensor(name, entry, rest, path));
     }
+    check_apart(view.tensors, path);
     return view;
   } catch (const Error& error) {
     if (error.parts().code == "safetensors.damaged") throw;

@@ -104,6 +104,15 @@ TEST(SafetensorsBounds, NothingOutsideTheFileIsRead) {
     EXPECT_THAT(refusal(with_header(header, 16)), HasSubstr("'w'")) << header;
 }
 
+TEST(SafetensorsBounds, TensorsThatShareBytesAreRefused) {
+  EXPECT_THAT(
+      refusal(with_header(
+          R"({"v": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]},)"
+          R"( "w": {"dtype": "F32", "shape": [1], "data_offsets": [12, 16]}})",
+          16)),
+      testing::AllOf(HasSubstr("'v' and 'w'"), HasSubstr("share")));
+}
+
 TEST(SafetensorsBounds, AHeaderThatIsNoneIsRefused) {
   EXPECT_THAT(refusal(with_header("[1, 2]", 0)), HasSubstr("not an object"));
   EXPECT_THAT(refusal(with_header("{nonsense", 0)), HasSubstr("JSON"));

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "penstock/base/fake/test_folder.h"
@@ -119,6 +120,24 @@ TEST_F(StagingTest, AStoppedCopyGoesOnWhereItEnded) {
   EXPECT_EQ(seen, (std::vector<std::int64_t>{4 << 20, 4 << 20, 1 << 20}));
   EXPECT_EQ(TestFolder::read(to.string()), TestFolder::read(file.from));
   EXPECT_FALSE(fs::exists(part_of(file, to)));
+}
+
+// As a power loss leaves it: as long as it was, with zeros in it.
+TEST_F(StagingTest, WhatAStoppedCopyHasWrongIsCopiedAgain) {
+  const std::size_t piece = std::size_t{4} << 20;
+  const StagedFile file = staged_file(folder_.path("d/a.bin"), "0/a.bin");
+  const fs::path to = folder_.path("to/a.bin");
+  for (const std::size_t wrong : {std::size_t{0}, piece + 5}) {
+    std::string left(2 * piece + 10, 'a');
+    left[wrong] = '\0';
+    fs::create_directories(to.parent_path());
+    std::ofstream(part_of(file, to), std::ios::binary) << left;
+    const std::uint64_t hash = copy_file(file, to, false, [](std::int64_t) {});
+    EXPECT_TRUE(TestFolder::read(to.string()) == TestFolder::read(file.from))
+        << "wrong at " << wrong;
+    EXPECT_EQ(hash, copy_file(file, folder_.path("to/new.bin"), false,
+                              [](std::int64_t) {}));
+  }
 }
 
 TEST_F(StagingTest, AFileThatIsWrittenMeanwhileIsAnError) {

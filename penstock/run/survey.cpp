@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "penstock/base/hash.h"
 #include "penstock/base/utf8.h"
@@ -214,12 +215,19 @@ void Surveyor::real(std::size_t column, double value) {
 void Surveyor::integer(std::size_t column, std::int64_t value) {
   ColumnSurvey& survey = survey_.columns[column];
   std::int64_t& last = numbers_[column].last;
-  const bool first = number(column, static_cast<double>(value),
-                            hash_of(static_cast<std::uint64_t>(value)));
-  survey.least = first ? value : std::min(survey.least, value);
-  survey.greatest = first ? value : std::max(survey.greatest, value);
-  survey.counts_up = survey.counts_up && (first || value == last + 1);
-  count(survey, std::to_string(value), 1);
+  const auto bits = static_cast<std::uint64_t>(value);
+  // Of uint64, numbers beyond 2^63 come as negative ones.
+  const bool beyond = survey.type.dtype == Dtype::uint64 && value < 0;
+  const bool first = number(
+      column, beyond ? static_cast<double>(bits) : static_cast<double>(value),
+      hash_of(bits));
+  const std::int64_t limit =
+      beyond ? std::numeric_limits<std::int64_t>::max() : value;
+  survey.least = first ? limit : std::min(survey.least, limit);
+  survey.greatest = first ? limit : std::max(survey.greatest, limit);
+  survey.counts_up = survey.counts_up &&
+                     (first || bits == static_cast<std::uint64_t>(last) + 1);
+  count(survey, beyond ? std::to_string(bits) : std::to_string(value), 1);
   last = value;
 }
 

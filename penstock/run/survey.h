@@ -44,8 +44,9 @@ struct ColumnSurvey {
   std::map<std::string, std::int64_t, std::less<>> values;
   bool many_values = false;  ///< more than kMostValues
   double min = 0, max = 0;   ///< of numbers and times; both 0 without any
-  std::int64_t least = 0, greatest = 0;  ///< of integers, exactly
-  std::string first, last;               ///< of texts, by their first 200 bytes
+  /// Of integers, exactly; of uint64 at most what int64 holds.
+  std::int64_t least = 0, greatest = 0;
+  std::string first, last;  ///< of texts, by their first 200 bytes
   DistinctValues distinct;
   std::vector<double> sample;  ///< at most kSample of the numbers, at random
   bool whole = true;           ///< numbers, none of which has a fraction
@@ -59,7 +60,9 @@ struct ColumnSurvey {
   /// Numbers that may have a fraction.
   bool real() const;
   /// No two numbers of it differ.
-  bool one_number() const { return integer() ? least == greatest : min == max; }
+  bool one_number() const {
+    return min == max && (!integer() || least == greatest);
+  }
   /// There is a value at all.
   bool any(std::int64_t rows) const { return missing < rows; }
   /// Rows of `sample` in so many ranges of equal width from min to max.

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <functional>
 
 #include "penstock/run/model_stepper.h"
 
 namespace penstock {
 namespace {
 
-constexpr double kWorthIt = 0.02;  // of the rate
-constexpr int kWarmUp = 5;         // steps: the first ones fill the queues
+constexpr double kWorthIt = 0.02;   // of the rate
+constexpr int kWarmUp = 5;          // steps: the first ones fill the queues
+constexpr std::size_t kQueued = 8;  // steps ahead of the device, at most
 
 struct Setting {
   int workers = 0, prefetch = 0;
@@ -122,20 +125,33 @@ class Sweeping {
       else
         stream.step(static_cast<std::uint64_t>(number_++));
     };
-    one();
+    for (int i = 0; i < kWarmUp; ++i) one();
     wait_for(stream);
+    std::vector<double> rates;
+    for (int repeat = 0; repeat < sweep_.repeats; ++repeat)
+      rates.push_back(static_cast<double>(batch->rows()) *
+                      steps_per_second(stream, one));
+    return Setting::median(std::move(rates));
+  }
+
+  /// The host queues ahead of the device, as measure() and a run do.
+  double steps_per_second(Stream& stream, const std::function<void()>& one) {
     std::int64_t steps = 0;
+    std::deque<Event> queued;
     const Nanoseconds begin = device_->clock().now();
-    Nanoseconds end = begin;
-    while (seconds(end - begin) < sweep_.seconds) {
+    while (seconds(device_->clock().now() - begin) < sweep_.seconds) {
       check_stop();
       one();
-      wait_for(stream);
+      (void)stepper_->losses(false);
+      queued.push_back(stream.record_untimed());
+      if (queued.size() > kQueued) {
+        queued.front().wait();
+        queued.pop_front();
+      }
       ++steps;
-      end = device_->clock().now();
     }
-    return static_cast<double>(steps) * static_cast<double>(batch->rows()) /
-           seconds(end - begin);
+    wait_for(stream);
+    return static_cast<double>(steps) / seconds(device_->clock().now() - begin);
   }
 
   void wait_for(Stream& stream) {

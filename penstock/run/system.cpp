@@ -118,18 +118,24 @@ std::pair<std::string, std::string> mount_of(const std::string& device,
   return {};
 }
 
-std::string kind_of(const std::string& type, const std::string& drive,
-                    const path& root) {
+}  // namespace
+
+std::string drive_kind(const std::string& type, const std::string& drive,
+                       const path& root) {
   if (type == "tmpfs" || type == "ramfs") return "memory";
   for (const char* network :
        {"nfs", "cifs", "smb", "fuse", "lustre", "9p", "ceph", "gluster"})
     if (type.starts_with(network)) return "network";
   if (drive.empty()) return "";
   if (drive.starts_with("nvme")) return "nvme";
+  // Of a drive of the host's; what it says of itself is made up.
+  if (drive.starts_with("vd") || drive.starts_with("xvd")) return "virtual";
   const std::string rotates =
       first_line(root / "sys/block" / drive / "queue/rotational");
   return rotates == "1" ? "spinning" : rotates == "0" ? "ssd" : "";
 }
+
+namespace {
 
 /// "nvme0n1" of its partition "nvme0n1p2": the folder above in sysfs.
 std::string drive_of(const std::string& device, const path& root) {
@@ -172,7 +178,7 @@ DriveFacts read_drive(const path& folder, const path& root) {
                              std::to_string(minor(status.st_dev));
   facts.file_system = mount_of(number, root).first;
   facts.device = drive_of(number, root);
-  facts.kind = kind_of(facts.file_system, facts.device, root);
+  facts.kind = drive_kind(facts.file_system, facts.device, root);
   return facts;
 }
 

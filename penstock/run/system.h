@@ -30,12 +30,17 @@ SystemFacts read_system(const std::filesystem::path& root = "/",
 /// Of the drive that holds a folder, or where it would be made.
 struct DriveFacts {
   std::string file_system;  ///< "ext4", "overlay", "tmpfs", "nfs4", ...
-  std::string kind;    ///< "nvme", "ssd", "spinning", "network", "memory", ""
+  /// "nvme", "ssd", "spinning", "virtual", "network", "memory", ""
+  std::string kind;
   std::string device;  ///< "nvme0n1"; empty: unknown
   std::optional<std::size_t> free_bytes;
 };
 DriveFacts read_drive(const std::filesystem::path& folder,
                       const std::filesystem::path& root = "/");
+
+/// `DriveFacts::kind` of a drive ("vda") with a file system of such a type.
+std::string drive_kind(const std::string& type, const std::string& drive,
+                       const std::filesystem::path& root = "/");
 
 /// The least driver of NVIDIA that serves programs of this CUDA (1000 major +
 /// 10 minor, as its runtime counts) on a card of this compute capability: the

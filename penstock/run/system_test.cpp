@@ -54,6 +54,16 @@ TEST_F(System, IsReadFromItsFiles) {
   EXPECT_EQ(facts.gpu_containers, (root_ / "bin/nvidia-ctk").string());
 }
 
+TEST_F(System, ADriveOfAVirtualMachineIsVirtualWhateverItSaysOfItself) {
+  for (const char* drive : {"vda", "xvdb", "sda"})
+    write("sys/block/" + std::string(drive) + "/queue/rotational", "1\n");
+  EXPECT_EQ(drive_kind("ext4", "vda", root_), "virtual");
+  EXPECT_EQ(drive_kind("ext4", "xvdb", root_), "virtual");
+  EXPECT_EQ(drive_kind("ext4", "sda", root_), "spinning");
+  EXPECT_EQ(drive_kind("ext4", "nvme0n1", root_), "nvme");
+  EXPECT_EQ(drive_kind("nfs4", "", root_), "network");
+}
+
 TEST_F(System, OpenKernelModulesNameTheirDriverToo) {
   write("proc/driver/nvidia/version",
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.133.20  "

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <mutex>
 
 #include "penstock/base/ascii.h"
+#include "penstock/base/once.h"
 
 namespace penstock {
 
@@ -49,8 +49,8 @@ std::vector<SourceKind>& kinds() {
 }
 
 const SourceKind& made(std::size_t at) {
-  static std::once_flag once[kCount];
-  std::call_once(once[at], [&] { kinds()[at] = kMakers[at].make(); });
+  static Once once[kCount];
+  once[at].call([&] { kinds()[at] = kMakers[at].make(); });
   return kinds()[at];
 }
 

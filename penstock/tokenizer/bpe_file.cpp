@@ -141,7 +141,8 @@ std::string text_or_empty(const FileValue& member) {
   return member.is_null() ? std::string() : member.text();
 }
 
-void read_marks(const FileValue& part, Recipe& recipe) {
+/// Whether each character becomes tokens.
+bool read_marks(const FileValue& part, Recipe& recipe) {
   BytePairs& pairs = recipe.pairs;
   pairs.prefix = text_or_empty(part.at("continuing_subword_prefix"));
   pairs.suffix = text_or_empty(part.at("end_of_word_suffix"));
@@ -150,12 +151,14 @@ void read_marks(const FileValue& part, Recipe& recipe) {
   if (FileValue unknown = part.at("unk_token"); !unknown.is_null())
     pairs.unknown = recipe.ids.find(unknown.text());
   pairs.falls_back = part.at("byte_fallback").flag(false);
-  const bool complete = fallback_ids(recipe.ids, pairs.fallback_ids);
-  // Then nothing is unknown.
-  if (pairs.falls_back && complete) pairs.unknown.reset();
+  const bool complete =
+      fallback_ids(recipe.ids, pairs.fallback_ids) && pairs.falls_back;
+  if (complete) pairs.unknown.reset();
+  return complete;
 }
 
-/// Cuts are right where each character is encoded by itself.
+/// Cuts are right where each character is encoded by itself: where one is left
+/// out, those beside it may merge.
 void make_cuts(const Pairs& merges, Recipe& recipe) {
   const BytePairs& pairs = recipe.pairs;
   if (pairs.ignore_merges || !pairs.prefix.empty() || !pairs.suffix.empty() ||
@@ -261,7 +264,7 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
     if (dropout.json().number() != 0) dropout.unknown("dropout");
   }
   read_vocabulary(part, recipe);
-  read_marks(part, recipe);
+  const bool complete = read_marks(part, recipe);
   const Pairs merges = read_merges(part, recipe);
   recipe.knows_bytes = knows_bytes(recipe);
   if (recipe.knows_bytes && ends_in_bytes(pre_tokenizer)) {
@@ -274,7 +277,7 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
     return;
   }
   recipe.pairs.ids = recipe.ids;
-  make_cuts(merges, recipe);
+  if (complete) make_cuts(merges, recipe);
   recipe.make_model = [](const Recipe& of) {
     return character_model(of.pairs);
   };

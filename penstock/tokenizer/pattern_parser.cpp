@@ -60,12 +60,12 @@ void meet(Set& to, const Set& other) {
 
 Set spaces() { return set_of_classes(unicode::kSpaces); }
 
-/// \w of Oniguruma: not that of Rust.
-Set words() {
+/// \w of Oniguruma: not that of Rust, and within brackets another one.
+Set words(bool in_brackets) {
   const std::uint8_t* kinds = unicode::classes();
   return set_where([&](std::uint32_t c) {
     if (c == 0xB2 || c == 0xB3 || c == 0xB9 || (c >= 0xBC && c <= 0xBE))
-      return true;
+      return !in_brackets;
     if (c == 0x200C || c == 0x200D) return false;
     return unicode::is_word({c, static_cast<unicode::Class>(kinds[c]), 1});
   });
@@ -105,8 +105,10 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Pattern::Program parse() {
-    alternatives(false);
+    const bool may_be_empty = alternatives(false);
     if (!at_end()) throw Refused{"a ')' without its '('"};
+    // What matches nothing cuts there, too, for the library that defines it.
+    if (may_be_empty) throw Refused{"a pattern that may match no character"};
     emit({.kind = Kind::end});
     return std::move(program_);
   }
@@ -349,7 +351,7 @@ class Parser {
     if (next_is("\\")) {
       ++at_;
       std::uint32_t code;
-      Set set = escaped(code);
+      Set set = escaped(code, false);
       if (code == kForever) {
         folded_ = 0;
         return set;
@@ -384,7 +386,7 @@ class Parser {
   }
 
   /// Behind a backslash; `code`: the character that it is, or kForever.
-  Set escaped(std::uint32_t& code) {
+  Set escaped(std::uint32_t& code, bool in_brackets) {
     code = character();
     const std::uint32_t letter = code;
     if (letter < 128 && (letter | 32) - 'a' >= 26u && letter - '0' >= 10u)
@@ -413,9 +415,9 @@ class Parser {
       case 'S':
         return inverted(spaces());
       case 'w':
-        return words();
+        return words(in_brackets);
       case 'W':
-        return inverted(words());
+        return inverted(words(in_brackets));
       case 'd':
         return decimals();
       case 'D':
@@ -494,7 +496,7 @@ class Parser {
     if (take("[")) return add(set, brackets(caseless));
     std::uint32_t low;
     if (take("\\")) {
-      Set more = escaped(low);
+      Set more = escaped(low, true);
       if (low == kForever) return add(set, more);
     } else {
       low = character();
@@ -503,7 +505,7 @@ class Parser {
     if (next_is("-") && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
       ++at_;
       if (next_is("[")) throw Refused{"a range up to a set"};
-      high = take("\\") ? (escaped(high), high) : character();
+      high = take("\\") ? (escaped(high, true), high) : character();
       if (high == kForever || high < low) throw Refused{"a range like that"};
     }
     if (!caseless) return add(set, range(low, high));

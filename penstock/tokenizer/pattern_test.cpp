@@ -38,6 +38,12 @@ TEST(Pattern, FindsCharactersSetsAndRepeats) {
               ElementsAre("A", "\u6f22", "\n"));
 }
 
+TEST(Pattern, CountsFractionsAsWordsOutsideOfBracketsAlone) {
+  EXPECT_THAT(matches(R"(\w+)", "a\u00bd\u00b2"), ElementsAre("a\u00bd\u00b2"));
+  EXPECT_THAT(matches(R"([\w]+)", "a\u00bdb"), ElementsAre("a", "b"));
+  EXPECT_THAT(matches(R"([^\w\s]+)", "a\u00bd!"), ElementsAre("\u00bd!"));
+}
+
 TEST(Pattern, TakesTheFirstAlternativeAndGivesBack) {
   EXPECT_THAT(matches("a|ab", "ab"), ElementsAre("a"));
   EXPECT_THAT(matches("a*ab", "aaab"), ElementsAre("aaab"));
@@ -70,6 +76,9 @@ TEST(Pattern, NamesWhatItDoesNotKnow) {
   for (auto [pattern, says] :
        std::initializer_list<std::pair<std::string_view, std::string_view>>{
            {"(a*)*", "may be empty"},
+           {"a*", "match no character"},
+           {"(?<=a)(?=b)", "match no character"},
+           {"a|^", "match no character"},
            {"(a", "without its ')'"},
            {"a)", "without its '('"},
            {"[a", "without its ']'"},

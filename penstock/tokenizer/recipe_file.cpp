@@ -9,7 +9,7 @@ namespace penstock {
 namespace {
 
 /// Changes whenever the same file gives other ids.
-constexpr std::string_view kVersion = "1, Unicode 16.0";
+constexpr std::string_view kVersion = "2, Unicode 16.0";
 
 /// Refuses members that mean something we have not heard of.
 void check_members(const FileValue& file) {
@@ -52,6 +52,16 @@ std::optional<std::uint32_t> named_token(const FileValue& config,
   return recipe.ids.find(token.text());
 }
 
+/// What it adds are tokens, added ones too.
+void check_template(const FileValue& part, const Recipe& recipe) {
+  for (const std::vector<std::uint32_t>* ids : {&recipe.before, &recipe.behind})
+    for (std::uint32_t id : *ids)
+      if (id >= recipe.written.size() || !recipe.written[id])
+        part.wrong(
+            "it adds the id " + std::to_string(id) + ", which no token has",
+            "get the whole tokenizer.json of this model");
+}
+
 }  // namespace
 
 Recipe read_recipe(std::string_view json, std::string_view origin) {
@@ -70,6 +80,7 @@ Recipe read_recipe(std::string_view json, std::string_view origin) {
   read_truncation(file.at("truncation"), recipe);
   read_decoder(file.at("decoder"), recipe);
   read_added_tokens(file.at("added_tokens"), recipe);
+  check_template(file.at("post_processor"), recipe);
   Sha256 hash;
   hash.add(kVersion);
   hash.add(json);

@@ -89,6 +89,17 @@ Merged random_merges(const std::string& text, Random& random) {
   return merges;
 }
 
+// As tokenizers.models.BPE() is made by itself.
+TEST(Tokenizer, ACharacterThatIsLeftOutPartsNoMerge) {
+  Encoder encoder(Tokenizer::parse(R"({"version": "1.0", "model": {
+      "type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4},
+      "merges": [["a", "b"], ["ab", "c"]]}})",
+                                   "t.json"));
+  Ids ids;
+  encoder.encode("aXbXc", false, ids);
+  EXPECT_THAT(ids, ElementsAre(4));
+}
+
 // The tokenizers library gives these ids: its reader of numbers rounds the
 // first score twice, and of two sums that are nearly equal the other is larger.
 TEST(Tokenizer, ScoresAreThoseThatTheTokenizersLibraryReads) {
@@ -361,6 +372,16 @@ TEST(Tokenizer, NamesThePartOfTheModelThatItDoesNotKnow) {
     EXPECT_THAT(failure(file.text(), code), HasSubstr(refusal.says));
     EXPECT_EQ(code, "tokenizer." + refusal.code) << refusal.value;
   }
+}
+
+TEST(Tokenizer, RefusesATemplateThatAddsAnIdOfNoToken) {
+  std::string code;
+  EXPECT_THAT(failure(R"({"version": "1.0", "model": {"type": "WordLevel",
+      "vocab": {"a": 0, "?": 1}, "unk_token": "?"}, "post_processor": {
+      "type": "BertProcessing", "sep": ["s", 999999], "cls": ["?", 1]}})",
+                      code),
+              HasSubstr("the id 999999, which no token has"));
+  EXPECT_EQ(code, "tokenizer.file");
 }
 
 TEST(Tokenizer, SaysWhatIsNoTokenizerFile) {

@@ -1,6 +1,7 @@
 #include "python/engine/source_columns.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/hash.h"
@@ -132,6 +134,24 @@ class SourceColumns {
         });
   }
 
+  /// Of a job's section, as JSON: what cannot be read, also by itself, and why.
+  static std::vector<std::pair<std::string, std::string>> unread(
+      const std::string& section) {
+    using Unread = std::vector<std::pair<std::string, std::string>>;
+    return interruptible<Unread>([section](const Stop& stop) {
+      SourceSpec spec =
+          parse_source_spec(Json::parse(section, "the source"), "source");
+      Unread all;
+      for (const LeftOutColumn& one : read_schema(spec).left_out) try {
+          open_source(spec, {{.column = one.name, .as = ReadAs::value}},
+                      {.stop = StopFlag(stop.get()), .keys = false});
+        } catch (const Error&) {
+          all.emplace_back(one.name, one.why);
+        }
+      return all;
+    });
+  }
+
   std::vector<TableColumn> columns() const {
     std::vector<TableColumn> all;
     for (const SeenColumn& column : columns_)
@@ -149,6 +169,13 @@ class SourceColumns {
     if (found > most) return std::nullopt;
     return static_cast<std::int64_t>(found);
   }
+  /// What is not among the columns: its name, and why.
+  std::vector<std::pair<std::string, std::string>> left_out() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const LeftOutColumn& one : left_out_)
+      all.emplace_back(one.name, one.why);
+    return all;
+  }
   std::int64_t rows() const { return rows_; }
   bool all_rows() const { return all_rows_; }
 
@@ -156,6 +183,7 @@ class SourceColumns {
   void look(SourceSpec spec, std::size_t most_texts, StopFlag stop) {
     spec.stage.clear();  // the files where they are
     const Schema schema = surveyed_schema(spec);
+    left_out_ = schema.left_out;
     const std::vector<ColumnRequest> all = surveyed_columns(schema);
     const std::vector<ColumnType> types =
         open_source(spec, all, {.stop = stop, .keys = false})->types();
@@ -200,6 +228,7 @@ class SourceColumns {
   }
 
   std::vector<SeenColumn> columns_;
+  std::vector<LeftOutColumn> left_out_;
   std::int64_t rows_ = 0;
   bool all_rows_ = true;
 };
@@ -211,9 +240,11 @@ void bind_source_columns(nb::module_& module) {
                             "What the columns of a job's source hold.")
       .def_static("seen", &SourceColumns::seen, nb::arg("section"),
                   nb::arg("most_texts"))
+      .def_static("unread", &SourceColumns::unread, nb::arg("section"))
       .def_prop_ro("rows", &SourceColumns::rows)
       .def_prop_ro("all_rows", &SourceColumns::all_rows)
       .def_prop_ro("columns", &SourceColumns::columns)
+      .def_prop_ro("left_out", &SourceColumns::left_out)
       .def("distinct", &SourceColumns::distinct, nb::arg("column"),
            nb::arg("most"));
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, NoReturn
+
+from . import _engine
+from .job_sections import dumped
 
 Section = dict[str, Any]
 # The section `source`, the fields, and what these leave out, with the reason.
@@ -10,22 +13,34 @@ Opened = tuple[Section, dict[str, Any], list[str]]
 
 # What a tensor cannot have becomes the next one that holds it.
 _TENSORS = {"bool": "uint8", "uint64": "int64"}
-_NUMBERS = {**_TENSORS, "float16": "float32"}
+_NUMBERS = {"uint64": "int64", "float16": "float32"}
 # Of lists that differ in length.
 ARRAYS = ("float32", "float64", "float16", "int64", "int32", "int16", "int8",
           "uint32", "uint16", "uint8")
 
 
-def chosen_of(source: object, is_array: Callable[[object], bool]
+def chosen_of(source: object, is_array: Callable[[object], bool],
+              refuse: Callable[[str, str, str], NoReturn]
               ) -> dict[str, Any] | None:
     """The arrays that `source` is: one, which is "x", or a mapping of names to
-    such. None where it is anything else."""
+    such; one with others beside them is refused. None where it is anything
+    else."""
     if is_array(source):
         return {"x": source}
-    if (isinstance(source, Mapping) and source
-            and all(is_array(value) for value in source.values())):
-        return {str(name): value for name, value in source.items()}
-    return None
+    if not isinstance(source, Mapping):
+        return None
+    chosen = {str(name): value for name, value in source.items()
+              if is_array(value)}
+    for name, value in source.items():
+        if chosen and not is_array(value):
+            first = next(iter(chosen))
+            kind = ("an array in memory"
+                    if hasattr(value, "__array_interface__")
+                    else f"of the type {type(value).__name__}")
+            refuse(str(name), f"'{name}' is {kind}, and '{first}' lies in a "
+                   "file", f"write {name} into the file, or hand in "
+                   f"{first}[:], which reads it into memory")
+    return chosen or None
 
 
 def field_of(column: str, array: Any, dtype: str = "",
@@ -51,10 +66,11 @@ def field_of(column: str, array: Any, dtype: str = "",
 
 
 def fields_of_all(arrays: Iterable[tuple[str, Any]],
-                  field: Callable[[Any], Section | None]
+                  field: Callable[[Any], Section | None], section: Section
                   ) -> tuple[dict[str, Any], list[str]]:
     """A field of each array (by its path below what was handed in) that has as
-    many rows as the largest one, and what is left out."""
+    many rows as the largest one, and what is left out. `section` opens them."""
+    unread = dict(_engine.SourceColumns.unread(dumped(section)))
     rules: dict[str, Any] = {}
     left_out: list[str] = []
     made = []
@@ -63,6 +79,8 @@ def fields_of_all(arrays: Iterable[tuple[str, Any]],
         if rule is None:
             left_out.append(f"'{path}' is {array.dtype} {list(array.shape)}, "
                             "no rows of numbers or texts")
+        elif (column := _column_of(rule)) in unread:
+            left_out.append(f"'{path}': {unread[column]}")
         else:
             made.append((path, array, rule))
     largest = max(made, default=None, key=lambda one: _bytes(one[1]))
@@ -73,6 +91,11 @@ def fields_of_all(arrays: Iterable[tuple[str, Any]],
         else:
             rules[path.replace("/", "_")] = rule
     return rules, left_out
+
+
+def _column_of(rule: Section) -> str:
+    about = rule if "column" in rule else next(iter(rule.values()))
+    return str(about["column"])
 
 
 def _bytes(array: Any) -> int:

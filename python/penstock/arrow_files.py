@@ -118,18 +118,19 @@ def is_list(type: Any) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def plain(type: Any, nested: bool = False) -> Any:
-    """The type that the engine takes in place of this one: decimals are
-    numbers; times and bytes in lists, which become JSON, are texts."""
+    """The type that the engine takes in place of this one: times and
+    bytes in lists, which become JSON, are texts."""
     pyarrow = import_pyarrow()
     types = pyarrow.types
     if isinstance(type, pyarrow.BaseExtensionType):
         return plain(type.storage_type, nested)
     if types.is_dictionary(type):
         value = plain(type.value_type, nested)
-        return type if value == type.value_type else value
+        same = value == type.value_type and not types.is_decimal(value)
+        return type if same else value
     if types.is_decimal(type):
-        return pyarrow.float64() if not nested else \
-            type if type.bit_width == 128 else pyarrow.string()
+        return type if not nested or type.bit_width == 128 else \
+            pyarrow.string()
     if types.is_struct(type):
         return pyarrow.struct([
             field.with_type(plain(field.type, nested))

@@ -32,7 +32,7 @@ def section_of(source: object) -> Opened | None:
     """
     if _is_of(source, "File", "Group"):
         return _of_group(source)
-    sets = chosen_of(source, _is_data_set)
+    sets = chosen_of(source, _is_data_set, _refuse)
     if sets is None:
         return None
     paths = {_path_of(name, data_set) for name, data_set in sets.items()}
@@ -55,7 +55,8 @@ def _of_group(group: Any) -> Opened:
     section = _section(_path_of("the file", group))
     if group.name != "/":
         section["group"] = group.name
-    rules, left_out = fields_of_all(_data_sets_in(group, ""), _field)
+    rules, left_out = fields_of_all(_data_sets_in(group, ""), _field,
+                                    section)
     if not rules:
         _refuse(group.name, "no data set in it has rows of numbers or texts"
                 + "".join(f"; {why}" for why in left_out),

@@ -14,6 +14,8 @@ from .errors import refused
 
 Settings = Mapping[str, Any]
 Fields = Union[Mapping[str, Any], Sequence[str]]
+# Kinds of files of which a source may name several.
+_LISTS_OF_FILES = ("parquet", "arrow", "csv", "jsonl", "text", "hf", "tfrecord")
 
 
 def given(**settings: object) -> dict[str, Any]:
@@ -98,6 +100,27 @@ def refuse_about(about: Iterable[str], source: object, taken: Iterable[str],
             raise TypeError(f"{name} is for files and databases, and the rows "
                             f"of a {type(source).__name__} are in memory: "
                             f"{instead[name]}")
+
+
+def files_in_turn(source: object) -> object:
+    """A list of files of one kind as one section, whose rows are those of the
+    first file, then those of the next; all else stays what it is.
+
+    >>> files_in_turn(["a.csv", "b.csv"])["path"]
+    ['a.csv', 'b.csv']
+    >>> files_in_turn(["a.csv", "b.jsonl"])
+    ['a.csv', 'b.jsonl']
+    """
+    if not isinstance(source, (list, tuple)) or not source or not all(
+            isinstance(one, (str, os.PathLike)) for one in source):
+        return source
+    sections = [json.loads(_engine.source_section(os.fspath(one)))
+                for one in source]
+    first = {**sections[0], "path": ""}
+    if first["kind"] not in _LISTS_OF_FILES or any(
+            {**section, "path": ""} != first for section in sections):
+        return source
+    return {**first, "path": [section["path"] for section in sections]}
 
 
 def mixed_sources(source: object) -> list[dict[str, Any]] | None:

@@ -17,7 +17,8 @@ from .array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
 from .job_sections import (Fields, Settings, dumped, given, loader_section,
-                           mixed_sources, refuse_about, section_of_source,
+                           files_in_turn, mixed_sources, refuse_about,
+                           section_of_source,
                            sections_of_rows, sets_of, without_comments)
 from .notebook import loader_html
 from .progress import Screen, Shown, shown
@@ -300,12 +301,14 @@ class Loader(BaseLoader):
     run to run. `order` is "exact", or {"paged": {"page": 4096, "window": 16}}:
     pages of rows are shuffled, then the rows of each 16 pages.
 
-    A list of sources is mixed: of files, URIs and `source` sections, or of
-    mappings {"source": one of these, "weight": 1, "fields": ..., "split": ...},
-    of which all but the source may be left out. Training takes rows of each in
-    proportion to its weight; `batch["source"]` says which one a row came from.
-    `exhausted` is "stop" (an epoch ends before a source would begin again) or
-    "repeat" (once each was used up).
+    A list of files of one kind is all of their rows, those of one file after
+    those of the other. Any other list is mixed: of files, URIs and `source`
+    sections, or of mappings {"source": one of these, "weight": 1, "fields":
+    ..., "split": ...}, of which all but the source may be left out. Training
+    takes rows of each in proportion to its weight; `batch["source"]` says which
+    one a row came from. `exhausted` is "stop" (an epoch ends before a source
+    would begin again) or "repeat" (once each was used up); with it a list of
+    files is mixed, too.
 
     `key`, `where`, `query` and `on_bad` are those of a job's `source` section:
     the column (or columns) that identifies a row, a condition in SQL, a query
@@ -369,7 +372,7 @@ class Loader(BaseLoader):
             job: dict[str, Any] = {"loader": loading, "device": device,
                                    **given(split=split)}
             sections, rows = self._sections(
-                source, fields, balance if weights is None else weights,
+                files_in_turn(source) if exhausted is None else source, fields, balance if weights is None else weights,
                 given(key=key, where=where, query=query, on_bad=on_bad))
             if not isinstance(weights, (str, type(None))) and (
                     rows is None or rows.has_fields):

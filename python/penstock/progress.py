@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator,
@@ -59,7 +60,7 @@ class Screen:
 
     def show(self, text: str) -> None:
         if self._live:
-            text = text[:_width(self._file) - 1]
+            text = _fitted(text, _width(self._file) - 1)
             self._write("\r" + text.ljust(self._drawn))
             self._drawn = len(text)
             self._next = self._now() + _REDRAWN_S
@@ -129,6 +130,19 @@ def _width(file: TextIO | None) -> int:
         return os.get_terminal_size(file.fileno()).columns or 80
     except (AttributeError, OSError, ValueError):
         return 200  # a notebook
+
+
+# Where a part of the engine's line begins.
+_PART = re.compile(r" (?=\| |<- )|(?<!\|)(?<!<-) (?=(?:data|copy|host|sync|"
+                   r"tok/s|MFU|loss|GPU|VRAM|RAM|CPU) )")
+
+
+def _fitted(text: str, width: int) -> str:
+    """Without its last parts where there is no room for them."""
+    parts = _PART.split(text)
+    while len(parts) > 1 and len(" ".join(parts)) > width:
+        parts.pop()
+    return " ".join(parts)[:width]
 
 
 class _Nowhere:

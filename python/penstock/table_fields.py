@@ -3,6 +3,7 @@ tables in memory, files and databases."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Mapping, Protocol
 
 from . import _engine
@@ -68,6 +69,7 @@ def fields_of_source(section: Mapping[str, Any], text: str
     if kind in ("images", "audio"):
         return *_fields_of_media(str(kind), columns), ""
     rules, left_out = fields_of_columns(columns)
+    left_out += [f"'{name}': {why}" for name, why in columns.left_out]
     if not rules:
         raise refused("fields.none", "no column can be a field by itself",
                       str(section.get("path") or section.get("table") or kind),
@@ -141,10 +143,13 @@ def _numbers(column: Column) -> dict[str, Any] | None:
 
 
 def _why_not(column: Column) -> str:
-    _, declared, kind, dtype, nulls, _, classes = column
+    name, declared, kind, dtype, nulls, _, classes = column
     if kind == "text":
         return (f"declares more than {MOST_CLASSES} classes" if classes else
                 f"holds more than {MOST_CLASSES} different texts")
     if kind in ("list", "tensor") and dtype in _ARRAYS and nulls:
         return "holds lists, and NULL"
+    if kind == "uint64":
+        return ("holds uint64: where its values fit, {\"column\": "
+                f"{json.dumps(name)}, \"dtype\": \"int64\"}}")
     return f"holds {declared}" if declared else "declares no type"

@@ -8,6 +8,7 @@ Their bytes are read where they lie, by Arrow's C stream interface.
 from __future__ import annotations
 
 import importlib
+import logging
 import numbers
 import re
 from typing import Any, Callable, Mapping, Protocol, cast, runtime_checkable
@@ -21,6 +22,9 @@ from .table_fields import MOST_CLASSES, fields_of_columns
 # Where types of columns hold their classes.
 _DECLARED_BY = {"CategoricalDtype": "categories", "Enum": "categories",
                 "ClassLabel": "names"}
+
+
+_WORTH_A_WARNING = 1 << 28  # bytes that another library copies
 
 
 @runtime_checkable
@@ -74,7 +78,6 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
 
 def _plain(table: object) -> object:
     """The table behind an object that lends its rows in another way."""
-    indices = getattr(table, "_indices", None)
     if hasattr(table, "_data") and hasattr(table, "with_format"):  # datasets
         transform = cast(Any, table).format.get("type")
         if transform == "custom":
@@ -84,9 +87,7 @@ def _plain(table: object) -> object:
                           "which runs in Python for every row",
                           "remove it with reset_format(), and give "
                           "loader.map() the function")
-        if indices is not None:
-            table = cast(Any, table).flatten_indices()
-        return cast(Any, table).data.table
+        return _of_datasets(cast(Any, table))
     if isinstance(table, ArrowStream):
         return table
     if hasattr(table, "fetch_arrow_table"):
@@ -96,6 +97,26 @@ def _plain(table: object) -> object:
         interchange: Any = importlib.import_module("pyarrow.interchange")
         return interchange.from_dataframe(table)
     return table
+
+
+def _of_datasets(data: Any) -> object:
+    """The rows of a data set of Hugging Face, of the columns of its format."""
+    columns = data.format.get("columns")
+    if columns is not None and not data.format.get("output_all_columns") and \
+            set(columns) != set(data.column_names):
+        data = data.select_columns(list(columns))
+    if data._indices is None:
+        return data.data.table
+    held = data.data
+    size = held.nbytes * len(data) / max(1, held.num_rows)
+    logging.getLogger("penstock").log(
+        logging.WARNING if size > _WORTH_A_WARNING else logging.INFO,
+        "datasets now copies %s rows, %.1f MiB, %s, since shuffle(), select() "
+        "or train_test_split() picked them from %s: give the loader the data "
+        "set as it was, with shuffle=True and split={...}, which copies none",
+        f"{len(data):,}", size / 2**20,
+        "on disk" if data.cache_files else "in memory", f"{held.num_rows:,}")
+    return data.flatten_indices().data.table
 
 
 def refuse_near(source: object) -> None:
@@ -236,7 +257,7 @@ def _lent(pyarrow: Any, column: Any) -> object | None:
                 array, pyarrow.array(held.categories, from_pandas=True),
                 ordered=bool(held.ordered))
         return array
-    except pyarrow.ArrowException:
+    except _unread(pyarrow):
         return None  # to be asked for, and told of, as all others
 
 
@@ -250,21 +271,29 @@ def _converted(pyarrow: Any, frame: Any, columns: list[Any]
 
     try:
         return converted(columns), {}
-    except pyarrow.ArrowException:
+    except _unread(pyarrow):
         unread = {}
         for column in columns:
             try:
                 converted([column])
-            except pyarrow.ArrowException as error:
-                unread[column] = _why_unread(frame[column], str(error))
+            except _unread(pyarrow) as error:
+                unread[column] = _why_unread(pyarrow, frame[column], str(error))
         rest = [column for column in columns if column not in unread]
         return converted(rest), {str(column): why
                                  for column, why in unread.items()}
 
 
-def _why_unread(column: Any, says: str) -> str:
+def _unread(pyarrow: Any) -> tuple[type[Exception], ...]:
+    """What pyarrow raises for values that it cannot take over."""
+    return (pyarrow.ArrowException, OverflowError, TypeError, ValueError)
+
+
+def _why_unread(pyarrow: Any, column: Any, says: str) -> str:
     """Of a column of objects, the first row whose value is of another type
-    than those before it."""
+    than those before it, or is none of Arrow."""
+    if type(column.dtype).__name__ == "SparseDtype":
+        return (f"is sparse: {column.name!r} is a column for all by "
+                f"df[{column.name!r}].sparse.to_dense()")
     if column.dtype.kind == "c":
         return "holds complex numbers"
     first: Any = None
@@ -277,6 +306,12 @@ def _why_unread(column: Any, says: str) -> str:
             return (f"holds values of several types: row {row} has the "
                     f"{type(value).__name__} {repr(value)[:60]}, and the rows "
                     f"before it {type(first).__name__}")
+    for row, value in enumerate(column):
+        try:
+            pyarrow.array([value], from_pandas=True)
+        except _unread(pyarrow) as error:
+            return (f"cannot be a column of Arrow: row {row} has the "
+                    f"{type(value).__name__} {repr(value)[:60]}: {error}")
     return f"cannot be a column of Arrow: {says}"
 
 

@@ -37,7 +37,7 @@ def section_of(source: object) -> Opened | None:
     """
     if _is_of(source, "Group"):
         return _of_group(source)
-    arrays = chosen_of(source, _is_array)
+    arrays = chosen_of(source, _is_array, _refuse)
     if arrays is None:
         return None
     paths = {_path_of(name, array) for name, array in arrays.items()}
@@ -56,12 +56,13 @@ def section_of(source: object) -> Opened | None:
 
 def _of_group(group: Any) -> Opened:
     path = _path_of("the group", group)
-    rules, left_out = fields_of_all(_arrays_in(group, ""), _field)
+    section = {"kind": "zarr", "path": path}
+    rules, left_out = fields_of_all(_arrays_in(group, ""), _field, section)
     if not rules:
         _refuse(path, "no array in it has rows of numbers or texts"
                 + "".join(f"; {why}" for why in left_out),
                 "name another group, or an array")
-    return {"kind": "zarr", "path": path}, rules, left_out
+    return section, rules, left_out
 
 
 def _arrays_in(group: Any, below: str) -> Iterator[tuple[str, Any]]:

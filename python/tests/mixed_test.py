@@ -47,6 +47,27 @@ class Mixed(unittest.TestCase):
         self.addCleanup(loader.close)
         return loader
 
+    def test_a_list_of_files_of_one_kind_is_all_of_their_rows(self):
+        one, two = self.folder / "1.csv", self.folder / "2.csv"
+        one.write_text("x\n" + "\n".join(map(str, range(100))) + "\n")
+        two.write_text("x\n1000\n1001\n")
+        rows = [*range(100), 1000, 1001]
+        for files in ([one, two], (str(one), str(two))):
+            with penstock.Loader(files, batch_size=200) as loader:
+                batch = next(iter(loader)).numpy()
+            self.assertEqual(batch["x"].tolist(), rows)
+            self.assertNotIn("source", batch)
+        with penstock.Loader([two, one], batch_size=200, where="x > 98"
+                             ) as loader:
+            self.assertEqual(next(iter(loader)).numpy()["x"].tolist(),
+                             [1000, 1001, 99])
+        for files, more in (([one, two], {"exhausted": "stop"}),
+                            ([{"source": one}, two], {}),
+                            ([self.csv, self.sqlite], {})):
+            field = {"x": ["x" if two in files else "b"]}
+            with penstock.Loader(files, field, **more) as loader:
+                self.assertIn("source", next(iter(loader)).numpy())
+
     def test_each_row_says_where_it_came_from(self):
         loader = self.open()
         self.assertEqual(len(loader), -(-133 // 8))
@@ -133,7 +154,7 @@ class Mixed(unittest.TestCase):
             self.open(where="a > 3")
         self.assertIn("of one source", str(caught.exception))
         with self.assertRaises(penstock.RequestError):
-            self.open([self.csv])
+            self.open([{"source": self.csv}])
         with self.assertRaises(penstock.RequestError):
             self.open(weights="a")
         with self.assertRaises(penstock.RequestError):

@@ -71,6 +71,18 @@ class OnScreen(unittest.TestCase):
             screen.show("0123456789abc")
         self.assertEqual(file.getvalue(), "\r012345678")
 
+    def test_a_line_that_is_too_long_leaves_out_its_last_parts(self):
+        line = ("ep 2/10 412/980 [03:10<04:22] 2.16 it/s loss 2.31 | AU 70 % "
+                "<- data 23 % copy 5 % host 2 % | GPU 97 % 64 C 512 W "
+                "VRAM n/a RAM 1.5/8.0 GiB CPU 1.4/2.5")
+        for width, end in ((80, "<- data 23 %"), (70, "| AU 70 %"),
+                           (96, "host 2 %"), (118, "| GPU 97 % 64 C 512 W"),
+                           (200, "CPU 1.4/2.5")):
+            with mock.patch("penstock.progress._width", return_value=width):
+                Screen(file := Terminal(), self.clock).show(line)
+            self.assertTrue(file.getvalue().endswith(end), file.getvalue())
+            self.assertLess(len(file.getvalue()) - 1, width)
+
     def test_a_loop_that_is_left_ends_the_line(self):
         screen = Screen(file := Terminal(), self.clock)
         for number in shown(range(9), lambda: "line", screen):

@@ -258,7 +258,7 @@ class ByThemselves(Folder):
     def test_several_sources_need_fields(self):
         file = self.write("t.csv", "x\n1\n")
         with self.assertRaisesRegex(TypeError, "'fields' of several sources"):
-            penstock.Loader([file, file])
+            penstock.Loader([{"source": file}, file])
 
 
 class Readme(Folder):

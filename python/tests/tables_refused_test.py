@@ -61,6 +61,33 @@ class ColumnsOfPandas(Refused):
         self.refused(self.frame, "complex", "numpy.real", fields=["z"],
                      **refused)
 
+    def test_values_that_arrow_has_not_are_told_by_column_and_row(self):
+        import pandas
+        frame = pandas.DataFrame({
+            "i": [2, 2**70], "f": [1.0, 2.0],
+            "t": pandas.Series([("a",), ("\ud800",)], dtype=object),
+            "s": pandas.arrays.SparseArray([0.0, 1.0])})
+        for read in (frame, frame[["i", "f"]], frame[["f", "s"]],
+                     frame[["t", "f"]]):
+            found, text = batch_of(read)
+            self.assertEqual(found["f"].tolist(), [1, 2])
+            self.assertIn("left out: ", text)
+        row = f"row 1 has the int {2**70}"
+        self.assertIn(f"'i' cannot be a column of Arrow: {row}",
+                      batch_of(frame)[1])
+        refused = {"kind": penstock.RequestError}
+        self.refused(frame, "column 'i'", row, fields=["i"], **refused)
+        self.refused(frame, "column 't'", "row 1", fields=["t"], **refused)
+        self.refused(frame, "column 's'", "df['s'].sparse.to_dense()",
+                     fields=["s"], **refused)
+        found, _ = batch_of(frame, ["f"])
+        self.assertEqual(found["f"].ravel().tolist(), [1, 2])
+        texts = pandas.DataFrame({"f": [1.0, 2.0]})
+        texts["t"] = pandas.Series(["a", "\ud800"], dtype=object)
+        self.assertEqual(batch_of(texts, ["f"])[0]["f"].ravel().tolist(),
+                         [1, 2])
+        self.assertIn("row 1 has the str '\\ud800'", batch_of(texts)[1])
+
     def test_a_name_within_another_word_is_not_meant(self):
         frame = self.frame.rename(columns={"o": "n"})
         batch, text = batch_of(frame)

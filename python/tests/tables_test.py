@@ -303,9 +303,42 @@ class DataFrames(unittest.TestCase):
         chosen = data.select([3, 1])
         with penstock.Loader(chosen, batch_size=2) as loader:
             self.assertEqual(next(iter(loader)).numpy()["x"].tolist(), [3, 1])
+        with self.assertLogs("penstock", "INFO") as said, \
+                penstock.Loader(data.select([3, 0, 1]), batch_size=4):
+            pass
+        self.assertIn("copies 3 rows", "".join(said.output))
         chosen.set_transform(lambda rows: rows)
         with self.assertRaisesRegex(penstock.RequestError, "transform"):
             penstock.Loader(chosen, batch_size=2)
+
+    @needs("datasets")
+    def test_a_data_set_of_hugging_face_of_the_columns_of_its_format(self):
+        import datasets
+        data = datasets.Dataset.from_dict({"x": [0.0, 1.0], "y": [2.0, 3.0]})
+        for some in (data.with_format(columns=["y"]),
+                     data.with_format("numpy", columns=["y"]).select([1, 0])):
+            with penstock.Loader(some, batch_size=2) as loader:
+                self.assertEqual(set(next(iter(loader)).numpy()), {"y"})
+        whole = data.with_format("numpy", columns=["y"], output_all_columns=True)
+        for all_of_them in (data, data.with_format("numpy"), whole):
+            with penstock.Loader(all_of_them, batch_size=2) as loader:
+                self.assertEqual(set(next(iter(loader)).numpy()), {"x", "y"})
+
+    @needs("pyarrow")
+    def test_decimals_are_the_numbers_that_a_file_of_text_has(self):
+        import decimal
+
+        import numpy
+        import pyarrow
+        draw = numpy.random.default_rng(0)
+        texts = [f"{value}.{part:03}" for value, part in zip(
+            draw.integers(-10**14, 10**14, 500), draw.integers(0, 1000, 500))]
+        for kind in (pyarrow.decimal128(18, 3), pyarrow.decimal256(60, 3)):
+            table = pyarrow.table({"d": pyarrow.array(
+                [decimal.Decimal(text) for text in texts], kind)})
+            with penstock.Loader(table, batch_size=500) as loader:
+                found = next(iter(loader)).numpy()["d"]
+            self.assertEqual(found.tolist(), [float(text) for text in texts])
 
     @needs("pyarrow")
     def test_what_cannot_be_read_is_named(self):

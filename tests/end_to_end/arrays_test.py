@@ -48,6 +48,13 @@ class LeftOut(Case):
             self.assertNotIn("/complex", columns)
             self.assertEqual(list(left_out), ["/complex"])
 
+    def test_of_uint64_limits_beyond_int64_are_what_they_are(self):
+        values = struct.pack("<3Q", 2**63 + 2**20, 3, 2**64 - 2**20)
+        (self.folder / "u.npy").write_bytes(npy("<u8", (3,), values))
+        column, = self.succeed("peek", "npy:u.npy", "--json").json()["columns"]
+        self.assertEqual(column["min"], 3)
+        self.assertEqual(column["max"], float(2**64 - 2**20))
+
     def test_an_array_of_another_length_is_read_alone(self):
         columns, left_out = self.left_out("peek", f"zarr:{DATA}/zarr/two.zarr")
         self.assertEqual(columns, ["/group/long"])

@@ -84,6 +84,12 @@ class Doctor(Case):
             self.assertIn(word, answer.out)
 
 
+class Device(Case):
+    def test_one_of_no_such_name_is_refused(self):
+        self.refused(self.run_it("doctor", "--device=toaster", "--json"),
+                     "request", "settings.value", "--device", "toaster")
+
+
 class QuickTrain(Case):
     def test_has_six_checkpoints_and_an_exit_code(self):
         answer = self.run_it("doctor", "--quick-train", "--device", "cpu",

@@ -28,6 +28,26 @@ class Monitor(Case):
         self.assertIn("the GPU is synthetic", text)
         self.assertRegex(text, r"cpu_percent +\d+\.\d %")
 
+    def test_a_file_that_cannot_be_written_is_refused_at_once(self):
+        told = self.run_it("monitor", "--duration=60", "--gpus=none",
+                           "--output=no/such/folder/x.json")
+        self.assertEqual(told.code, 2)
+        self.assertIn("is no folder", told.err)
+        self.assertEqual(told.out, "")  # nothing was measured
+
+    def test_looks_at_a_process_with_its_workers(self):
+        workers = subprocess.Popen(
+            ["python3", "-c", "import subprocess\nsubprocess.run(['python3', "
+             "'-c', 'import time\\nend = time.time() + 2\\n"
+             "while time.time() < end: pass'])"])
+        seen = self.succeed("monitor", "--pid", str(workers.pid),
+                            "--interval=0.1", "--gpus=none", "--json").json()
+        workers.wait()
+        metrics = seen["metrics"]
+        self.assertEqual(metrics["process.children"]["max"], 1)
+        self.assertGreater(metrics["process.tree_cpu_percent"]["mean"],
+                           2 * metrics["process.cpu_percent"]["mean"])
+
     def test_looks_at_a_process_until_it_ends(self):
         busy = subprocess.Popen(
             ["python3", "-c", "import time\nend = time.time() + 1\n"

@@ -190,6 +190,38 @@ class Sounds(Batches):
         self.assertNotEqual(answer.code, 0)
         self.assertIn("cannot be decoded", answer.out)
 
+    def test_where_all_rows_are_read_first_a_damaged_file_is_left_out(self):
+        bad = self.folder / "sounds/hum/04.wav"
+        bad.write_bytes(b"no sound at all")
+        self.prepare(self.source, self.fields, cache="ram")
+        answer = self.run_it("batch", "job.json", "--steps", "0:3", "--json")
+        self.refused(answer, "transform", "data.bad_rows", "hum/04.wav",
+                     "cannot be decoded", "skip")
+        listed = self.run_it("check", "job.json", "--json").json()
+        self.assertEqual(listed["bad_rows"], 1)
+        self.prepare({**self.source, "on_bad": "skip"}, self.fields,
+                     cache="ram")
+        keys = sum((line["keys"] for line in self.batches("--steps", "0:2")),
+                   [])
+        self.assertEqual(len(keys), 8)
+
+    def test_a_sample_that_is_no_number_is_named_with_its_file(self):
+        data = struct.pack("<4000f", *([0.25] * 2000 + [math.nan] * 2000))
+        (self.folder / "sounds/hum/04.wav").write_bytes(
+            b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt "
+            + struct.pack("<IHHIIHH", 16, 3, 1, 16000, 64000, 4, 32)
+            + b"data" + struct.pack("<I", len(data)) + data)
+        for cache in ("ram", "none"):
+            with self.subTest(cache=cache):
+                self.prepare(self.source, self.fields, cache=cache)
+                answer = self.run_it("batch", "job.json", "--steps", "0:3",
+                                     "--json")
+                self.assertNotEqual(answer.code, 0)
+                self.assertIn("hum/04.wav", answer.out)
+                self.assertIn("its sample 2000 is NaN", answer.out)
+        self.prepare(self.source, self.fields, cache="none", on_bad="substitute")
+        self.assertEqual(len(self.batches("--steps", "0:3")), 3)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -6,6 +7,7 @@
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
 #include "penstock/demo/demo.h"
+#include "penstock/device/device.h"
 #include "penstock/run/run.h"
 
 namespace penstock {
@@ -24,8 +26,10 @@ std::string shown(const Json& value, const char* unit = "") {
   if (name == "B" || name == "B/s")
     return shown_bytes(static_cast<std::size_t>(value.number())) +
            (name == "B" ? "" : "/s");
+  const bool whole = std::abs(value.number()) < 1e15 &&
+                     value.number() == std::round(value.number());
   char text[40];
-  std::snprintf(text, sizeof(text), "%.3g", value.number());
+  std::snprintf(text, sizeof(text), whole ? "%.0f" : "%.3g", value.number());
   return text + (name.empty() ? "" : " " + name);
 }
 
@@ -154,6 +158,7 @@ void run_parts(const Invocation& invocation) {
 void run_doctor(const DoctorArguments& arguments, Invocation& invocation) {
   if (arguments.parts) return run_parts(invocation);
   if (arguments.quick_train) return run_quick_train(arguments, invocation);
+  (void)parse_device_spec(arguments.device, "--device");
   Json json = doctor(arguments.measure);
   Json& tests = json["tests"];
   tests = device_tests(arguments.device);

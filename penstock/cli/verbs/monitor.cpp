@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
+#include "penstock/base/formatted.h"
 #include "penstock/base/user_file.h"
 #include "penstock/cli/interpreter_lock.h"
 #include "penstock/cli/output.h"
@@ -50,6 +53,14 @@ std::string curve(const std::string& name, const std::deque<double>& values) {
   return text;
 }
 
+/// {reason: the names of what is n/a for it}.
+std::map<std::string, std::vector<std::string>> by_reason(const Json& summary) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto& [name, reason] : summary.find("not_known")->object())
+    names[reason.string()].push_back(name);
+  return names;
+}
+
 /// The newest numbers.
 std::string table_of(const Json& sample, const MachineSeries& series) {
   std::vector<std::vector<std::string>> rows = {{"", "now", "", ""}};
@@ -59,20 +70,24 @@ std::string table_of(const Json& sample, const MachineSeries& series) {
                     curve(name, series.recent(name))});
     rows.back().resize(4);
   }
+  for (const auto& [name, reason] : series.not_known())
+    rows.push_back({name, "n/a", reason, ""});
   return table_text(rows);
 }
 
-std::string sample_line(const Json& sample) {
+std::string sample_line(const Json& sample, const MachineSeries& series) {
   std::string line;
-  for (const auto& [name, value] : sample.object()) {
-    if (name == "t_s" || name.ends_with("_used_bytes")) continue;
-    if (name.starts_with("run.")) continue;  // its own line says them
+  auto say = [&](const std::string& name, const std::string& value) {
+    if (name == "t_s" || name.ends_with("_used_bytes")) return;
+    if (name.starts_with("run.")) return;  // its own line says them
     std::string shown = name;
     if (shown.ends_with("_percent")) shown.resize(shown.size() - 8);
     if (shown.ends_with("_bytes_s")) shown.resize(shown.size() - 8);
-    line += (line.empty() ? "" : "  ") + shown + " " +
-            shown_value(name, value.number());
-  }
+    line += (line.empty() ? "" : "  ") + shown + " " + value;
+  };
+  for (const auto& [name, value] : sample.object())
+    say(name, shown_value(name, value.number()));
+  for (const auto& [name, reason] : series.not_known()) say(name, "n/a");
   return line + "\n";
 }
 
@@ -84,7 +99,14 @@ std::string summary_of_machine(const Json& json) {
     for (const char* key : {"mean", "min", "max", "p95"})
       rows.back().push_back(shown_value(name, metric.find(key)->number()));
   }
+  for (const auto& [name, reason] : json.find("not_known")->object())
+    rows.push_back({name, "n/a", "n/a", "n/a", "n/a"});
   std::string text = table_text(rows);
+  for (const auto& [reason, names] : by_reason(json)) {
+    text += "n/a, as " + reason + ":";
+    for (const std::string& name : names) text += " " + name;
+    text += "\n";
+  }
   if (const Json& process = *json.find("process"); !process.is_null()) {
     text += "\nthreads of " + printable(process.find("name")->string()) +
             " that used processors most:\n";
@@ -126,6 +148,26 @@ Json read_summary(const std::string& file) {
                .next = "write one with 'penstock monitor --output FILE'"});
 }
 
+/// Before anything is measured for it.
+void check_output(const std::string& file) {
+  std::error_code none;
+  const std::filesystem::path folder =
+      std::filesystem::absolute(file).parent_path();
+  if (std::filesystem::is_directory(folder, none) &&
+      !std::filesystem::is_directory(file, none) &&
+      ::access(folder.c_str(), W_OK) == 0)
+    return;
+  throw Error(ErrorKind::request,
+              {.code = "file.write",
+               .what = "cannot write the summary",
+               .where = file,
+               .why = std::filesystem::is_directory(file, none)
+                          ? "it is a folder"
+                          : folder.string() +
+                                " is no folder in which this user may write",
+               .next = "name a file in a folder that is there"});
+}
+
 bool stopped(const Invocation& invocation) {
   return invocation.stop != nullptr && invocation.stop->load();
 }
@@ -149,7 +191,40 @@ std::optional<pid_t> process_of(const MonitorArguments& arguments,
   return run ? run->process() : std::nullopt;
 }
 
+/// What is known beside the machine's numbers.
+Json findings_of(const std::optional<LiveRun>& run,
+                 const std::optional<InterpreterLock>& lock) {
+  Json findings{Json::Array{}};
+  auto add = [&](const char* finding, std::string because) {
+    Json entry;
+    entry["finding"] = finding;
+    entry["because"] = std::move(because);
+    findings.push_back(std::move(entry));
+  };
+  if (run && !run->verdict().empty())
+    add("the run says", printable(run->verdict()));
+  if (lock && lock->limits())
+    add("Python's lock limits the process",
+        formatted("a thread held it in %.0f %% of the looks",
+                  100 * lock->json().find("held")->number()));
+  return findings;
+}
+
+void show_summary(const Json& summary, const std::optional<LiveRun>& run,
+                  const std::optional<InterpreterLock>& lock,
+                  const Invocation& invocation) {
+  if (invocation.json) return print_document(summary);
+  print("\n" + summary_of_machine(summary));
+  if (run && run->ended())
+    print("the run has ended. " + printable(run->verdict()) +
+          "\npenstock explain " + run->folder().string() + " says more\n");
+  if (lock) print(lock->text());
+  if (const Json* changes = summary.find("compared"))
+    print(comparison_of(*changes));
+}
+
 void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
+  if (!arguments.output.empty()) check_output(arguments.output);
   std::optional<LiveRun> run;
   if (!arguments.run.empty()) run.emplace(arguments.run);
   Json before;
@@ -177,24 +252,19 @@ void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
       print(drawn.over(of_run + table_of(sample, series),
                        terminal_size(STDOUT_FILENO)));
     else if (!invocation.json)
-      print(of_run + sample_line(sample));
+      print(of_run + sample_line(sample, series));
     if (last) break;
   }
   if (run) run->look();  // its process may have ended with its report
-  Json summary = series.summary();
+  Json summary = series.summary(findings_of(run, lock));
   if (run) summary["run"] = run->json();
   if (lock) summary["interpreter_lock"] = lock->json();
   if (!before.is_null())
     summary["compared"] = compare_summaries(before, summary);
+  // Where the file cannot be written, what was measured is shown all the same.
+  show_summary(summary, run, lock, invocation);
   if (!arguments.output.empty())
     real_files().write_atomic(arguments.output, summary.dump(1) + "\n");
-  if (invocation.json) return print_document(summary);
-  print("\n" + summary_of_machine(summary));
-  if (run && run->ended())
-    print("the run has ended. " + printable(run->verdict()) +
-          "\npenstock explain " + run->folder().string() + " says more\n");
-  if (lock) print(lock->text());
-  if (!before.is_null()) print(comparison_of(*summary.find("compared")));
 }
 
 RunVerb add_monitor(Options& options, Invocation& invocation) {

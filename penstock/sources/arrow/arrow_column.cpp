@@ -1,7 +1,6 @@
 #include "penstock/sources/arrow/arrow_column.h"
 
 #include <arrow/api.h>
-#include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/sources/arrow/arrow_error.h"
+#include "penstock/sources/decimal_units.h"
 #include "penstock/sources/files/checked_column.h"
 
 // Where the layouts of Arrow and of our blocks agree,
@@ -308,15 +308,10 @@ class Converter {
       case Id::DATE64:
         return each<arrow::Date64Array>(array, column, scaled(1e3));
       case Id::DECIMAL32:
-        return decimals<arrow::Decimal32Array, arrow::Decimal32>(array, column);
       case Id::DECIMAL64:
-        return decimals<arrow::Decimal64Array, arrow::Decimal64>(array, column);
       case Id::DECIMAL128:
-        return decimals<arrow::Decimal128Array, arrow::Decimal128>(array,
-                                                                   column);
       case Id::DECIMAL256:
-        return decimals<arrow::Decimal256Array, arrow::Decimal256>(array,
-                                                                   column);
+        return decimals(array, column);
       default:
         damaged("it is " + type.ToString() + ", and was another type");
     }
@@ -331,15 +326,17 @@ class Converter {
     return std::move(column);
   }
 
-  template <class Array, class Decimal>
+  /// Of units of so many words, or half of one.
   Column decimals(const arrow::Array& array, Column& column) {
-    const auto& typed = static_cast<const Array&>(array);
+    const auto& typed = static_cast<const arrow::FixedSizeBinaryArray&>(array);
     const int scale =
         static_cast<const arrow::DecimalType&>(*array.type()).scale();
+    const auto width = static_cast<std::size_t>(typed.byte_width());
     for (std::int64_t row = 0; row < array.length(); ++row)
       array.IsNull(row)
           ? column.append_null()
-          : column.append_float64(Decimal(typed.GetValue(row)).ToDouble(scale));
+          : column.append_float64(float64_of(
+                DecimalUnits::at(typed.GetValue(row), width), scale));
     return std::move(column);
   }
 

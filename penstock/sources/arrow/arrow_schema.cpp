@@ -2,7 +2,9 @@
 
 #include <optional>
 
+#include "penstock/base/error.h"
 #include "penstock/base/log.h"
+#include "penstock/base/utf8.h"
 #include "penstock/sources/arrow/arrow_column.h"
 #include "penstock/sources/arrow/declared_classes.h"
 
@@ -107,6 +109,14 @@ void add_columns(const arrow::Field& field, const std::string& prefix,
                  std::vector<ArrowColumn>& to) {
   const arrow::DataType& type = *field.type();
   const std::string name = prefix + field.name();
+  if (!is_utf8(field.name()))
+    throw Error(
+        ErrorKind::source,
+        {.code = "files.encoding",
+         .what = "cannot use the names of the columns of '" + file.path + "'",
+         .where = file.path,
+         .why = "one of them is " + shown_text(field.name()),
+         .next = "write the file again with another name for it"});
   names.push_back(field.name());
   if (type.id() == Id::STRUCT && type.num_fields() > 0) {
     for (int at = 0; at < type.num_fields(); ++at)

@@ -63,6 +63,13 @@ TEST_P(ArrowTest, ReadsNumbersOfAllWidths) {
               ElementsAre("1.0", "null", "0.0"));
   EXPECT_THAT(rows(decimal128(10, 2), "[\"1.50\", null, \"-0.25\"]"),
               ElementsAre("1.5", "null", "-0.25"));
+  EXPECT_THAT(rows(decimal128(18, 3),
+                   "[\"-1019.523\", \"1234567890.123\", "
+                   "\"123456789012345.678\"]"),
+              ElementsAre("-1019.523", "1234567890.123", "123456789012345.67"))
+      << "what the same digits are in a file of text";
+  EXPECT_THAT(rows(decimal256(60, 3), "[\"9007199254740.993\", \"-0.001\"]"),
+              ElementsAre("9007199254740.992", "-0.001"));
   EXPECT_THAT(rows(uint64(), "[18446744073709551615]"),
               ElementsAre("18446744073709551616.0"));
 }
@@ -197,6 +204,13 @@ TEST_P(ArrowTest, NamesTextThatIsNotUtf8) {
   EXPECT_THAT(
       files::shown_rows(section(write("t", table))),
       ElementsAre("good", AllOf(HasSubstr("not UTF-8"), HasSubstr(where))));
+}
+
+TEST_P(ArrowTest, RefusesTheNameOfAColumnThatIsNotUtf8) {
+  auto table = table_of({arrow::field("\xff", arrow::int8())},
+                        array_from(arrow::int8(), "[1]"));
+  EXPECT_THAT(files::shown_rows(section(write("n", table))),
+              ElementsAre(HasSubstr("one of them is text x'ff'")));
 }
 
 TEST_P(ArrowTest, NamesAFileThatIsCutOff) {

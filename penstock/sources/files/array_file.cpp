@@ -127,15 +127,26 @@ class ColumnReader {
   explicit ColumnReader(ArrayRows rows)
       : rows_(std::move(rows)), reader_(rows_.array->open()) {}
 
-  Column read(std::int64_t begin, std::int64_t end) {
+  /// Rows that are bad are null, with a problem of column `at`.
+  Column read(std::int64_t begin, std::int64_t end, std::size_t at,
+              std::vector<RowProblem>& problems) {
+    std::vector<BadRows> bad;
+    Column column =
+        rows_.windows ? windows(begin, end, bad) : plain(begin, end, bad);
+    mark_bad(bad, at, column, problems);
+    return column;
+  }
+
+ private:
+  Column plain(std::int64_t begin, std::int64_t end,
+               std::vector<BadRows>& bad) {
     const ArrayInfo& info = rows_.info();
     Column column{.type = column_of(info).type};
-    if (rows_.windows) return windows(begin, end);
     if (info.items == ArrayItems::texts) {
-      reader_->texts(begin, end, column);
+      reader_->texts(begin, end, column, bad);
       return column;
     }
-    Bytes bytes = reader_->rows(begin, end);
+    Bytes bytes = reader_->rows(begin, end, bad);
     if (info.items == ArrayItems::bytes || info.items == ArrayItems::letters) {
       const std::size_t width = info.row_bytes();
       for (std::size_t at = 0; at + width <= bytes.size() && width > 0;
@@ -155,15 +166,18 @@ class ColumnReader {
     return column;
   }
 
- private:
-  Column windows(std::int64_t begin, std::int64_t end) {
+  Column windows(std::int64_t begin, std::int64_t end,
+                 std::vector<BadRows>& bad) {
     const ArrayInfo& info = rows_.info();
     Column column{.type = ColumnType::tensor(info.dtype)};
     column.item = rows_.item();
     column.length = end - begin;
     const Windows& of = rows_.windows;
-    column.values = aligned(of.cut(reader_->rows(of.begin(begin), of.end(end)),
-                                   info.row_bytes(), column.length));
+    std::vector<BadRows> elements;
+    column.values =
+        aligned(of.cut(reader_->rows(of.begin(begin), of.end(end), elements),
+                       info.row_bytes(), column.length));
+    bad = bad_windows(std::move(elements), of, column.length);
     return column;
   }
 
@@ -194,7 +208,8 @@ class ArrayChunks final : public ChunkReader {
     Block block;
     block.rows = end - begin;
     for (ColumnReader& reader : readers_)
-      block.columns.push_back(reader.read(begin, end));
+      block.columns.push_back(
+          reader.read(begin, end, block.columns.size(), block.problems));
     sink(std::move(block));
   }
 

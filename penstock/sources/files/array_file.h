@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/sources/files/bad_rows.h"
 #include "penstock/sources/files/row_file.h"
 
 namespace penstock::files {
@@ -43,11 +44,13 @@ class ArrayReader {
  public:
   virtual ~ArrayReader() = default;
   /// The rows from `begin` to `end`, in C order, of this machine's byte order;
-  /// borrowed where that is possible. Throws Error(source).
-  virtual Bytes rows(std::int64_t begin, std::int64_t end) = 0;
+  /// borrowed where that is possible. What is damaged are any bytes, and `bad`
+  /// has those rows, counted from `begin`, each once. Throws Error(source).
+  virtual Bytes rows(std::int64_t begin, std::int64_t end,
+                     std::vector<BadRows>& bad) = 0;
   /// Of ArrayItems::texts the same: appends them to a column of text.
   virtual void texts(std::int64_t /*begin*/, std::int64_t /*end*/,
-                     Column& /*to*/) {}
+                     Column& /*to*/, std::vector<BadRows>& /*bad*/) {}
 };
 
 /// An array of a file. Thread-safe.

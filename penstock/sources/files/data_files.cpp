@@ -191,20 +191,20 @@ std::pair<std::string, std::string> split_pattern(const std::string& text) {
 }
 
 bool matches_pattern(const std::string& pattern, const std::string& relative) {
+  const std::size_t slash = pattern.find('/');
+  const std::string front = pattern.substr(0, slash);
+  if (slash == pattern.npos)
+    return front == "**" ||
+           fnmatch(front.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
+  const std::string rest = pattern.substr(slash + 1);
+  const std::size_t end = relative.find('/');
   // "**/" stands for any folders, also none.
-  std::size_t any = pattern.find("**/");
-  if (any == pattern.npos)
-    return fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
-  const std::string front = pattern.substr(0, any);
-  const std::string rest = pattern.substr(any + 3);
-  if (matches_pattern(front + rest, relative)) return true;
-  for (std::size_t at = 0; (at = relative.find('/', at)) != relative.npos; ++at)
-    if (fnmatch(front.c_str(),
-                relative.substr(0, front.empty() ? 0 : at + 1).c_str(),
-                FNM_PATHNAME) == 0 &&
-        matches_pattern(rest, relative.substr(at + 1)))
-      return true;
-  return false;
+  if (front == "**" && matches_pattern(rest, relative)) return true;
+  if (end == relative.npos) return false;
+  const std::string below = relative.substr(end + 1);
+  if (front == "**") return matches_pattern(pattern, below);
+  return fnmatch(front.c_str(), relative.substr(0, end).c_str(), 0) == 0 &&
+         matches_pattern(rest, below);
 }
 
 void refuse_path(const char* code, const std::string& path, std::string why,

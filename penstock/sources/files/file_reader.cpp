@@ -219,8 +219,9 @@ class FileReader final : public Reader {
     bool whole = true;
     reader_.read(file, of_file, [&](Block&& piece) {
       end_if_stopped(opened_->stop);
-      auto kept = std::make_shared<const Block>(
-          selection_.apply(std::move(piece), as_taken && converts_));
+      Block applied = selection_.apply(std::move(piece), as_taken && converts_);
+      std::ranges::stable_sort(applied.problems, {}, &RowProblem::row);
+      auto kept = std::make_shared<const Block>(std::move(applied));
       found += kept->rows;
       if (found > expected) changed(file, found, expected);
       whole = kept->rows == 0 || sink(std::move(kept));

@@ -155,10 +155,13 @@ Block slice_of(const std::shared_ptr<const Block>& block, std::int64_t begin,
   part.columns.reserve(block->columns.size());
   for (const Column& column : block->columns)
     part.columns.push_back(slice_of(column, begin, rows, block));
-  for (const RowProblem& problem : block->problems)
-    if (problem.row >= begin && problem.row < begin + rows)
-      part.problems.push_back(
-          {problem.row - begin, problem.column, problem.why});
+  // There may be as many as rows, and many slices.
+  for (auto problem = std::ranges::lower_bound(block->problems, begin, {},
+                                               &RowProblem::row);
+       problem != block->problems.end() && problem->row < begin + rows;
+       ++problem)
+    part.problems.push_back(
+        {problem->row - begin, problem->column, problem->why});
   return part;
 }
 

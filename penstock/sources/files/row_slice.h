@@ -15,7 +15,8 @@ namespace penstock::files {
 Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
                 const std::shared_ptr<const void>& owner);
 
-/// The same of all columns and problems of a block.
+/// The same of all columns and problems of a block; these are in the order of
+/// rows.
 Block slice_of(const std::shared_ptr<const Block>& block, std::int64_t begin,
                std::int64_t rows);
 

@@ -62,7 +62,8 @@ inline std::string shown_numbers(const Column& column, std::int64_t row) {
   return text;
 }
 
-/// All rows by a scan, and the same rows read backwards by position.
+/// All rows by a scan, with what is wrong in brackets, and the same rows read
+/// backwards by position.
 inline std::vector<std::string> rows_of(
     const Json& of, const std::vector<ColumnRequest>& columns) {
   std::vector<std::string> rows, again;
@@ -77,6 +78,11 @@ inline std::vector<std::string> rows_of(
                   shown_numbers(column, row);
         to.push_back(text);
       }
+      const std::size_t first =
+          to.size() - static_cast<std::size_t>(block.rows);
+      for (const RowProblem& problem : block.problems)
+        to[first + static_cast<std::size_t>(problem.row)] +=
+            " (" + problem.why + ")";
     };
     for (const Partition& part : source->partitions(2))
       reader->scan(part, {}, [&](KeyList&, Block& block) {

@@ -50,6 +50,26 @@ TEST_F(AttributesOfHdf5, ThatAreListsOfNumbersAreTensors) {
   EXPECT_THAT(schema(section()).find("@places")->item, ElementsAre(2));
 }
 
+TEST_F(AttributesOfHdf5, OfALibraryAreNoneWhereItsClassSaysSo) {
+  {
+    TestFile file(folder_.path("a.h5"));
+    file.write("x", Whole{7, 8});
+    file.attribute("/x", "CLASS", Whole{3}, {1});
+    file.group("/s");
+    for (const char* name : {"/s/a", "/s/b"}) {
+      file.group(name);
+      file.attribute(name, "CLASS", Whole{name[3] - 'a'}, {1});
+      file.write(std::string(name) + "/x", Whole{1});
+    }
+  }
+  EXPECT_NE(schema(section()).find("/x@CLASS"), nullptr)
+      << "a label of the user";
+  Json samples = section();
+  samples["samples"] = "groups";
+  samples["group"] = "/s";
+  EXPECT_NE(schema(samples).find("@CLASS"), nullptr);
+}
+
 TEST_F(AttributesOfHdf5, ThatAreNotReadAreNamed) {
   {
     TestFile file(folder_.path("a.h5"));

@@ -270,29 +270,11 @@ class Hdf5Reader final : public files::ChunkReader {
     if (windows) {
       raw.bytes = windows.cut(std::move(raw.bytes),
                               static_cast<std::size_t>(stride), rows);
-      raw.bad = bad_windows(std::move(raw.bad), windows, rows);
+      raw.bad = files::bad_windows(std::move(raw.bad), windows, rows);
       stride *= windows.length;
     }
     return penstock::hdf5::column_of(of.plan, std::move(raw), rows, stride,
                                      *of.file, heap_, c, problems);
-  }
-
-  /// The windows that elements make bad, each once.
-  static std::vector<BadRows> bad_windows(std::vector<BadRows> elements,
-                                          const files::Windows& windows,
-                                          std::int64_t rows) {
-    std::ranges::sort(elements, {}, &BadRows::first);
-    std::vector<BadRows> bad;
-    std::int64_t done = 0;
-    for (const BadRows& one : elements) {
-      // The first one that ends behind the first bad element.
-      const std::int64_t before = one.first - windows.length;
-      const std::int64_t first =
-          std::max(done, before < 0 ? 0 : before / windows.stride + 1);
-      done = std::min(rows, (one.end - 1) / windows.stride + 1);
-      if (first < done) bad.push_back({first, done, one.why});
-    }
-    return bad;
   }
 
   /// Several columns of one data set read its rows once.
@@ -331,7 +313,7 @@ class Hdf5Reader final : public files::ChunkReader {
           break;
         }
     }
-    mark_bad(bad_rows, c, column, problems);
+    files::mark_bad(bad_rows, c, column, problems);
     return column;
   }
 
@@ -375,12 +357,12 @@ class Hdf5Reader final : public files::ChunkReader {
     }
     Column column = std::move(lists);
     if (list)
-      mark_bad(all.bad, c, column, problems);
+      files::mark_bad(all.bad, c, column, problems);
     else
       column = penstock::hdf5::column_of(of.plan, std::move(all), rows, stride,
                                          *of.file, heap_, c, problems);
     std::vector<RowProblem> none;
-    mark_bad(missing, c, column, none);
+    files::mark_bad(missing, c, column, none);
     return column;
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/base/bytes.h"
+#include "penstock/sources/files/bad_rows.h"
 #include "penstock/sources/files/open_file.h"
 #include "penstock/sources/files/row_file.h"
 #include "penstock/sources/hdf5/decoded_chunks.h"
@@ -34,11 +35,7 @@ struct RowView {
   std::vector<std::int64_t> item() const;
 };
 
-/// Rows that could not be read, and why.
-struct BadRows {
-  std::int64_t first, end;
-  std::string why;
-};
+using files::BadRows;
 
 /// Values as they lie in the file, in C order of rows.
 struct RawRows {

@@ -44,13 +44,17 @@ LeftOutColumn unreadable(const IndexedFile& file, const DataSet& set) {
               "it is a virtual data set, and " + mapping.path + " in '" +
                   mapping.file + "', which it maps, is not there",
               "put that file where it was, beside this one"};
+    if (source->layout == DataSet::Layout::mapped)
+      return {set.path,
+              "it is a virtual data set over another one, " + mapping.path +
+                  " in '" + mapping.file + "'",
+              "map the data sets that the other one maps"};
     const RowView here{.file = &file, .set = &set};
     const RowView other{.file = there, .set = source};
     if (source->dims.empty() || other.item() != here.item() ||
         source->type.bytes != set.type.bytes ||
         source->type.shown() != set.type.shown() ||
-        mapping.from + mapping.rows > other.rows() ||
-        source->layout == DataSet::Layout::mapped)
+        mapping.from + mapping.rows > other.rows())
       return {set.path,
               "it is a virtual data set, and " + mapping.path + " in '" +
                   mapping.file + "' has other rows than it maps",
@@ -109,11 +113,17 @@ RowColumn constant(const std::string& name, const Json& value) {
 }
 
 /// Names of attributes that say how a library reads a data set, not what it is.
-bool is_technical(const std::string& name) {
+/// `all` are those beside it: a user's own may be called CLASS, too.
+bool is_technical(const std::string& name, const Json& all) {
+  if (name == "CLASS" || name == "NAME") {
+    const Json* kind = all.find("CLASS");
+    return kind != nullptr &&
+           (*kind == Json("DIMENSION_SCALE") || *kind == Json("IMAGE") ||
+            *kind == Json("PALETTE"));
+  }
   return name.starts_with("_") || name.starts_with("MATLAB_") ||
-         name.starts_with("H5PATH") || name == "CLASS" || name == "NAME" ||
-         name == "DIMENSION_LABELS" || name == "DIMENSION_LIST" ||
-         name == "REFERENCE_LIST";
+         name.starts_with("H5PATH") || name == "DIMENSION_LABELS" ||
+         name == "DIMENSION_LIST" || name == "REFERENCE_LIST";
 }
 
 LeftOutColumn not_read(const std::string& name, std::string why) {
@@ -124,7 +134,7 @@ void add_constants(const Json* attributes, const std::string& prefix,
                    RowColumns& to) {
   if (attributes == nullptr) return;
   for (const auto& [name, value] : attributes->object()) {
-    if (is_technical(name)) continue;
+    if (is_technical(name, *attributes)) continue;
     if (value.is_object())
       to.refused.push_back(
           not_read(prefix + "@" + name, value.find("why")->string()));
@@ -446,7 +456,7 @@ class Finder {
                                         : &set->attributes;
       if (of == nullptr) continue;
       for (const auto& [name, value] : of->object()) {
-        if (is_technical(name)) continue;
+        if (!groups && is_technical(name, *of)) continue;
         auto& column = values[name];
         column.resize(names.size());
         column[row] = value;

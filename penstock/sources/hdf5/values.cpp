@@ -205,23 +205,6 @@ void plan_values(const std::string& name, const ValueType& type,
     refused.push_back({name, why, kOther});
 }
 
-void mark_bad(const std::vector<BadRows>& bad, std::size_t at, Column& column,
-              std::vector<RowProblem>& problems) {
-  if (bad.empty()) return;
-  if (column.validity.size() == 0) {
-    column.validity.resize(static_cast<std::size_t>((column.length + 7) / 8));
-    std::memset(column.validity.mutable_data<std::byte>(), 0xff,
-                column.validity.size());
-  }
-  auto* bits = column.validity.mutable_data<std::uint8_t>();
-  for (const BadRows& rows : bad)
-    for (std::int64_t row = rows.first; row < rows.end; ++row) {
-      bits[row / 8] =
-          static_cast<std::uint8_t>(bits[row / 8] & ~(1U << (row % 8)));
-      problems.push_back({row, at, rows.why});
-    }
-}
-
 Column numbers_of(const ValueType& type, RawRows&& raw, std::int64_t count) {
   Column column;
   column.type = ColumnType::number(dtype_of(type));
@@ -269,7 +252,7 @@ Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
             trimmed(raw.bytes.data() + row * stride + plan.at, plan.type.bytes),
             at, problems);
   }
-  mark_bad(raw.bad, at, column, problems);
+  files::mark_bad(raw.bad, at, column, problems);
   return column;
 }
 

@@ -42,8 +42,4 @@ Column numbers_of(const ValueType& type, RawRows&& raw, std::int64_t count);
 /// The dtype that such numbers have.
 Dtype dtype_of(const ValueType& type);
 
-/// Makes rows null: those of `bad`, each with a problem of column `at`.
-void mark_bad(const std::vector<BadRows>& bad, std::size_t at, Column& column,
-              std::vector<RowProblem>& problems);
-
 }  // namespace penstock::hdf5

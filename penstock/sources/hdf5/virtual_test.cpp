@@ -70,6 +70,13 @@ class VirtualDataSet : public ::testing::Test {
   files::TestFolder folder_;
 };
 
+TEST_F(VirtualDataSet, OverAnotherOneIsCalledSo) {
+  write_virtual(folder_.path("d/one.h5"), {"parts/p1.h5"});
+  write_virtual(folder_.path("d/two.h5"), {"one.h5"});
+  EXPECT_THAT(rows_of(section("d/two.h5"), {wanted("/x")}),
+              ElementsAre(HasSubstr("a virtual data set over another one")));
+}
+
 TEST_F(VirtualDataSet, FindsFilesBesideItsOwn) {
   write_virtual(folder_.path("d/all.h5"), {"parts/p1.h5", "parts/p2.h5"});
   EXPECT_THAT(rows_of(section("d/all.h5"), {wanted("/x")}),

@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <mutex>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/once.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
 #include "penstock/sources/files/open_file.h"
@@ -230,7 +230,7 @@ class ImageSource final : public Source {
       : Source(std::move(info)), opened_(std::move(opened)) {}
 
   std::string version_of_copy() const override {
-    std::call_once(looked_, [this] { copy_ = sizes_and_times(*opened_); });
+    looked_.call([this] { copy_ = sizes_and_times(*opened_); });
     return copy_;
   }
   RowCount count() const override {
@@ -248,7 +248,7 @@ class ImageSource final : public Source {
 
  private:
   const std::shared_ptr<const Opened> opened_;
-  mutable std::once_flag looked_;
+  mutable Once looked_;
   mutable std::string copy_;
 };
 

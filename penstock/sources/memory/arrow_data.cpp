@@ -10,19 +10,22 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/utf8.h"
 #include "penstock/sources/memory/arrow_values.h"
 
 namespace penstock {
 namespace {
 
-[[noreturn]] void refuse_stream(std::string why) {
+[[noreturn]] void refuse_stream(
+    std::string why, std::string next =
+                         "give a table or data frame, not a stream that was "
+                         "read before") {
   throw Error(ErrorKind::source,
               {.code = "source.stream",
                .what = "cannot take the rows of an Arrow stream",
                .where = "__arrow_c_stream__",
                .why = std::move(why),
-               .next = "give a table or data frame, not a stream that was "
-                       "read before"});
+               .next = std::move(next)});
 }
 
 /// Ends a stream however its reading ends.
@@ -122,6 +125,9 @@ void ArrowTable::add_columns(const ArrowSchema& schema,
   for (std::int64_t c = 0; c < schema.n_children; ++c) {
     const ArrowSchema& child = *schema.children[c];
     const std::string name = prefix + (child.name != nullptr ? child.name : "");
+    if (!is_utf8(name))
+      refuse_stream("the name of one of its columns is " + shown_text(name),
+                    "give that column another name");
     std::vector<std::size_t> here = path;
     here.push_back(static_cast<std::size_t>(c));
     if (std::string_view(child.format) == "+s" && child.n_children > 0) {

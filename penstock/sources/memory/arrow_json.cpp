@@ -1,6 +1,5 @@
 #include "penstock/sources/memory/arrow_json.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "penstock/base/json.h"
@@ -12,8 +11,6 @@ namespace penstock {
 namespace {
 
 using namespace arrow_layout;
-
-__extension__ using Unsigned128 = unsigned __int128;
 
 /// As Arrow writes a decimal: 1.50, 0.0025, 1E-9.
 std::string with_point(std::string digits, int scale) {
@@ -30,22 +27,9 @@ std::string with_point(std::string digits, int scale) {
          digits;
 }
 
-void append_decimal(const ArrowArray& array, std::int64_t at, int scale,
-                    std::string& text) {
-  const auto low = value_at<std::uint64_t>(array, 1, 2 * at);
-  const auto high = value_at<std::uint64_t>(array, 1, 2 * at + 1);
-  Unsigned128 value = Unsigned128{high} << 64 | low;
-  if (high >> 63 != 0) {
-    text += '-';
-    value = ~value + 1;
-  }
-  std::string digits;
-  do {
-    digits += static_cast<char>('0' + static_cast<int>(value % 10));
-    value /= 10;
-  } while (value != 0);
-  std::ranges::reverse(digits);
-  text += with_point(std::move(digits), scale);
+void append_decimal(const DecimalUnits& units, int scale, std::string& text) {
+  if (units.negative) text += '-';
+  text += with_point(digits_of(units), scale);
 }
 
 void append_text(std::string_view value, std::string& text) {
@@ -90,7 +74,7 @@ bool is_list(std::string_view format) {
 bool has_json(const ArrowSchema& schema) {
   if (schema.dictionary != nullptr) return has_json(*schema.dictionary);
   const std::string_view format = schema.format;
-  if (number_of(format) || decimal_scale(format) || is_text(format) ||
+  if (number_of(format) || decimal_of(format) || is_text(format) ||
       format == "n" || format == "b" || format == "e")
     return true;
   if (!is_list(format) && format != "+s" && !size_behind("+w:", format))
@@ -117,8 +101,8 @@ void append_json(const ArrowSchema& schema, const ArrowArray& array,
     text += bit_at(array.buffers[1], at) ? "true" : "false";
   } else if (format == "e") {
     append_json_number(half_at(array, at), text);
-  } else if (const auto scale = decimal_scale(format)) {
-    append_decimal(array, at, *scale, text);
+  } else if (const auto decimal = decimal_of(format)) {
+    append_decimal(decimal_at(array, decimal->width, at), decimal->scale, text);
   } else if (is_text(format)) {
     append_text(format == "vu" ? view_at(array, at)
                                : text_at(array, is_wide(format), at),

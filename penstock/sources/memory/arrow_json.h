@@ -7,7 +7,7 @@
 namespace penstock {
 
 /// Whether values of this schema, and all that is in them, have a form in JSON:
-/// numbers, decimals of 128 bits, booleans, texts, and lists, maps and structs
+/// numbers, decimals, booleans, texts, and lists, maps and structs
 /// of these.
 bool has_json(const ArrowSchema& schema);
 

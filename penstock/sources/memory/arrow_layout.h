@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "penstock/base/half.h"
+#include "penstock/sources/decimal_units.h"
 #include "penstock/sources/memory/arrow_abi.h"
 
 // How values lie in arrays of Arrow's C data interface. Formats are those of
@@ -44,19 +46,26 @@ inline std::optional<std::int64_t> size_behind(std::string_view prefix,
   return error == std::errc() ? std::optional(size) : std::nullopt;
 }
 
-/// Digits behind the point of a decimal of 128 bits.
-inline std::optional<int> decimal_scale(std::string_view format) {
+/// A decimal: digits behind its point, and the bytes that it has.
+struct DecimalFormat {
+  int scale;
+  std::size_t width;
+};
+inline std::optional<DecimalFormat> decimal_of(std::string_view format) {
   if (!format.starts_with("d:")) return std::nullopt;
   const std::size_t comma = format.find(',');
   if (comma == format.npos) return std::nullopt;
   const std::string_view rest = format.substr(comma + 1);
+  const std::size_t next = rest.find(',');
   int scale = 0;
   auto [end, error] =
       std::from_chars(rest.data(), rest.data() + rest.size(), scale);
   if (error != std::errc()) return std::nullopt;
-  const bool wide = end != rest.data() + rest.size() &&
-                    std::string_view(end, rest.data() + rest.size()) != ",128";
-  return wide ? std::nullopt : std::optional(scale);
+  if (next == rest.npos) return DecimalFormat{scale, 16};
+  const std::string_view bits = rest.substr(next + 1);
+  for (std::size_t width : {4u, 8u, 16u, 32u})
+    if (bits == std::to_string(8 * width)) return DecimalFormat{scale, width};
+  return std::nullopt;
 }
 
 /// Its offsets have 64 bits.
@@ -72,6 +81,13 @@ Number value_at(const ArrowArray& array, int buffer, std::int64_t at) {
                   static_cast<std::size_t>(at) * sizeof(Number),
               sizeof(number));
   return number;
+}
+
+inline DecimalUnits decimal_at(const ArrowArray& array, std::size_t width,
+                               std::int64_t at) {
+  return DecimalUnits::at(static_cast<const std::byte*>(array.buffers[1]) +
+                              static_cast<std::size_t>(at) * width,
+                          width);
 }
 
 inline bool bit_at(const void* bits, std::int64_t at) {

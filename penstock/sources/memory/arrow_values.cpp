@@ -1,6 +1,5 @@
 #include "penstock/sources/memory/arrow_values.h"
 
-#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -49,18 +48,6 @@ Bytes borrowed(const void* from, std::size_t bytes) {
 
 std::size_t size_at(std::int64_t end, std::size_t width) {
   return static_cast<std::size_t>(end) * width;
-}
-
-/// A decimal of 128 bits, rounded once where it has at most 2^53 units.
-double decimal_at(const ArrowArray& array, std::int64_t at, double divisor) {
-  const auto low = value_at<std::uint64_t>(array, 1, 2 * at);
-  const auto high = value_at<std::int64_t>(array, 1, 2 * at + 1);
-  if (high == 0) return static_cast<double>(low) / divisor;
-  const bool one_word = high == -1 && (low >> 63) != 0;
-  return (one_word
-              ? static_cast<double>(static_cast<std::int64_t>(low))
-              : static_cast<double>(high) * 0x1p64 + static_cast<double>(low)) /
-         divisor;
 }
 
 /// The rows of `array`, all of them.
@@ -157,13 +144,12 @@ Column without_structs(const ArrowColumn& about, const ArrowSchema& schema,
               static_cast<double>(index_at(array, scaled->dtype, at));
           out.append_float64(ticks * scaled->factor / scaled->divisor);
         });
-  if (const auto scale = decimal_scale(format)) {
-    const double divisor = std::pow(10.0, *scale);
-    return converted(about, array, first, rows,
-                     [&](Column& out, std::int64_t at) {
-                       out.append_float64(decimal_at(array, at, divisor));
-                     });
-  }
+  if (const auto decimal = decimal_of(format))
+    return converted(
+        about, array, first, rows, [&](Column& out, std::int64_t at) {
+          out.append_float64(float64_of(decimal_at(array, decimal->width, at),
+                                        decimal->scale));
+        });
   if (format == "e")
     return converted(about, array, first, rows,
                      [&](Column& out, std::int64_t at) {
@@ -274,8 +260,9 @@ ArrowColumn arrow_column(const std::string& name, const ArrowSchema& schema) {
                             : format[1] == 't' ? "time"
                                                : "duration");
     column.info.timestamp = scaled->timestamp;
-  } else if (decimal_scale(format)) {
-    is(ColumnType::float64, "decimal128");
+  } else if (const auto decimal = decimal_of(format)) {
+    column.type = ColumnType::float64;
+    column.info.declared = "decimal" + std::to_string(8 * decimal->width);
   } else if (size_behind("w:", format)) {
     is(ColumnType::binary, "fixed_size_binary");
   } else {

@@ -44,6 +44,10 @@ class TableReader final : public ChunkReader {
         piece.columns.push_back(
             coded ? table_->codes(batch, column, at, piece.rows)
                   : table_->column(batch, column, at, piece.rows));
+        if (Column& of = piece.columns.back(); of.type == ColumnType::text)
+          files::drop_bad_text(of, [&](std::int64_t row, std::string why) {
+            piece.problems.push_back({row, c, std::move(why)});
+          });
         for (std::int64_t row :
              table_->rows_with_gaps(batch, column, at, piece.rows))
           piece.problems.push_back({row, c, files::kListGap});

@@ -187,6 +187,31 @@ TEST_F(TableTest, TimesAreSecondsAndDecimalsNumbers) {
   EXPECT_THAT(values(decimals), ElementsAre("12.34", "NULL", "-0.5"));
 }
 
+TEST_F(TableTest, DecimalsAreWhatTheirDigitsAreInAFileOfText) {
+  // 2^53 + 1 units and more are rounded once, too.
+  FakeArray wide = numbers<std::int64_t>(
+      "d:38,3", {0, 0, 9007199254740993, 0, 0, 0, -9007199254740995, -1});
+  EXPECT_THAT(values(wide),
+              ElementsAre("9007199254740.992", "NULL", "-9007199254740.994"));
+  FakeArray wider =
+      numbers<std::int64_t>("d:60,25,256", {0, 0, 0, 0, 1, 0, 0, 0,  //
+                                            0, 0, 0, 0, -1, -1, -1, -1});
+  EXPECT_THAT(values(wider), ElementsAre("1e-25", "NULL", "-1e-25"));
+  EXPECT_THAT(values(numbers<std::int32_t>("d:5,1,32", {0, 15, 0, -15})),
+              ElementsAre("1.5", "NULL", "-1.5"));
+  EXPECT_THAT(values(numbers<std::int64_t>("d:5,1,64", {0, 15, 0, -15})),
+              ElementsAre("1.5", "NULL", "-1.5"));
+}
+
+TEST_F(TableTest, TextThatIsNotUtf8IsNamedByRow) {
+  FakeArray array = texts();
+  for (std::byte& byte : array.buffers[2]) byte = std::byte{0xff};
+  EXPECT_THAT(values(array)[0], HasSubstr("which is not UTF-8"));
+  FakeArray named = texts();
+  named.name = "\xff";
+  EXPECT_THROW(values(named), Error);
+}
+
 TEST_F(TableTest, ADictionaryIsItsValues) {
   FakeArray indices = numbers<std::int8_t>("c", {0, 2, 0, 1});
   FakeArray values_of_it = texts();

@@ -17,13 +17,21 @@ void swap_bytes(std::byte* bytes, std::size_t count, std::size_t width) {
 
 class MappedReader final : public files::ArrayReader {
  public:
-  MappedReader(const ArrayLayout& layout, HeldBytes held)
-      : layout_(layout), held_(std::move(held)) {}
+  MappedReader(const ArrayLayout& layout, HeldBytes held, std::string damage)
+      : layout_(layout), held_(std::move(held)), damage_(std::move(damage)) {}
 
-  Bytes rows(std::int64_t begin, std::int64_t end) override {
+  Bytes rows(std::int64_t begin, std::int64_t end,
+             std::vector<files::BadRows>& bad) override {
     const std::size_t row = layout_.info.row_bytes();
     const auto first = static_cast<std::size_t>(begin);
     const auto count = static_cast<std::size_t>(end - begin);
+    if (!damage_.empty()) {
+      bad.push_back({0, end - begin, damage_});
+      Bytes zeros;
+      zeros.resize(count * row);
+      std::memset(zeros.mutable_data<std::byte>(), 0, zeros.size());
+      return zeros;
+    }
     if (!layout_.fortran && !layout_.swapped)
       return Bytes::borrow(held_.bytes.subspan(first * row, count * row),
                            held_.owner);
@@ -67,6 +75,7 @@ class MappedReader final : public files::ArrayReader {
 
   const ArrayLayout& layout_;
   const HeldBytes held_;
+  const std::string damage_;
 };
 
 class MappedArray final : public files::RowArray {
@@ -83,14 +92,19 @@ class MappedArray final : public files::RowArray {
 
   std::unique_ptr<files::ArrayReader> open() const override {
     const Lock lock(mutex_);
-    if (held_.owner == nullptr && unpack_) held_ = unpack_();
-    return std::make_unique<MappedReader>(layout_, held_);
+    if (held_.owner == nullptr && damage_.empty() && unpack_) {
+      HeldBytes held;
+      damage_ = damage_in([&] { held = unpack_(); });
+      held_ = std::move(held);
+    }
+    return std::make_unique<MappedReader>(layout_, held_, damage_);
   }
 
  private:
   ArrayLayout layout_;
   mutable Mutex mutex_;
   mutable HeldBytes held_ PENSTOCK_GUARDED_BY(mutex_);
+  mutable std::string damage_ PENSTOCK_GUARDED_BY(mutex_);  // of all rows
   const std::function<HeldBytes()> unpack_;
 };
 

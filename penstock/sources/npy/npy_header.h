@@ -4,7 +4,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "penstock/base/error.h"
 #include "penstock/sources/files/array_file.h"
 
 namespace penstock::npy {
@@ -34,5 +36,17 @@ std::optional<std::size_t> bytes_of(const files::ArrayInfo& info);
 
 /// Error(source), files.damaged.
 [[noreturn]] void damaged(const std::string& place, std::string why);
+
+/// Does what may find damage; why it is damaged, or nothing.
+template <class Action>
+std::string damage_in(const Action& action) {
+  try {
+    action();
+    return {};
+  } catch (const Error& error) {
+    if (error.parts().code != "files.damaged") throw;
+    return error.parts().where + ": " + error.parts().why;
+  }
+}
 
 }  // namespace penstock::npy

@@ -146,6 +146,22 @@ TEST(Npy, FilesThatContradictThemselvesAreNamed) {
   EXPECT_THAT(bad(huge), HasSubstr("files.damaged"));
 }
 
+TEST(Npy, RowsOfADamagedMemberAreBad) {
+  files::TestFolder folder;
+  std::string bytes = files::TestFolder::read(data("packed.npz"));
+  // The CRC of the member in the directory at the end.
+  const auto entry = bytes.rfind("y.npy") - 46;
+  bytes[entry + 16] = static_cast<char>(~bytes[entry + 16]);
+  const Json of = section(folder.write("packed.npz", bytes));
+  EXPECT_THAT(
+      rows_of(of, {wanted("y")}),
+      testing::AllOf(testing::SizeIs(5),
+                     testing::Each(testing::AllOf(testing::StartsWith("null ("),
+                                                  HasSubstr("member 'y.npy'"),
+                                                  HasSubstr("CRC")))));
+  EXPECT_EQ(rows_of(of, {wanted("x")}), kX);
+}
+
 TEST(Npy, GivesRowsOrAnErrorThatNamesTheFileWhenDamaged) {
   files::TestFolder folder;
   for (const char* name : {"c.npy", "letters.npy", "fortran.npy", "packed.npz",

@@ -17,6 +17,7 @@ constexpr std::uint32_t kEnd = 0x06054b50, kEnd64 = 0x06064b50,
                         kLocator64 = 0x07064b50, kCentral = 0x02014b50,
                         kLocal = 0x04034b50;
 constexpr std::uint32_t kIn64 = 0xffffffffU;
+constexpr std::size_t kLeastHeader = 12;  // of a .npy file, in bytes
 
 /// Numbers of an archive, little-endian, each checked to lie within it.
 class Archive {
@@ -128,9 +129,10 @@ ZipMember read_member(const Archive& archive, std::uint64_t at,
 }
 
 #ifdef PENSTOCK_ZLIB
-/// Fills `out`; how many bytes came.
+/// Fills `out`; how many bytes came, and why no more.
 std::size_t inflate_into(std::span<const std::byte> packed, std::byte* out,
-                         std::size_t size, const std::string& place) {
+                         std::size_t size, const std::string&,
+                         std::string& why) {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
@@ -148,15 +150,14 @@ std::size_t inflate_into(std::span<const std::byte> packed, std::byte* out,
     in += give - stream.avail_in;
     made += room - stream.avail_out;
     if (status != Z_OK && status != Z_STREAM_END)
-      damaged(place,
-              std::string("it cannot be unpacked: ") +
-                  (stream.msg == nullptr ? "it is cut off" : stream.msg));
+      why = std::string("it cannot be unpacked: ") +
+            (stream.msg == nullptr ? "it is cut off" : stream.msg);
   }
   return made;
 }
 #else
 std::size_t inflate_into(std::span<const std::byte>, std::byte*, std::size_t,
-                         const std::string& place) {
+                         const std::string& place, std::string&) {
   files::refuse_array(place, place,
                       "it is compressed, and this build has no zlib "
                       "(zlib1g-dev)");
@@ -194,9 +195,13 @@ std::string beginning_of(std::span<const std::byte> archive,
                          const ZipMember& member, std::size_t most,
                          const std::string& place) {
   std::string text(std::min(most, member.bytes), '\0');
+  std::string why;
   text.resize(inflate_into(archive.subspan(member.begin, member.packed),
                            reinterpret_cast<std::byte*>(text.data()),
-                           text.size(), place));
+                           text.size(), place, why));
+  // What is damaged behind an array's header are rows of it.
+  if (text.size() < kLeastHeader && !why.empty())
+    damaged(place, std::move(why));
   return text;
 }
 
@@ -204,9 +209,11 @@ HeldBytes unpacked(std::span<const std::byte> archive, const ZipMember& member,
                    const std::string& place) {
   auto bytes = std::make_shared<Bytes>();
   bytes->resize(member.bytes);
+  std::string why;
   const std::size_t made =
       inflate_into(archive.subspan(member.begin, member.packed),
-                   bytes->mutable_data<std::byte>(), member.bytes, place);
+                   bytes->mutable_data<std::byte>(), member.bytes, place, why);
+  if (!why.empty()) damaged(place, std::move(why));
   if (made != member.bytes)
     damaged(place, "it has " + std::to_string(made) + " bytes, expected " +
                        std::to_string(member.bytes));

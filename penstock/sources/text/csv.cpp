@@ -19,6 +19,9 @@ using files::FileColumn;
 
 struct CsvFile;
 
+constexpr char kCloseMark[] =
+    "close it, or set \"quote\": \"none\" if such marks are text";
+
 /// '\0': there is none.
 char quote_of(const FileSettings& settings) {
   return settings.quote == "none" || settings.quote.empty() ? '\0'
@@ -82,6 +85,7 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   void read_header(const FileSettings& settings);
   bool take_header(const FileSettings& settings, std::string_view start,
                    bool whole);
+  void check_closed(std::string_view header) const;
   void check_names() const;
 };
 
@@ -135,6 +139,7 @@ bool CsvFile::take_header(const FileSettings& settings, std::string_view start,
     std::string_view row = content_of(begin, next);
     if (!row.empty()) {
       if (rules.delimiter == '\0') rules.delimiter = delimiter_in(row);
+      check_closed(row);
       std::string plain;
       for (std::string_view written : cells_of(row, rules)) {
         const Cell cell = cell_of(written, rules.quote, plain);
@@ -153,6 +158,19 @@ bool CsvFile::take_header(const FileSettings& settings, std::string_view start,
   }
   first_row = begin - start.data();
   return true;
+}
+
+void CsvFile::check_closed(std::string_view header) const {
+  CellGrid grid(rules, 1);
+  grid.cut(header);
+  if (grid.rows().back().cells > 0) return;
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.damaged",
+       .what = "cannot read the first row of '" + text.file().path + "'",
+       .where = text.place(first_line),
+       .why = "its quotation mark is never closed: " + shown_text(header),
+       .next = kCloseMark});
 }
 
 void CsvFile::check_names() const {
@@ -235,6 +253,9 @@ void CsvReader::read(std::int64_t chunk, const files::PieceSink& sink) {
 std::string CsvReader::why(const CellProblem& problem, std::int64_t line) {
   const CellGrid::Row& row = grid_.rows()[problem.row];
   const std::string place = file_->text.place(line);
+  if (row.cells == 0)
+    return "its quotation mark is never closed (" + place + ": " +
+           shown_text(grid_.text(row)) + "); " + kCloseMark;
   if (problem.what == CellProblem::What::cells)
     return "its row has " + std::to_string(row.cells) +
            (row.cells == 1 ? " cell" : " cells") + ", expected " +

@@ -137,6 +137,30 @@ TEST_F(CsvTest, ReadsAHeaderOfAnyLength) {
   }
 }
 
+TEST_F(CsvTest, TellsAQuotationMarkThatIsNeverClosed) {
+  const auto never =
+      AllOf(HasSubstr("null! its quotation mark is never closed ("),
+            HasSubstr("t.csv:3: text '1,\"open\n2"),
+            HasSubstr("\"quote\": \"none\""));
+  EXPECT_THAT(csv("x,y\n0,a\n1,\"open\n2,3\n4,5\n"),
+              ElementsAre("0.0 | a", never));
+  EXPECT_THAT(csv("x,y\n0,a\n1,\"open\n2,3\n4,5\n", with("quote", "none")),
+              testing::SizeIs(4));
+  std::string rest;  // several blocks of marks, and chunks
+  for (int row = 0; row < 300'000; ++row) rest += "12345,6\n";
+  EXPECT_THAT(csv("x,y\n0,a\n1,\"open\n2,3\n" + rest),
+              ElementsAre("0.0 | a", never));
+  EXPECT_THAT(csv("x,y\n0,a\n1,\"closed\""),
+              ElementsAre("0.0 | a", "1.0 | closed"));
+  EXPECT_THAT(csv("x,y\n0,a\n1,\"open"),
+              ElementsAre("0.0 | a", HasSubstr("is never closed")));
+  EXPECT_THAT(
+      csv("x,\"y\n1,2\n3,4\n"),
+      ElementsAre(AllOf(
+          HasSubstr("first row"), HasSubstr("t.csv:1"),
+          HasSubstr("its quotation mark is never closed: text 'x,\"y\n1"))));
+}
+
 // Large enough to be looked at by several threads: the parts are of 4 MiB.
 TEST_F(CsvTest, WalksOverLargeFilesAsOverSmallOnes) {
   const std::string filler(997, 'f');

@@ -39,6 +39,10 @@ inline std::string_view without_space(std::string_view token) {
   return token.substr(0, token.find_last_not_of(" \n\r\t") + 1);
 }
 
+/// What is wrong with the line `row`, which stands at `line`, "a.jsonl:51".
+std::string why_bad_line(simdjson::error_code error, std::string_view row,
+                         const std::string& line);
+
 /// The lines of a chunk, one after the other, as documents.
 class Lines {
  public:

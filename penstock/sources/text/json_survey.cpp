@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/base/error.h"
+
 namespace penstock::text {
 namespace {
 
@@ -15,11 +17,28 @@ constexpr int kDeepest = 32;  // objects in objects
 void JsonSurvey::look(const PlainText& text, const TextChunk& chunk) {
   lines_.each(text, chunk,
               [&](simdjson::error_code error, od::document& document,
-                  std::int64_t, std::string_view) {
+                  std::int64_t line, std::string_view row) {
                 od::object object;
-                if (error || document.get_object().get(object)) return;
-                look(object, top_, "", 0);
+                if (!error) error = document.get_object().get(object);
+                if (!error) {
+                  objects_ = true;
+                  look(object, top_, "", 0);
+                } else if (!objects_ && why_bad_.empty()) {
+                  first_bad_ = text.place(line);
+                  why_bad_ = why_bad_line(error, row, first_bad_);
+                }
               });
+}
+
+void JsonSurvey::check_objects() const {
+  if (objects_ || why_bad_.empty()) return;
+  throw Error(ErrorKind::source,
+              {.code = "files.damaged",
+               .what = "cannot read the file as JSON lines",
+               .where = first_bad_,
+               .why = why_bad_,
+               .next = "each line must be one object, {\"a\": 1}; a list of "
+                       "them becomes such lines by jq -c '.[]'"});
 }
 
 std::vector<JsonColumn> JsonSurvey::columns(const FileSettings& settings,

@@ -27,6 +27,9 @@ class JsonSurvey {
 
   /// A line that is damaged is not looked at further: reading it says why.
   void look(const PlainText& text, const TextChunk& chunk);
+  /// Throws Error(source), files.damaged, where lines were looked at and none
+  /// is an object.
+  void check_objects() const;
   /// `whole`: there are no other lines.
   std::vector<JsonColumn> columns(const FileSettings& settings,
                                   bool whole) const;
@@ -64,6 +67,8 @@ class JsonSurvey {
   std::string plain_;
   std::map<std::string, Seen> seen_;
   std::vector<std::string> order_;
+  bool objects_ = false;             ///< there are
+  std::string first_bad_, why_bad_;  ///< the first other line, and why
 };
 
 }  // namespace penstock::text

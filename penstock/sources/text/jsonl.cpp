@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <array>
+#include <string_view>
 
-#include "penstock/base/error.h"
-#include "penstock/base/json.h"
 #include "penstock/base/utf8.h"
 #include "penstock/base/with_number.h"
 #include "penstock/sources/text/json_lines.h"
@@ -17,17 +17,6 @@ namespace {
 
 namespace od = simdjson::ondemand;
 using files::FileColumn;
-
-/// The byte from which on a line is no JSON; 0: it is, or is so from there on.
-std::size_t json_fault_at(std::string_view row) {
-  try {
-    Json::parse(row, "the line");
-  } catch (const Error& error) {
-    const std::string& where = error.parts().where;  // "line 1, column 7"
-    return std::stoul(where.substr(where.rfind(' ') + 1)) - 1;
-  }
-  return 0;
-}
 
 /// Where the members of an object go.
 struct Members {
@@ -61,13 +50,24 @@ struct Members {
   }
 };
 
+/// Behind the bytes by which some programs say that a text is UTF-8.
+std::int64_t behind_mark(const PlainText& text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  std::array<char, kMark.size()> start;
+  if (text.size() < std::ssize(start)) return 0;
+  text.read(0, start.data(), start.size());
+  return std::string_view(start.data(), start.size()) == kMark
+             ? std::ssize(start)
+             : 0;
+}
+
 struct JsonlFile final : files::RowFile,
                          std::enable_shared_from_this<JsonlFile> {
   JsonlFile(const files::DataFile& file, const FileSettings& settings,
             StopFlag stop)
       : text(std::make_shared<const PlainText>(file, settings.encoding, stop)),
         rows_found(std::make_shared<const TextRows>(
-            find_rows(*text, 0, 1, {}, stop))) {}
+            find_rows(*text, behind_mark(*text), 1, {}, stop))) {}
   const std::vector<FileColumn>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& chunk_ends() const override {
     return rows_found->ends;
@@ -195,23 +195,13 @@ class JsonlReader final : public files::ChunkReader {
     return error;
   }
 
-  /// Where a byte of the line is: " (train.jsonl:51:10)".
-  std::string place_of(std::size_t byte) const {
-    return " (" + file_->text->place(line_) + ":" + std::to_string(byte + 1) +
-           ")";
-  }
+  /// Where a part of the line is: " (train.jsonl:51:10)".
   std::string place_of(std::string_view token) const {
-    return place_of(static_cast<std::size_t>(token.data() - row_.data()));
+    return " (" + file_->text->place(line_) + ":" +
+           std::to_string(token.data() - row_.data() + 1) + ")";
   }
   void refuse(simdjson::error_code error, std::string_view row) {
-    const bool encoding = error == simdjson::UTF8_ERROR;
-    std::string why = error == simdjson::INCORRECT_TYPE
-                          ? "its line is not a JSON object"
-                      : encoding ? "its line is not UTF-8, as JSON must be"
-                                 : std::string("its line is not JSON: ") +
-                                       simdjson::error_message(error);
-    why += place_of(json_fault_at(row)) + ": " + shown_text(row);
-    if (encoding) why += "; convert the file: iconv -f latin1 -t utf-8";
+    const std::string why = why_bad_line(error, row, file_->text->place(line_));
     for (std::size_t c = 0; c < columns_.size(); ++c)
       block_->problems.push_back({block_->rows, c, why});
   }
@@ -308,6 +298,7 @@ class JsonlReader final : public files::ChunkReader {
         if (type == od::json_type::boolean && token != "true" &&
             token != "false")
           return simdjson::TAPE_ERROR;
+        if (token.starts_with("-I")) return simdjson::NUMBER_ERROR;
         good = is_number(as)
                    ? number(token, at)
                    : to.type.kind != ColumnKind::null && !strict(at) &&
@@ -373,6 +364,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_jsonl(
     whole &= chunks.size() == rows.chunks.size();
     opened.push_back(std::move(jsonl));
   }
+  survey.check_objects();
   // A member that a line lacks is NULL there, and so it is in a whole file.
   const std::vector<JsonColumn> columns = survey.columns(settings, whole);
   std::vector<std::shared_ptr<const files::RowFile>> all;

@@ -120,6 +120,7 @@ void find_marks(std::string_view chunk, const RowRules& rules, Marks& to,
     to.cells.append_bits(bits.cells, static_cast<std::uint32_t>(at));
     to.rows.append_bits(bits.rows, static_cast<std::uint32_t>(at));
   }
+  to.unclosed = within == Within::quoted;
 }
 
 }  // namespace
@@ -162,6 +163,7 @@ void CellGrid::cut(std::string_view chunk) {
   const auto end = static_cast<std::uint32_t>(chunk.size());
   marks_.cells.append(end);
   add_row(begin, end, first, last);
+  if (marks_.unclosed) rows_.back().cells = 0;
 }
 
 /// Of the bytes [begin, end), whose cells end at these marks.

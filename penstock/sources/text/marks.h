@@ -43,7 +43,8 @@ void find_byte(std::string_view text, char wanted, std::uint32_t first,
 /// not stand in quotation marks.
 struct Marks {
   Offsets cells;
-  Offsets rows;  ///< those of `cells` that end a row, too
+  Offsets rows;           ///< those of `cells` that end a row, too
+  bool unclosed = false;  ///< the chunk ends within quotation marks
 
   /// Of a chunk that begins with a row and has less than 4 GiB.
   void find(std::string_view chunk, const RowRules& rules);
@@ -62,8 +63,9 @@ class CellGrid {
   void cut(std::string_view chunk);
 
   struct Row {
-    std::uint32_t begin, end;    ///< its bytes, without those that end it
-    std::uint32_t first, cells;  ///< where its cells end, and how many it has
+    std::uint32_t begin, end;  ///< its bytes, without those that end it
+    std::uint32_t first;       ///< where its cells end
+    std::uint32_t cells;  ///< how many; 0: a quotation mark is never closed
   };
   const std::vector<Row>& rows() const { return rows_; }
   std::string_view text(const Row& row) const {

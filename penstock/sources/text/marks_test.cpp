@@ -44,6 +44,7 @@ TEST(Marks, AreTheSameByteByByte) {
       by_bytes.find_by_bytes(text, rules);
       ASSERT_TRUE(std::ranges::equal(marks.cells.all(), by_bytes.cells.all()));
       ASSERT_TRUE(std::ranges::equal(marks.rows.all(), by_bytes.rows.all()));
+      ASSERT_EQ(marks.unclosed, by_bytes.unclosed);
     }
   }
 }
@@ -97,7 +98,8 @@ TEST(CellGrid, LeavesQuotationMarksToItsReader) {
   EXPECT_THAT(cut("\"a,\"\"\n\",b\nx\"y,\"z\"w\n"),
               ElementsAre(ElementsAre("\"a,\"\"\n\"", "b"),
                           ElementsAre("x\"y", "\"z\"w")));
-  EXPECT_THAT(cut("a,\"b\nc,d\n"), ElementsAre(ElementsAre("a", "\"b\nc,d")))
+  EXPECT_THAT(cut("a,b\na,\"b\nc,d\n"),
+              ElementsAre(ElementsAre("a", "b"), ElementsAre()))
       << "one that is not closed";
   EXPECT_THAT(cut("\"a,b\n", {',', '\0'}),
               ElementsAre(ElementsAre("\"a", "b")));

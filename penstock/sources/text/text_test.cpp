@@ -199,6 +199,46 @@ TEST_F(TextTest, OrdersFilesByTheirPathsAndTakesFoldersForColumns) {
       ElementsAre("1.0 | 10.0"));
 }
 
+TEST_F(TextTest, FindsFilesOfAPatternInFoldersOfAnyDepth) {
+  for (const char* name : {"a.csv", "p/b.csv", "p/q/c.csv", "q/p/q/d.csv"})
+    folder_.write(std::string("d/") + name, "x\n" + std::string(name) + "\n");
+  auto found = [&](const std::string& pattern) {
+    return files::shown_rows(
+        files::section_of("csv", folder_.path("d/" + pattern)));
+  };
+  EXPECT_THAT(found("*/**/*.csv"),
+              ElementsAre("p/b.csv", "p/q/c.csv", "q/p/q/d.csv"));
+  EXPECT_THAT(found("*/**/c.csv"), ElementsAre("p/q/c.csv"));
+  EXPECT_THAT(found("**/q/*.csv"), ElementsAre("p/q/c.csv", "q/p/q/d.csv"));
+  EXPECT_THAT(found("[q]/**/**/d.csv"), ElementsAre("q/p/q/d.csv"));
+  EXPECT_THAT(found("**/p/**/*.csv"),
+              ElementsAre("p/b.csv", "p/q/c.csv", "q/p/q/d.csv"));
+  EXPECT_THAT(found("p/**"), ElementsAre("p/b.csv", "p/q/c.csv"));
+  EXPECT_THAT(found("**/*.csv"), testing::SizeIs(4));
+  EXPECT_THAT(found("*/*/*.csv"), ElementsAre("p/q/c.csv"));
+}
+
+TEST_F(TextTest, RefusesJsonOfWhichNoLineIsAnObject) {
+  EXPECT_THAT(jsonl("[{\"a\":1},{\"a\":2}]\n"),
+              ElementsAre(AllOf(HasSubstr("error: "), HasSubstr("t.jsonl:1"),
+                                HasSubstr("is not a JSON object"),
+                                HasSubstr("text '[{\"a\":1}"),
+                                HasSubstr("each line must be one object"))));
+  EXPECT_THAT(jsonl("\n1\n2\n"), ElementsAre(HasSubstr("t.jsonl:2")));
+  EXPECT_THAT(jsonl("{\n  \"a\": 1\n}\n"),
+              ElementsAre(HasSubstr("each line must be one object")));
+  EXPECT_THAT(jsonl("{\"a\": 1}\n[2]\n"),
+              ElementsAre("1.0", HasSubstr("is not a JSON object")));
+}
+
+TEST_F(TextTest, SaysThatJsonHasNoNaN) {
+  for (const char* word : {"NaN", "Infinity", "-Infinity"})
+    EXPECT_THAT(jsonl("{\"a\": 1.5}\n{\"a\": " + std::string(word) + "}\n"),
+                ElementsAre("1.5", AllOf(HasSubstr("t.jsonl:2:"),
+                                         HasSubstr("is not JSON"),
+                                         HasSubstr("write null"))));
+}
+
 TEST_F(TextTest, NamesWhatIsNotThere) {
   folder_.write("d/x.txt", "no");
   EXPECT_THAT(files::shown_rows(files::section_of("csv", folder_.path("q"))),

@@ -51,6 +51,10 @@ bool is_text(std::string_view bytes) {
          });
 }
 
+constexpr const char* kTexts = "bytes[]";
+constexpr const char* kSeveral = "it holds several texts in a record";
+constexpr const char* kWrite = "write each of them as a feature of its own";
+
 struct RecordFile final : files::RowFile,
                           std::enable_shared_from_this<RecordFile> {
   RecordFile(const files::DataFile& file, StopFlag stopped)
@@ -78,6 +82,26 @@ struct RecordFile final : files::RowFile,
   const std::vector<std::int64_t>& chunk_ends() const override { return ends; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
+  std::vector<LeftOutColumn> left_out() const override {
+    std::vector<LeftOutColumn> all;
+    for (const files::FileColumn& column : columns_)
+      if (column.declared == kTexts)
+        all.push_back({column.name, kSeveral, kWrite});
+    return all;
+  }
+  std::shared_ptr<const files::RowFile> for_columns(
+      const std::vector<files::ReadColumn>& wanted) const override {
+    for (const files::ReadColumn& one : wanted)
+      if (const files::FileColumn& column = columns_[one.column];
+          column.declared == kTexts)
+        throw Error(ErrorKind::source,
+                    {.code = "arrays.type",
+                     .what = "cannot read feature '" + column.name + "'",
+                     .where = path,
+                     .why = kSeveral,
+                     .next = kWrite});
+    return nullptr;
+  }
   std::size_t decoded_bytes() const override { return packed ? end : 0; }
   ReaderMemory reader_memory(const std::vector<std::size_t>&) const override {
     return packed ? ReaderMemory{.scanning = end, .by_position = end}
@@ -179,7 +203,7 @@ struct RecordFile final : files::RowFile,
                 .type = of.single ? ColumnType::int64 : ColumnType::list};
       case FeatureKind::bytes:
         return {.name = name,
-                .declared = "bytes",
+                .declared = of.single ? "bytes" : kTexts,
                 .type = of.text ? ColumnType::text : ColumnType::binary};
       case FeatureKind::empty:
         break;

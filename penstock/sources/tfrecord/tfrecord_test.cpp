@@ -62,6 +62,25 @@ TEST_F(TfRecordTest, AValueOfAnotherTypeIsAProblemOfItsRow) {
   EXPECT_THAT(found[101], HasSubstr("of another type"));
 }
 
+TEST_F(TfRecordTest, SeveralTextsInARecordAreLeftOutAndRefusedByName) {
+  std::string bytes;
+  for (int i = 0; i < 3; ++i)
+    bytes += record(example(entry("words", bytes_feature({"a", "b"})) +
+                            entry("label", integers_feature({i}))));
+  EXPECT_THAT(rows(bytes, {"label"}), ElementsAre("0.0", "1.0", "2.0"));
+  EXPECT_THAT(rows(bytes, {"words"}),
+              ElementsAre(testing::AllOf(
+                  HasSubstr("cannot read feature 'words'"),
+                  HasSubstr("it holds several texts in a record"))));
+  const auto left_out =
+      read_schema(parse_source_spec(
+                      files::section_of("tfrecord", folder_.path("a.tfrecord")),
+                      "source"))
+          .left_out;
+  ASSERT_EQ(left_out.size(), 1u);
+  EXPECT_EQ(left_out[0].name, "words");
+}
+
 TEST_F(TfRecordTest, ADamagedRecordIsABadRowAndADamagedLengthAnError) {
   std::string bytes = row(0) + row(1);
   std::string data = bytes;

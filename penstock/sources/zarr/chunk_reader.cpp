@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <list>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -36,9 +37,11 @@ class ChunkFile {
     number_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (number_ < 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
     struct stat found {};
-    if (number_ < 0 || ::fstat(number_, &found) != 0 || !S_ISREG(found.st_mode))
-      npy::damaged(path, number_ < 0 ? std::strerror(errno)
-                                     : std::string("it is not a file"));
+    if (number_ < 0)  // not damage, which would be bad rows
+      files::refuse_path("files.unreadable", path, std::strerror(errno),
+                         "check who may read this file");
+    if (::fstat(number_, &found) != 0 || !S_ISREG(found.st_mode))
+      npy::damaged(path, "it is not a file");
     path_ = path;
     size_ = static_cast<std::uint64_t>(found.st_size);
     return true;
@@ -89,7 +92,8 @@ class ChunkedReader final : public files::ArrayReader {
       chunk_bytes_ = kKept;
   }
 
-  Bytes rows(std::int64_t begin, std::int64_t end) override {
+  Bytes rows(std::int64_t begin, std::int64_t end,
+             std::vector<files::BadRows>& bad) override {
     const Shape rest(shape_.begin() + 1, shape_.end());
     const std::size_t item = array_.item_bytes();
     Bytes out;
@@ -98,34 +102,64 @@ class ChunkedReader final : public files::ArrayReader {
     if (out.size() == 0) return out;
     Shape at(shape_.size(), 0);
     for (at[0] = begin / array_.chunk[0]; at[0] * array_.chunk[0] < end;) {
-      place(at, begin, end, out.mutable_data<std::byte>());
+      read_once(at[0],
+                [&] { place(at, begin, end, out.mutable_data<std::byte>()); });
       next(at);
     }
+    const std::size_t row = out.size() / static_cast<std::size_t>(end - begin);
+    add_damaged(begin, end, bad);
+    for (const files::BadRows& lost : bad)
+      std::memset(out.mutable_data<std::byte>() +
+                      static_cast<std::size_t>(lost.first) * row,
+                  0, static_cast<std::size_t>(lost.end - lost.first) * row);
     return array_.decoded ? decoded(out) : std::move(out);
   }
 
   /// A chunk of texts is their number, and of each its length and its bytes.
-  void texts(std::int64_t begin, std::int64_t end, Column& to) override {
+  void texts(std::int64_t begin, std::int64_t end, Column& to,
+             std::vector<files::BadRows>& bad) override {
     for (std::int64_t row = begin; row < end;) {
       const std::int64_t chunk = row / array_.chunk[0];
-      const std::int64_t first = chunk * array_.chunk[0];
-      const std::int64_t last = std::min(end, first + array_.chunk[0]);
-      const std::span<const std::byte> bytes = chunk_at({chunk});
-      if (!bytes.empty()) find_texts(chunk, bytes);
-      for (; row < last; ++row) {
-        std::string_view text = array_.fill_text;
-        if (!bytes.empty()) {
-          const auto at = static_cast<std::size_t>(row - first);
-          if (begins_[at] > bytes.size()) cut_off();  // written anew meanwhile
-          std::span<const std::byte> rest = bytes.subspan(begins_[at]);
-          text = next_text(rest);
-        }
-        is_utf8(text) ? to.append_text(text) : to.append_null();
-      }
+      const std::int64_t last = std::min(end, (chunk + 1) * array_.chunk[0]);
+      read_once(chunk, [&] { add_texts(chunk, row, last, to); });
+      while (to.length < last - begin) to.append_text("");
+      row = last;
     }
+    add_damaged(begin, end, bad);
   }
 
  private:
+  /// What is damaged is not tried again: its rows may be read one by one.
+  template <class Read>
+  void read_once(std::int64_t chunk_row, const Read& read) {
+    if (damage_.contains(chunk_row)) return;
+    std::string why = npy::damage_in(read);
+    if (!why.empty()) damage_[chunk_row] = std::move(why);
+  }
+  void add_damaged(std::int64_t begin, std::int64_t end,
+                   std::vector<files::BadRows>& bad) const {
+    const std::int64_t each = array_.chunk[0];
+    for (auto one = damage_.lower_bound(begin / each);
+         one != damage_.end() && one->first * each < end; ++one)
+      bad.push_back({std::max(begin, one->first * each) - begin,
+                     std::min(end, (one->first + 1) * each) - begin,
+                     one->second});
+  }
+  void add_texts(std::int64_t chunk, std::int64_t row, std::int64_t last,
+                 Column& to) {
+    const std::span<const std::byte> bytes = chunk_at({chunk});
+    if (!bytes.empty()) find_texts(chunk, bytes);
+    for (; row < last; ++row) {
+      std::string_view text = array_.fill_text;
+      if (!bytes.empty()) {
+        const auto at = static_cast<std::size_t>(row - chunk * array_.chunk[0]);
+        if (begins_[at] > bytes.size()) cut_off();  // written anew meanwhile
+        std::span<const std::byte> rest = bytes.subspan(begins_[at]);
+        text = next_text(rest);
+      }
+      is_utf8(text) ? to.append_text(text) : to.append_null();
+    }
+  }
   [[noreturn]] void cut_off() const {
     npy::damaged(array_.place, "a chunk of its texts is cut off");
   }
@@ -280,9 +314,12 @@ class ChunkedReader final : public files::ArrayReader {
   }
 
   void open_shard(const std::string& place) {
-    shard_place_ = place;
+    shard_place_.clear();  // a damaged index is not one without chunks
     shard_index_.clear();
-    if (!shard_.open(place)) return;
+    if (!shard_.open(place)) {
+      shard_place_ = place;
+      return;
+    }
     std::size_t chunks = 1;
     for (std::size_t d = 0; d < array_.chunk.size(); ++d)
       chunks *= static_cast<std::size_t>(array_.shard[d] / array_.chunk[d]);
@@ -299,6 +336,7 @@ class ChunkedReader final : public files::ArrayReader {
         array_.index_codecs, bytes, place);
     shard_index_.resize(2 * chunks);
     std::memcpy(shard_index_.data(), index.data(), bytes);
+    shard_place_ = place;
   }
 
   std::string name_of_file(const Shape& at) const {
@@ -343,6 +381,8 @@ class ChunkedReader final : public files::ArrayReader {
   Shape shape_;
   std::size_t chunk_bytes_ = 0;
   std::list<std::pair<Shape, Data>> kept_;
+  /// Why rows cannot be read, by the first number of their chunks.
+  std::map<std::int64_t, std::string> damage_;
   /// Where the texts of a chunk begin, with their lengths.
   std::int64_t found_ = -1;
   std::vector<std::size_t> begins_;

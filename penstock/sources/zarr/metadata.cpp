@@ -11,6 +11,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
 #include "penstock/base/half.h"
+#include "penstock/base/log.h"
 #include "penstock/base/with_number.h"
 
 namespace penstock::zarr {
@@ -118,6 +119,13 @@ void set_fill(const Json* value, ZarrArray& array) {
   array.fill.assign(array.item_bytes(), std::byte{0});
   if (value == nullptr || array.layout.info.items == files::ArrayItems::unread)
     return;
+  // A double has no room for 64 bits.
+  const auto* whole = std::get_if<std::int64_t>(&value->value());
+  if (whole != nullptr &&
+      (dtype == Dtype::int64 || (dtype == Dtype::uint64 && *whole >= 0))) {
+    std::memcpy(array.fill.data(), whole, sizeof(*whole));
+    return;
+  }
   double number = 0;
   if (value->is_string()) {
     const std::string& text = value->string();
@@ -152,6 +160,31 @@ void set_fill(const Json* value, ZarrArray& array) {
   });
 }
 
+/// xarray writes a fill value of version 3 as the base64 of a little-endian
+/// double: 12 characters.
+std::optional<double> double_of_base64(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  if (text.size() != 12 || text[11] != '=') return std::nullopt;
+  // 11 digits are 66 bits: the first byte comes first, two bits are left over.
+  std::uint64_t bytes = 0;
+  int bits = 0, at = 0;
+  std::uint32_t held = 0;
+  for (char digit : text.substr(0, 11)) {
+    const std::size_t found = kDigits.find(digit);
+    if (found == kDigits.npos) return std::nullopt;
+    held = held << 6U | static_cast<std::uint32_t>(found);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes |= std::uint64_t{held >> bits & 0xFFU} << at;
+    at += 8;
+  }
+  double value = 0;
+  std::memcpy(&value, &bytes, sizeof(value));
+  return value;
+}
+
 void set_attributes(const Json& attributes, const Json* fill,
                     ZarrArray& array) {
   files::ArrayInfo& info = array.layout.info;
@@ -165,6 +198,18 @@ void set_attributes(const Json& attributes, const Json* fill,
   const bool scaled = number("scale_factor", array.scale);
   const bool moved = number("add_offset", array.offset);
   double missing = 0;
+  if (const Json* text = maybe(attributes, "_FillValue");
+      text != nullptr && text->is_string()) {
+    if (is_half(info.dtype) || info.dtype == Dtype::float32 ||
+        info.dtype == Dtype::float64)
+      array.missing = double_of_base64(text->string());
+    if (!array.missing)
+      log(LogLevel::warning,
+          "'" + array.place + "': its _FillValue " + text->dump() +
+              " is not understood: no value is taken as missing");
+    else if (std::isnan(*array.missing))
+      array.missing.reset();  // NaN is NaN already
+  }
   // xarray keeps _FillValue of version 2 as the fill value.
   if (number("_FillValue", missing))
     array.missing = missing;

@@ -83,8 +83,9 @@ TEST(Zarr, TextsThatAreCutOffAreNamed) {
   const std::string good = files::TestFolder::read(store.path + "/plain/c/0");
   for (std::size_t size : {std::size_t{3}, std::size_t{5}, good.size() - 1}) {
     store.folder.write("texts3.zarr/plain/c/0", good.substr(0, size));
-    EXPECT_THAT(rows_of(section(store.path), {wanted("/plain")}).back(),
-                HasSubstr("a chunk of its texts is cut off"))
+    EXPECT_THAT(rows_of(section(store.path), {wanted("/plain")})[0],
+                testing::AllOf(testing::StartsWith("null"),
+                               HasSubstr("a chunk of its texts is cut off")))
         << size;
   }
 }
@@ -174,8 +175,9 @@ TEST(Zarr, AChunkOfTextsThatIsCutOffInItsFrameIsNamed) {
   write_many_texts(folder);
   const std::string good = files::TestFolder::read(folder.path("a.zarr/t/0"));
   folder.write("a.zarr/t/0", good.substr(0, good.size() / 2));
-  EXPECT_THAT(rows_of(section(folder.path("a.zarr")), {wanted("/t")}).back(),
-              HasSubstr("cut off"));
+  const auto rows = rows_of(section(folder.path("a.zarr")), {wanted("/t")});
+  EXPECT_THAT(rows[0], HasSubstr("cut off"));
+  EXPECT_THAT(rows.back(), HasSubstr("cut off"));
 }
 
 TEST(Zarr, WhatCannotBeReadBesideTheOthersIsLeftOutWithTheReason) {
@@ -228,6 +230,61 @@ TEST(Zarr, NumbersOf16BitsStayWhatTheyAre) {
               ElementsAre("3", "5", "15", "15", "15"));
 }
 
+/// Numbers that are missing by _FillValue, which xarray writes in version 3 as
+/// the base64 of a double.
+TEST(Zarr, TheFillValueOfXarrayIsMissingAsBase64Too) {
+  files::TestFolder folder;
+  auto row_of = [&](const std::string& type, const std::string& fill) {
+    folder.write("a.zarr/zarr.json", R"({"zarr_format": 3,
+        "node_type": "array", "shape": [4], "data_type": ")" +
+                                         type + R"(",
+        "chunk_grid": {"name": "regular", "configuration":
+                       {"chunk_shape": [4]}},
+        "chunk_key_encoding": {"name": "default"}, "fill_value": 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": {"_FillValue": ")" +
+                                         fill + R"("}})");
+    auto source =
+        files::open_files(section(folder.path("a.zarr")), {wanted("/", 4, 4)});
+    Block block;
+    open_checked_reader(*source)->read(std::vector<std::int64_t>{0}, block);
+    return files::numbers_of(*listed_numbers(block.columns[0], 0));
+  };
+  const float values[] = {1, -9999, 0, 2};
+  folder.write("a.zarr/c/0",
+               std::string(reinterpret_cast<const char*>(values), 16));
+  const auto nan = testing::IsNan();
+  EXPECT_THAT(row_of("float32", "AAAAAICHw8A="), ElementsAre(1, nan, 0, 2));
+  EXPECT_THAT(row_of("float32", "AAAAAAAA+H8="), ElementsAre(1, -9999, 0, 2))
+      << "NaN, which is what is there";
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(row_of("float32", "missing"), ElementsAre(1, -9999, 0, 2));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(HasSubstr("_FillValue"), HasSubstr("missing")));
+}
+
+TEST(Zarr, AFillValueOf64BitsIsExact) {
+  files::TestFolder folder;
+  for (auto [type, value] : {std::pair("<i8", "4611686018427387905"),
+                             std::pair("<i8", "-9223372036854775808"),
+                             std::pair("<u8", "9223372036854775807")}) {
+    folder.write("a.zarr/.zarray",
+                 R"({"zarr_format": 2, "shape": [1], "chunks": [1],
+                     "compressor": null, "filters": null, "order": "C",
+                     "dtype": ")" +
+                     std::string(type) + R"(", "fill_value": )" + value + "}");
+    auto source =
+        files::open_files(section(folder.path("a.zarr")), {wanted("/")});
+    Block block;
+    open_checked_reader(*source)->read(std::vector<std::int64_t>{0}, block);
+    const Column& column = block.columns[0];
+    EXPECT_EQ(type == std::string("<u8")
+                  ? std::to_string(column.values.as<std::uint64_t>()[0])
+                  : std::to_string(column.values.as<std::int64_t>()[0]),
+              value);
+  }
+}
+
 TEST(Zarr, ValuesOfXarrayAreDecoded) {
   for (const char* name : {"xarray2.zarr", "xarray3.zarr"}) {
     const auto schema =
@@ -272,8 +329,7 @@ TEST(Zarr, ChunksThatContradictTheMetadataAreNamed) {
   auto bad = [&](const std::string& file, const std::string& bytes) {
     store.folder.write("two.zarr/" + file, bytes);
     return rows_of(section(store.path),
-                   {wanted("/" + file.substr(0, file.find('/')))})
-        .back();
+                   {wanted("/" + file.substr(0, file.find('/')))})[0];
   };
   EXPECT_THAT(bad("plain/0.0", "short"), HasSubstr("expected 16"));
   EXPECT_THAT(bad("zstd/0.0", "nothing"), HasSubstr("zstd"));
@@ -281,6 +337,28 @@ TEST(Zarr, ChunksThatContradictTheMetadataAreNamed) {
   EXPECT_THAT(bad("lz4/0.0", "\xff\xff\xff\xff"), HasSubstr("more bytes"));
   EXPECT_THAT(bad("blosc/0.0", "sixteen letters."), HasSubstr("blosc"));
   EXPECT_THAT(bad("y/.zarray", "{"), HasSubstr("files.damaged"));
+}
+
+TEST(Zarr, RowsOfADamagedChunkAreBadAndOthersAreRead) {
+  Copy store("three.zarr");
+  const auto rows = [&](const ColumnRequest& column) {
+    return rows_of(section(store.path), {column, wanted("/y")});
+  };
+  store.folder.write("three.zarr/gzip/c/1/0", "nothing");
+  store.folder.write("three.zarr/gzip/c/1/1", "nothing either");
+  const auto found = rows_of(section(store.path), {wanted("/gzip")});
+  const auto bad = testing::AllOf(testing::StartsWith("null ("),
+                                  HasSubstr("gzip/c/1/0: it cannot be"),
+                                  testing::Not(HasSubstr("c/1/1")));
+  EXPECT_THAT(found, ElementsAre(kX[0], kX[1], bad, bad, kX[4]));
+  EXPECT_THAT(rows_of(section(store.path), {wanted("/gzip", 2, 1)}),
+              ElementsAre("0 1 2 10 11 12", bad, bad, bad))
+      << "each window that has such a row";
+  // A shard whose index is damaged has no rows; it is not one that is empty.
+  store.folder.write("three.zarr/sharded/c/0/0", std::string(200, 'x'));
+  EXPECT_THAT(rows(wanted("/sharded")),
+              testing::Each(testing::AnyOf(testing::StartsWith("null | "),
+                                           testing::StartsWith("40 41 42"))));
 }
 
 TEST(Zarr, TheChecksumIsThatOfItsName) {

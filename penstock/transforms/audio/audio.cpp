@@ -28,7 +28,8 @@ struct Places {
 
 class Parser final : public FieldParser {
  public:
-  Parser(const Audio& audio, Places places) : audio_(audio), places_(places) {}
+  Parser(const Audio& audio, Places places)
+      : audio_(audio), places_(places), reader_(audio) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     for (std::int64_t row = 0; row < block.rows; ++row) {
@@ -42,7 +43,7 @@ class Parser final : public FieldParser {
 
  private:
   std::string append(const Block& block, std::int64_t row, Bytes& out,
-                     std::string& column) const {
+                     std::string& column) {
     const Column& sound = block.columns[places_.sound];
     EncodedClip clip;
     std::string why = seconds(block, places_.start, row, clip.start);
@@ -51,6 +52,9 @@ class Parser final : public FieldParser {
       return why;
     }
     why = seconds(block, places_.end, row, clip.end);
+    if (why.empty() && ends(block, row) && clip.end <= clip.start)
+      why = "is " + Json(clip.end).dump() + ", and seconds from " +
+            Json(clip.start).dump() + " on are wanted";
     if (!why.empty()) {
       column = audio_.end;
       return why;
@@ -74,8 +78,15 @@ class Parser final : public FieldParser {
       return "has " + std::to_string(bytes.size()) +
              " bytes, which with the sounds before it are more than 4 GiB";
     clip.bytes = std::as_bytes(std::span(bytes));
-    clip.append(out);
-    return {};
+    why = reader_.check(clip);
+    if (why.empty()) clip.append(out);
+    return why;
+  }
+
+  /// Whether the row says where it ends in its file.
+  bool ends(const Block& block, std::int64_t row) const {
+    return places_.end >= 0 &&
+           block.columns[static_cast<std::size_t>(places_.end)].valid(row);
   }
 
   static std::string seconds(const Block& block, std::int64_t place,
@@ -90,6 +101,7 @@ class Parser final : public FieldParser {
 
   const Audio audio_;
   const Places places_;
+  ClipReader reader_;
 };
 
 class Encoder final : public FieldEncoder {
@@ -109,7 +121,9 @@ class Encoder final : public FieldEncoder {
       if (!why.empty())
         faults.reject({.row = static_cast<std::int64_t>(r),
                        .place = audio_.column,
-                       .why = std::move(why)});
+                       .why = std::move(why),
+                       .what = "cannot decode a sound",
+                       .next = "correct the file, or leave its row out"});
       to += out.stride;
     }
   }
@@ -209,8 +223,11 @@ class AudioKind final : public BuiltInKind {
     stored.form = audio_.stored_form();
     stored.augment.clear();
     Json recipe = audio_settings().shown(stored);
-    // What an older version stored differs in the last bits.
-    if (stored.form == Audio::Form::features) recipe["window"] = "float32";
+    // What an older version stored differs in the last bits, or by a factor.
+    if (stored.form == Audio::Form::features) {
+      recipe["window"] = "float32";
+      if (audio_.mel.of_amplitudes()) recipe["decibels"] = "20 log10";
+    }
     return recipe;
   }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {

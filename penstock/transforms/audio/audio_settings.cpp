@@ -33,8 +33,8 @@ SettingsTable<Mel> mel_settings() {
               {{"db", Mel::Log::decibels},
                {"ln", Mel::Log::natural},
                {"none", Mel::Log::none}},
-              "\"db\": 10 log10 of 1e-10 at least; \"ln\": the natural "
-              "logarithm of 1e-6 more")
+              "\"db\": 10 log10 of 1e-10 at least, of magnitudes 20 log10; "
+              "\"ln\": the natural logarithm of 1e-6 more")
       .number("top_db", &Mel::top_db, 0, 1000,
               "what is so far below the loudest of a row is raised to it; 0: "
               "nothing is")

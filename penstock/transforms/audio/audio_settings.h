@@ -26,6 +26,11 @@ struct Mel {
   Log log = Log::decibels;
   double top_db = 80;       ///< below the loudest of a row; 0: no limit
   std::int64_t n_mfcc = 0;  ///< above 0: so many cepstral coefficients
+
+  /// Decibels are 20 log10; else 10, also those that coefficients are made of.
+  bool of_amplitudes() const {
+    return log == Log::decibels && !squared && n_mfcc == 0;
+  }
 };
 
 /// A column of sound files as WAV, FLAC, OGG or MP3, or of their paths.

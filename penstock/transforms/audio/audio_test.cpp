@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -54,7 +55,8 @@ struct SoundRun {
     Faults faults;
     bound->parser()->parse(block, parsed, faults);
     why.clear();
-    if (!faults.rows.empty()) return fail(faults.rows[0]);
+    parsed_as_bad = !faults.rows.empty();
+    if (parsed_as_bad) return fail(faults.rows[0]);
     const StoredForm stored = kind->stored();
     std::vector<std::byte> tensors(
         stored.tensors.empty() ? 0 : stored.tensors[0].bytes);
@@ -90,6 +92,7 @@ struct SoundRun {
   std::shared_ptr<const FieldKind> kind;
   const bool train;
   std::string why;
+  bool parsed_as_bad = false;  ///< by the parser, before it is decoded
 };
 
 double apart(const std::vector<float>& a, const std::vector<float>& b) {
@@ -133,6 +136,8 @@ TEST(Audio, StartAndEndCutAPartOut) {
   EXPECT_THAT(part.why, HasSubstr("it has 0.25 seconds, and those from 0.3"));
   part.row(read_sound("mono.wav"), false, 0, 0.2, 0.1);
   EXPECT_THAT(part.why, HasSubstr("are wanted"));
+  part.row(read_sound("mono.wav"), false, 0, 0.1, 0);
+  EXPECT_EQ(part.why, "to is 0.0, and seconds from 0.1 on are wanted");
 }
 
 TEST(Audio, ACropAtRandomIsDrawnForTheTrainSideAlone) {
@@ -162,6 +167,11 @@ TEST(Audio, StoresOfSpectrogramsSayHowTheWindowWasMade) {
   const Json features = recipe("features");
   ASSERT_NE(features.find("window"), nullptr) << features.dump();
   EXPECT_EQ(recipe("samples").find("window"), nullptr);
+  EXPECT_EQ(features.find("decibels"), nullptr);
+  const Json magnitudes =
+      SoundRun(R"({"seconds": 0.2, "mel": {"power": "magnitude"}})")
+          .kind->stored_recipe();
+  EXPECT_NE(magnitudes.find("decibels"), nullptr) << magnitudes.dump();
 }
 
 // Whatever is kept, a batch has the same.
@@ -203,6 +213,68 @@ TEST(Audio, BadSoundsAreBadRows) {
     }
   SoundRun short_run(R"({"seconds": 0.2})");
   EXPECT_FALSE(short_run.row(wav).empty());
+}
+
+// A scan leaves out, or lists, what its parsers find; what encoding finds ends
+// it.
+TEST(Audio, WhatAHeaderSaysIsFoundBeforeASoundIsDecoded) {
+  const std::string folder = std::string(PENSTOCK_TEST_DATA) + "/sound/";
+  SoundRun run(R"({"seconds": 0.2, "start": "from", "end": "to"})");
+  for (const bool is_path : {false, true}) {
+    auto sound = [&](const char* name) {
+      return is_path ? folder + name : read_sound(name);
+    };
+    run.row(sound("golden.json"), is_path);
+    EXPECT_TRUE(run.parsed_as_bad) << run.why;
+    EXPECT_THAT(run.why, HasSubstr("cannot be decoded"));
+    run.row(sound("empty.wav"), is_path);
+    EXPECT_TRUE(run.parsed_as_bad) << run.why;
+    run.row(sound("mono.wav"), is_path, 0, 3, 4);
+    EXPECT_TRUE(run.parsed_as_bad) << run.why;
+    for (const char* good :
+         {"mono.wav", "stereo.flac", "lossy.ogg", "lossy.mp3"})
+      EXPECT_FALSE(run.row(sound(good), is_path).empty()) << run.why;
+  }
+  run.row(folder + "none.wav", true);
+  EXPECT_TRUE(run.parsed_as_bad) << run.why;
+  EXPECT_THAT(run.why, HasSubstr("none.wav"));
+}
+
+/// A WAV file of these samples, one channel of 16 kHz.
+std::string wav_of(const std::vector<float>& samples) {
+  std::string wav = read_sound("mono.wav");
+  const std::size_t data = wav.find("data");
+  const auto bytes = static_cast<std::uint32_t>(samples.size() * sizeof(float));
+  wav.resize(data + 8);
+  std::memcpy(wav.data() + data + 4, &bytes, sizeof(bytes));
+  wav.append(reinterpret_cast<const char*>(samples.data()), bytes);
+  return wav;
+}
+
+TEST(Audio, ASampleThatIsNoFiniteNumberMakesItsRowBad) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const char* settings :
+       {R"({"seconds": 0.05})", R"({"seconds": 0.05, "store": "encoded"})",
+        R"({"seconds": 0.05, "rate": 8000})", R"({"seconds": 0.05, "mel": {}})",
+        R"({"seconds": 0.05, "mel": {}, "store": "encoded"})"})
+    for (const auto& [value, shown] :
+         {std::pair(kNan, "NaN"), std::pair(kInf, "an infinity"),
+          std::pair(-kInf, "an infinity")}) {
+      SCOPED_TRACE(std::string(settings) + shown);
+      SoundRun run(settings);
+      std::vector<float> samples(800, 0.25F);
+      EXPECT_FALSE(run.row(wav_of(samples)).empty()) << run.why;
+      samples[321] = value;
+      EXPECT_TRUE(run.row(wav_of(samples)).empty());
+      EXPECT_EQ(run.why, "audio its sample 321 is " + std::string(shown) +
+                             ", expected finite numbers");
+    }
+  // One that is not read does not matter.
+  SoundRun start(R"({"seconds": 0.05, "crop": "start"})");
+  std::vector<float> samples(1600, 0.25F);
+  samples[1500] = kNan;
+  EXPECT_FALSE(start.row(wav_of(samples)).empty()) << start.why;
 }
 
 /// What disks and interrupted programs do to a file.
@@ -277,6 +349,8 @@ TEST(Audio, WrongSettingsAreNamed) {
                         "augment": [{"gain": {}}]})",
                      "after the waveform"),
            std::pair(R"({"seconds": 1, "mels": {}})", "mels"),
+           std::pair(R"({"seconds": 1, "augment": [{"spec_augmen": {}}]})",
+                     "did you mean 'spec_augment'?"),
        })
     try {
       audio_of(settings);

@@ -18,7 +18,7 @@ namespace penstock {
 /// when, in seconds, then the bytes of the file, or its path, a zero and its
 /// size.
 struct EncodedClip {
-  double start = 0, end = 0;  ///< end 0: that of the file
+  double start = 0, end = 0;  ///< end 0, which none can be: that of the file
   bool is_path = false;
   std::span<const std::byte> bytes = {};
 
@@ -34,6 +34,9 @@ class ClipReader {
   explicit ClipReader(const Audio& audio)
       : audio_(audio), soxr_(audio.soxr ? soxr_resampler() : nullptr) {}
 
+  /// What of a sound is told without decoding it. What is wrong; empty:
+  /// nothing is known to be.
+  std::string check(const EncodedClip& clip);
   /// `to` is [channels, samples]. `random` is for a crop at random; none: from
   /// the middle. What is wrong; empty: nothing.
   std::string read(const EncodedClip& clip, std::optional<Random> random,
@@ -43,12 +46,15 @@ class ClipReader {
   struct Part {
     std::int64_t first, frames;  ///< of the file
   };
+  std::string open(const EncodedClip& clip, const std::string& path,
+                   SoundInfo& info, Part& part);
   std::string part_of(const EncodedClip& clip, const SoundInfo& info,
                       Part& part) const;
   bool by_soxr(const SoundInfo& info) const {
     return soxr_ != nullptr && info.rate != audio_.rate;
   }
   std::string fault_of(const SoundInfo& info) const;
+  std::string not_finite(const SoundInfo& info, std::int64_t first) const;
   std::int64_t length_of(const SoundInfo& info, const Part& part);
   const Resampler& resampler_from(int rate);
   void mix(const SoundInfo& info, std::size_t channel, std::int64_t lead,

@@ -199,8 +199,12 @@ void MelSpectrogram::pad(std::span<const float> channel) {
   std::fill_n(to + by, n_fft_, 0.0F);
 }
 
-void MelSpectrogram::limit(std::span<float> decibels) const {
-  if (mel_.log != Mel::Log::decibels || mel_.top_db <= 0) return;
+/// As torchaudio's AmplitudeToDB, of either kind, from 10 log10.
+void MelSpectrogram::finish_decibels(std::span<float> decibels) const {
+  if (mel_.log != Mel::Log::decibels) return;
+  if (mel_.of_amplitudes())
+    for (float& value : decibels) value *= 2;
+  if (mel_.top_db <= 0) return;
   const float least = largest(decibels) - static_cast<float>(mel_.top_db);
   for (float& value : decibels) value = std::max(value, least);
 }
@@ -220,7 +224,7 @@ void MelSpectrogram::run(std::span<const float> wave, std::span<float> to) {
                       reinterpret_cast<double*>(scratch_.get()),
                       out.data() + c * each);
   }
-  limit(out);
+  finish_decibels(out);
   if (!cepstral) return;
   const auto rows = static_cast<std::size_t>(mel_.n_mfcc);
   for (std::size_t c = 0; c < channels; ++c)

@@ -26,7 +26,7 @@ class MelSpectrogram {
   void make_bands();
   void make_coefficients();
   void pad(std::span<const float> channel);
-  void limit(std::span<float> decibels) const;
+  void finish_decibels(std::span<float> decibels) const;
 
   const Audio audio_;
   const Mel mel_;

@@ -119,7 +119,7 @@ Augmentation read_one(const Json& json, const std::string& path) {
   Spec entry(json, path);
   std::vector<Augmentation> found;
   for_each_kind([&]<class T>(T kind) {
-    if (!entry.has(Named<T>::kName)) return;
+    if (entry.raw(Named<T>::kName) == nullptr) return;
     found.push_back(table_of(kind).parse(entry.section(Named<T>::kName)));
   });
   entry.finish();

@@ -91,7 +91,8 @@ for mel in ({"n_mels": 40},
     power = torchaudio.transforms.MelSpectrogram(16000, **named).double()(waves)
     settings = {"seconds": 0.25, "mel": {**mel, "log": "none"}}
     add(f"mel {mel}", "mono.wav", settings, power)
-    db = torchaudio.transforms.AmplitudeToDB("power", 80.0)(power)
+    db = torchaudio.transforms.AmplitudeToDB(mel.get("power", "power"),
+                                             80.0)(power)
     add(f"decibels {mel}", "mono.wav", {"seconds": 0.25, "mel": mel}, db)
 named = {"n_fft": 512, "hop_length": 160, "n_mels": 64}
 for log in ("db", "ln"):
