@@ -372,7 +372,8 @@ class Loader(BaseLoader):
             job: dict[str, Any] = {"loader": loading, "device": device,
                                    **given(split=split)}
             sections, rows = self._sections(
-                files_in_turn(source) if exhausted is None else source, fields, balance if weights is None else weights,
+                files_in_turn(source) if exhausted is None else source,
+                fields, balance if weights is None else weights,
                 given(key=key, where=where, query=query, on_bad=on_bad))
             if not isinstance(weights, (str, type(None))) and (
                     rows is None or rows.has_fields):
