@@ -266,7 +266,9 @@ TEST_F(Parse, ColumnsMustHoldFiniteNumbers) {
   EXPECT_THAT(row(0), ElementsAre(4, 8));
   ASSERT_EQ(notes_.bad.size(), 3u);
   EXPECT_EQ(notes_.bad[0].column, "x");
-  EXPECT_EQ(notes_.bad[0].why, "is NULL, expected a number");
+  EXPECT_EQ(
+      notes_.bad[0].why,
+      "is NULL, expected a number; \"missing\" says what else becomes of it");
   EXPECT_EQ(notes_.bad[1].column, "y");
   EXPECT_EQ(notes_.bad[1].why, "holds NaN, expected a finite number");
   EXPECT_THAT(notes_.bad[2].why, HasSubstr("infinity"));

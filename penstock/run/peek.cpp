@@ -168,7 +168,9 @@ Json column_json(const ColumnSurvey& column, std::int64_t rows) {
                 : texts ? Json(beginning(column.last))
                         : Json();
   const bool counted = column.distinct.count() > 0 || !column.any(rows);
-  json["distinct"] = counted ? Json(column.distinct.count()) : Json();
+  json["distinct"] =
+      counted ? Json(std::min(column.distinct.count(), rows - column.missing))
+              : Json();
   json["distinct_exact"] = counted && column.distinct.exact();
   if (numbers) {
     json["histogram"] = Json::Array{};

@@ -57,7 +57,12 @@ class Tokenizer:
         name = os.fspath(path)
         if os.path.isdir(name):
             name = os.path.join(name, "tokenizer.json")
+        self._path = os.path.abspath(name)
         self._shared = _engine.SharedTokenizer(name)
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[str]]:
+        """A copy in another process reads the file again."""
+        return Tokenizer, (self._path,)
 
     @overload
     def encode(self, text: str, *, special: bool = True,
@@ -84,10 +89,21 @@ class Tokenizer:
                      threads: int | None = None) -> list[Ids]:
         """The ids of each text: parts of one array, which cannot be written
         to. Many texts are shared out to `threads`; by default as many as this
-        process has cores. The ids are the same with any number."""
+        process has cores. The ids are the same with any number. torch takes
+        them as `torch.from_numpy(ids.astype("int64"))`."""
         import numpy
 
-        every, ends = self._shared.encode(list(texts), special, threads or 0)
+        if isinstance(texts, (str, bytes)):
+            raise TypeError("encode_batch() takes a list of texts; one text "
+                            "becomes ids by encode(text)")
+        every_text = list(texts)
+        try:
+            every, ends = self._shared.encode(every_text, special, threads or 0)
+        except TypeError as error:
+            told = _no_text(every_text)
+            if told is None:
+                raise
+            raise told from error
         stops = numpy.frombuffer(ends, dtype=numpy.uint64).tolist()
         return [every[begin:end]
                 for begin, end in zip([0, *stops], stops, strict=False)]
@@ -150,3 +166,13 @@ class Tokenizer:
     def __len__(self) -> int:
         """The largest id and one: what an embedding needs."""
         return self._shared.size()
+
+
+def _no_text(texts: Sequence[object]) -> TypeError | None:
+    """What is said of the first one that is none."""
+    for at, text in enumerate(texts):
+        if not isinstance(text, str):
+            return TypeError(f"texts[{at}] is of the type "
+                             f"{type(text).__name__}, expected str: leave it "
+                             "out, or give str(text), text.decode()")
+    return None

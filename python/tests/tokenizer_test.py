@@ -4,6 +4,7 @@ where that is installed."""
 import doctest
 import json
 import pathlib
+import pickle
 import random
 import tempfile
 import threading
@@ -106,6 +107,11 @@ class Ids(unittest.TestCase):
         self.assertIsNone(again.eos)
         self.assertIsNone(again.bos)
 
+    def test_goes_to_another_process(self):
+        again = pickle.loads(pickle.dumps(self.tokenizer))
+        self.assertEqual(again.encode("the é").tolist(),
+                         self.tokenizer.encode("the é").tolist())
+
     def test_many_threads_get_the_same_ids(self):
         texts = ["the abc " * n for n in range(200)]
         expected = [one.tolist() for one in self.tokenizer.encode_batch(texts)]
@@ -123,8 +129,11 @@ class Ids(unittest.TestCase):
         self.assertEqual(found, [expected] * 8)
 
     def test_what_is_no_text_is_refused(self):
-        with self.assertRaises(TypeError):
-            self.tokenizer.encode_batch(["a", 3])
+        for texts, says in ((["a", 3], r"texts\[1\] is of the type int"),
+                            (["a", None], r"texts\[1\] is of the type None"),
+                            ("abc", r"a list of texts; .*encode\(text\)")):
+            with self.assertRaisesRegex(TypeError, says):
+                self.tokenizer.encode_batch(texts)
         with self.assertRaises(UnicodeEncodeError):
             self.tokenizer.encode("\ud800")
 

@@ -143,6 +143,7 @@ TEST_F(TokenStoreTest, IsReadWithAllOthersInItsFolder) {
   folder_.write("s/b.ds", tokens({2}));
   folder_.write("s/b.ds.index", packed(std::uint64_t{1}));
   EXPECT_THAT(documents("s"), ElementsAre("1.0", "2.0"));
+  EXPECT_THAT(documents("s/a.idx"), ElementsAre(HasSubstr("is the index")));
 }
 
 TEST_F(TokenStoreTest, ThatContradictsItselfIsNamed) {

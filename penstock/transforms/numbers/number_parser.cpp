@@ -152,7 +152,10 @@ class NumberParser final : public FieldParser {
     if (row_.masked)
       std::memset(to, 0, bytes);
     else
-      reject(row, name, "is NULL, expected a number", faults);
+      reject(row, name,
+             "is NULL, expected a number; \"missing\" says what else becomes "
+             "of it",
+             faults);
   }
 
   void copy_bits(const Column& column, const std::string& name, std::byte* to,

@@ -90,6 +90,16 @@ void refuse_sliding(Spec& spec, const std::string& type) {
                   "use a model whose layers all see the whole document");
 }
 
+/// What would train another model than this one.
+void refuse_unknown(Spec& spec) {
+  if (spec.number("attention_dropout", 0, 0, 1) != 0)
+    spec.refuse("attention_dropout", "dropout is not known here",
+                "set it to 0 to train without");
+  if (spec.has("quantization_config"))
+    spec.refuse("quantization_config", "quantised weights are not read",
+                "use the model as it was before it was quantised");
+}
+
 void read_sizes(Spec& spec, DecoderConfig& config) {
   auto size = [&](const char* key, std::optional<std::int64_t> otherwise) {
     return spec.integer(key, otherwise, 1, kMany);
@@ -127,6 +137,7 @@ DecoderConfig read_decoder_config(const std::string& path) {
       spec.choice("model_type", {"llama", "mistral", "qwen2", "qwen3"});
   const std::string& type = config.model_type;
   refuse_sliding(spec, type);
+  refuse_unknown(spec);
   spec.choice("hidden_act", "silu", {"silu"});
   read_sizes(spec, config);
   config.norm_epsilon = spec.number("rms_norm_eps", 1e-6, 0, 1);

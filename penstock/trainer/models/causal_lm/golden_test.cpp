@@ -188,6 +188,13 @@ TEST(Config, OfAModelThatIsNotKnownIsRefusedByName) {
   EXPECT_THAT(refused(R"({"model_type": "mistral", "sliding_window": 4, )" +
                       sizes + "}"),
               HasSubstr("attention in a window"));
+  EXPECT_THAT(refused(R"({"model_type": "llama", "attention_dropout": 0.5, )" +
+                      sizes + "}"),
+              HasSubstr("dropout is not known"));
+  EXPECT_THAT(refused(R"({"model_type": "llama", "quantization_config":
+                      {"bits": 4}, )" +
+                      sizes + "}"),
+              HasSubstr("quantised weights"));
   EXPECT_THAT(
       refused(R"({"model_type": "llama", "head_dim": 3, )" + sizes + "}"),
       HasSubstr("expected an even number"));
