@@ -1,6 +1,7 @@
 #include "penstock/sources/memory/table_source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,11 +26,43 @@ struct TableColumn {
   bool coded;
 };
 
+/// Which pieces of which columns are known to be UTF-8: rows of a table are
+/// read again and again, and its texts stay what they are. Thread-safe.
+class KnownTexts {
+ public:
+  explicit KnownTexts(const ArrowTable& table)
+      : columns_(table.columns().size()) {
+    std::size_t pieces = 0;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : table.ends()) {
+      first_.push_back(pieces);
+      pieces += static_cast<std::size_t>((end - begin - 1) / kPieceRows + 1);
+      begin = end;
+    }
+    known_ = std::vector<std::atomic<bool>>(pieces * columns_);
+  }
+  /// Of the piece that begins at row `at` of a record batch. Nothing else
+  /// hangs on it, so that any order of memory will do.
+  std::atomic<bool>& of(std::size_t batch, std::int64_t at,
+                        std::size_t column) {
+    const auto piece = static_cast<std::size_t>(at / kPieceRows);
+    return known_[(first_[batch] + piece) * columns_ + column];
+  }
+
+ private:
+  const std::size_t columns_;
+  std::vector<std::size_t> first_;  // piece of each record batch
+  std::vector<std::atomic<bool>> known_;
+};
+
 class TableReader final : public ChunkReader {
  public:
   TableReader(std::shared_ptr<const ArrowTable> table,
+              std::shared_ptr<KnownTexts> known,
               std::vector<TableColumn> columns)
-      : table_(std::move(table)), columns_(std::move(columns)) {}
+      : table_(std::move(table)),
+        known_(std::move(known)),
+        columns_(std::move(columns)) {}
 
   void read(std::int64_t chunk, const PieceSink& sink) override {
     const auto batch = static_cast<std::size_t>(chunk);
@@ -44,10 +77,8 @@ class TableReader final : public ChunkReader {
         piece.columns.push_back(
             coded ? table_->codes(batch, column, at, piece.rows)
                   : table_->column(batch, column, at, piece.rows));
-        if (Column& of = piece.columns.back(); of.type == ColumnType::text)
-          files::drop_bad_text(of, [&](std::int64_t row, std::string why) {
-            piece.problems.push_back({row, c, std::move(why)});
-          });
+        if (piece.columns.back().type == ColumnType::text)
+          check_text(known_->of(batch, at, column), c, piece);
         for (std::int64_t row :
              table_->rows_with_gaps(batch, column, at, piece.rows))
           piece.problems.push_back({row, c, files::kListGap});
@@ -57,7 +88,20 @@ class TableReader final : public ChunkReader {
   }
 
  private:
+  static void check_text(std::atomic<bool>& known, std::size_t column,
+                         Block& piece) {
+    if (known.load(std::memory_order_relaxed)) return;
+    const std::size_t before = piece.problems.size();
+    files::drop_bad_text(
+        piece.columns[column], [&](std::int64_t row, std::string why) {
+          piece.problems.push_back({row, column, std::move(why)});
+        });
+    if (piece.problems.size() == before)
+      known.store(true, std::memory_order_relaxed);
+  }
+
   const std::shared_ptr<const ArrowTable> table_;
+  const std::shared_ptr<KnownTexts> known_;
   const std::vector<TableColumn> columns_;
 };
 
@@ -67,7 +111,8 @@ class TableFile final : public files::RowFile {
  public:
   TableFile(std::shared_ptr<const ArrowTable> table,
             const std::set<std::string>& coded)
-      : table_(std::move(table)) {
+      : table_(std::move(table)),
+        known_(std::make_shared<KnownTexts>(*table_)) {
     for (std::size_t at = 0; at < table_->columns().size(); ++at) {
       const ArrowColumn& column = table_->columns()[at];
       if (!column.unsupported.empty()) continue;
@@ -91,7 +136,7 @@ class TableFile final : public files::RowFile {
       const std::vector<std::size_t>& columns) const override {
     std::vector<TableColumn> of_table;
     for (std::size_t column : columns) of_table.push_back(places_[column]);
-    return std::make_unique<TableReader>(table_, std::move(of_table));
+    return std::make_unique<TableReader>(table_, known_, std::move(of_table));
   }
   /// Whether the column is read where it lies; true where there is none.
   bool borrows(const std::string& column) const {
@@ -104,6 +149,7 @@ class TableFile final : public files::RowFile {
 
  private:
   const std::shared_ptr<const ArrowTable> table_;
+  const std::shared_ptr<KnownTexts> known_;
   std::vector<FileColumn> columns_;
   std::vector<TableColumn> places_;
 };

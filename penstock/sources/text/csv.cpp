@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "penstock/base/error.h"
@@ -68,8 +69,9 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
     return text.place(line_of_row(text, rows_found, rules, row));
   }
 
-  void look(std::size_t chunk, std::vector<Looks>& looks) const;
-  /// At some chunks, or all of them: true.
+  /// False: its last row cannot be looked at.
+  bool look(std::size_t chunk, std::vector<Looks>& looks) const;
+  /// At some chunks, or all that is in them: true.
   bool look(std::size_t files, StopFlag stop, std::vector<Looks>& looks) const;
 
   PlainText text;
@@ -198,7 +200,7 @@ void CsvFile::check_names() const {
            "first line is a row");
 }
 
-void CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
+bool CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
   ChunkBuffer buffer;
   CellGrid grid(rules, names.size());
   grid.cut(buffer.read(text, rows_found.chunks[chunk]));
@@ -208,6 +210,7 @@ void CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
          ++c)
       if (looks[c] != Looks::text)
         looks[c] = wider(looks[c], reader.looks(grid.cell(row, c), plain));
+  return grid.rows().empty() || grid.rows().back().cells > 0;
 }
 
 bool CsvFile::look(std::size_t files, StopFlag stop,
@@ -215,14 +218,15 @@ bool CsvFile::look(std::size_t files, StopFlag stop,
   const std::vector<std::size_t> chunks =
       looked_at(rows_found.chunks.size(), files);
   std::vector<std::vector<Looks>> of_chunks(chunks.size(), looks);
+  std::atomic<bool> whole = chunks.size() == rows_found.chunks.size();
   side_by_side(chunks.size(), [&](std::size_t at) {
     end_if_stopped(stop);
-    look(chunks[at], of_chunks[at]);
+    if (!look(chunks[at], of_chunks[at])) whole = false;
   });
   for (const std::vector<Looks>& of_chunk : of_chunks)
     for (std::size_t c = 0; c < looks.size(); ++c)
       looks[c] = wider(looks[c], of_chunk[c]);
-  return chunks.size() == rows_found.chunks.size();
+  return whole;
 }
 
 CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
