@@ -59,6 +59,11 @@ struct ColumnInfo {
   /// Of tensors: the shape that each row has, where the source knows it without
   /// reading one; empty: it does not, or these are no tensors.
   Shape item = {};
+  /// How its values are asked for where no field says it: numbers that come as
+  /// text where a value is wanted, as decimals of a database do, as numbers.
+  ReadAs as = ReadAs::value;
+  /// Of lists: rows hold lists of lists, whose numbers come as one list.
+  bool nested = false;
 };
 
 /// What lies in a source and is none of its columns.

@@ -104,7 +104,7 @@ std::vector<ColumnRequest> surveyed_columns(const Schema& schema) {
   std::vector<ColumnRequest> wanted;
   for (const ColumnInfo& column : schema.columns)
     wanted.push_back(
-        {column.name, column.timestamp ? ReadAs::number : ReadAs::value});
+        {column.name, column.timestamp ? ReadAs::number : column.as});
   return wanted;
 }
 

@@ -114,7 +114,7 @@ class Surveyor {
 /// The columns of a source that can be read beside each other.
 Schema surveyed_schema(const SourceSpec& spec);
 
-/// All columns; a time is a number.
+/// All columns, as ColumnInfo::as says; a time is a number.
 std::vector<ColumnRequest> surveyed_columns(const Schema& schema);
 
 /// Scans all rows of a source once. Holds at most kMostValues values of each

@@ -66,7 +66,7 @@ class SurveyorTest : public testing::Test {
         return true;
       });
     for (std::size_t i = 1; i < surveyors; ++i) all[0].add(all[i]);
-    EXPECT_EQ(all[0].survey().rows, 6000);
+    EXPECT_EQ(all[0].survey().rows, std::ssize(table_.rows));
     Json columns(Json::Array{});
     for (const ColumnSurvey& column : all[0].survey().columns)
       columns.push_back(column_json(column, all[0].survey().rows));
@@ -105,6 +105,27 @@ TEST_F(SurveyorTest, TellsWhatAColumnHolds) {
     EXPECT_EQ(*none.find("nulls"), Json(6000));
     EXPECT_EQ(*none.find("min"), Json());
     EXPECT_EQ(*none.find("distinct"), Json(0));
+  }
+}
+
+TEST_F(SurveyorTest, ANumberThatComesAsTextIsReadAsANumber) {
+  table_.schema.columns[1].declared = "decimal";
+  EXPECT_EQ(*columns(1).array()[1].find("max"), Json()) << "as a text";
+  table_.schema.columns[1].as = ReadAs::number;
+  EXPECT_EQ(*columns(1).array()[1].find("max"), Json(2999.5));
+}
+
+TEST_F(SurveyorTest, AGuessOfDifferentValuesIsNeverMoreThanThereAre) {
+  const std::vector<std::vector<FakeCell>> all = table_.rows;
+  for (std::size_t rows = 1100; rows < all.size(); rows += 700) {
+    table_.rows.assign(all.begin(),
+                       all.begin() + static_cast<std::ptrdiff_t>(rows));
+    const Json found = columns(1);
+    for (std::size_t column : {0u, 1u}) {
+      const Json& one = found.array()[column];
+      EXPECT_LE(one.find("distinct")->integer(),
+                static_cast<std::int64_t>(rows) - one.find("nulls")->integer());
+    }
   }
 }
 

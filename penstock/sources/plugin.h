@@ -22,7 +22,7 @@ namespace penstock {
 ///
 /// Program and plugin are built together; any other `version` is refused.
 struct SourcePlugin {
-  static constexpr std::int64_t kVersion = 12;
+  static constexpr std::int64_t kVersion = 13;
 
   std::int64_t version;
   std::unique_ptr<Source> (*open_source)(

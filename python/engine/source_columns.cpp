@@ -60,7 +60,8 @@ bool is_text(const SeenColumn& column) {
 /// What is known without reading a row.
 SeenColumn declared(const ColumnInfo& info, ColumnType type) {
   SeenColumn column{.info = info, .type = type};
-  column.kind = info.declared.empty()      ? "unsupported"
+  const bool unknown = info.declared.empty() || info.nested;
+  column.kind = unknown                    ? "unsupported"
                 : info.timestamp           ? "time"
                 : info.boolean             ? "boolean"
                 : type == ColumnType::json ? "list"

@@ -4,8 +4,10 @@ the rule that tables in memory have."""
 import contextlib
 import importlib.util
 import io
+import os
 import pathlib
 import sqlite3
+import subprocess
 import tempfile
 import time
 import unittest
@@ -18,6 +20,7 @@ import penstock
 
 HAVE = {name: importlib.util.find_spec(name) is not None
         for name in ("pandas", "pyarrow", "h5py")}
+POSTGRES = os.environ.get("PENSTOCK_TEST_POSTGRES")
 ROWS = 300
 
 
@@ -138,15 +141,15 @@ class ByThemselves(Folder):
     def test_a_table_and_a_query_of_a_database(self):
         source = self.sqlite(
             "id INTEGER PRIMARY KEY, x REAL, kind TEXT, good BOOLEAN, "
-            "heard TIMESTAMP, untyped, n INTEGER",
+            "heard TIMESTAMP, untyped, mixed, n INTEGER",
             [(i, i / 2, "ab"[i % 2], i % 2, f"2026-01-01T00:00:0{i}", i,
-              None if i == 3 else i) for i in range(6)])
+              "x" if i == 4 else i, None if i == 3 else i) for i in range(6)])
         found, text = one_batch(source)
         self.assertEqual({name: array.dtype.name
                           for name, array in found.items()}, {
             "id": "int64", "x": "float64", "kind": "int64", "good": "bool",
-            "heard": "float64", "n": "float64"})
-        self.assertIn("left out: 'untyped' declares no type", text)
+            "heard": "float64", "untyped": "int64", "n": "float64"})
+        self.assertIn("left out: 'mixed' declares no type", text)
         found, text = one_batch(source, where="n IS NOT NULL AND id > 1")
         self.assertEqual(found["n"].dtype, "int64")  # no NULL among these
         self.assertEqual(found["n"].tolist(), [2, 4, 5])
@@ -154,6 +157,50 @@ class ByThemselves(Folder):
         found, _ = one_batch(source.split("#")[0], query="SELECT id, kind FROM "
                              "t WHERE id < 3 ORDER BY id")
         self.assertEqual(found["id"].tolist(), [0, 1, 2])
+
+    def test_decimals_and_expressions_of_a_database_are_numbers(self):
+        source = self.sqlite(
+            "id INTEGER PRIMARY KEY, price DECIMAL(10,2), odd DECIMAL",
+            [(i, None if i == 2 else i / 4, "n/a" if i == 5 else i)
+             for i in range(ROWS)])
+        found, text = one_batch(source)
+        self.assertEqual(found["price"].dtype, "float64")
+        self.assertEqual(numpy.nan_to_num(found["price"][:4], nan=-1).tolist(),
+                         [0, .25, -1, .75])
+        self.assertIn('odd: {"category"', text)
+        found, text = one_batch(
+            source.split("#")[0], query="SELECT id, price * 2 AS v, id || 'x' "
+            "AS k, id % 2 AS parity, price, NULL AS none FROM t ORDER BY id")
+        self.assertEqual({name: array.dtype.name
+                          for name, array in found.items()}, {
+            "id": "int64", "v": "float64", "k": "int64", "parity": "int64",
+            "price": "float64"})
+        self.assertEqual(found["v"][3:5].tolist(), [1.5, 2])
+        self.assertIn('k: {"category": {"column": "k"}}', text)
+        self.assertIn("left out: 'none' declares no type", text)
+
+    @unittest.skipUnless(POSTGRES, "without a PostgreSQL server")
+    def test_decimals_and_arrays_of_postgresql(self):
+        psql = pathlib.Path(os.environ["PENSTOCK_TEST_POSTGRES_BIN"], "psql")
+        subprocess.run(
+            [psql, "-q", "-v", "ON_ERROR_STOP=1", POSTGRES], check=True,
+            text=True, input="DROP TABLE IF EXISTS decimals; CREATE TABLE "
+            "decimals(id int PRIMARY KEY, price numeric(10,2), flat real[], "
+            "square real[][]); INSERT INTO decimals SELECT i, i / 4.0, "
+            "ARRAY[i, 1], ARRAY[[i, 1], [2, 3]] FROM "
+            f"generate_series(0, {ROWS - 1}) i;")
+        source = f"{POSTGRES}#decimals"
+        found, text = one_batch(source)
+        self.assertEqual(found["price"].dtype, "float64")
+        self.assertEqual(found["price"][:3].tolist(), [0, .25, .5])
+        self.assertEqual(found["flat"][1].tolist(), [1, 1])
+        self.assertIn("left out: 'square' holds real[][]", text)
+        found, _ = one_batch(source, {"square": {
+            "array": {"column": "square", "shape": [2, 2]}}})
+        self.assertEqual(found["square"][5].tolist(), [[5, 1], [2, 3]])
+        with self.assertRaisesRegex(penstock.TransformError, "'square'"):
+            one_batch(source, {"square": {
+                "array": {"column": "square", "shape": [3]}}})
 
     def test_a_text_in_place_of_a_number_is_a_bad_row_as_ever(self):
         source = self.sqlite("id INTEGER PRIMARY KEY, n INTEGER",

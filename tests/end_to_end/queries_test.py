@@ -79,6 +79,20 @@ class Queries(Case):
         self.assertIn("SELECT station",
                       (self.folder / "new.json").read_text())
 
+    def test_a_decimal_and_an_expression_are_targets_of_a_regression(self):
+        self.database([(i, i % 60 / 4, "ab"[i % 2]) for i in range(300)],
+                      "id INTEGER PRIMARY KEY, price DECIMAL(10,2), kind TEXT")
+        for rows in "#t", ("?query=SELECT id, kind, price * 2 AS price FROM t "
+                           "ORDER BY id"):
+            self.run_it("train", "--init", f"sqlite:d.sqlite{rows}",
+                        "--target", "price", "--out", "new.json", "--set",
+                        "device=sim")
+            job = (self.folder / "new.json").read_text()
+            self.assertIn('"price": {"column": "price", "standardize": true}',
+                          job)
+            self.assertIn('"kind": {"category"', job)
+            (self.folder / "new.json").unlink()
+
     def test_kept_rows_are_those_of_their_query(self):
         self.database(rows(), COLUMNS)
 

@@ -38,6 +38,16 @@ class Peek(Case):
         self.assertEqual(seen["first"][1]["y"], 0.5)
         self.assertEqual(json.loads(seen["first"][1]["heard"])[0]["a"], 1)
 
+    def test_a_decimal_is_a_number(self):
+        self.database([(i, i / 4, "n/a" if i == 5 else i) for i in range(64)],
+                      "id INTEGER PRIMARY KEY, price DECIMAL(9,2), odd NUMERIC")
+        seen = self.peek("sqlite:d.sqlite#t")
+        self.assertEqual([(column["type"], column["min"], column["max"])
+                          for column in seen["columns"]],
+                         [("INTEGER", 0, 63), ("DECIMAL(9,2)", 0, 15.75),
+                          ("NUMERIC", "0", "n/a")])
+        self.assertEqual(seen["first"][1], {"id": 1, "price": .25, "odd": "1"})
+
     def test_is_a_table_for_people(self):
         self.database(self.rows())
         text = self.succeed("peek", "sqlite:d.sqlite#t").out

@@ -6,7 +6,8 @@
 
 // An array in binary (array_send in PostgreSQL): dimensions, a flag for NULLs
 // and the oid of its elements, each of 4 bytes; of each dimension its size and
-// its first index; then the elements, each after its length, -1 for NULL.
+// its first index; then the elements, the last dimension's side by side, each
+// after its length, -1 for NULL.
 //
 // A vector (vector_send in pgvector): its dimensions and an unused number, each
 // of 2 bytes, then float4s.
@@ -140,7 +141,7 @@ bool append_list(Kind kind, const Field& field, Column& to) {
     to.append_list();
     return true;
   }
-  if (dimensions_of(field) > 1 || place_of_null(field)) return false;
+  if (place_of_null(field)) return false;
   const std::size_t begin = head_of(field);
   switch (*element_of(kind)) {
     case Kind::int2:
@@ -164,8 +165,6 @@ bool append_list(Kind kind, const Field& field, Column& to) {
 
 std::string shown_list(Kind kind, const Field& field) {
   if (kind == Kind::vector) return "a vector";
-  if (const std::int32_t dimensions = dimensions_of(field); dimensions > 1)
-    return "an array of " + std::to_string(dimensions) + " dimensions";
   if (const std::optional<std::int64_t> place = place_of_null(field))
     return "an array whose element " + std::to_string(*place) + " is NULL";
   return "an array";

@@ -17,11 +17,11 @@ std::optional<Kind> element_of(Kind kind);
 bool well_formed_list(Kind kind, const Field& field);
 
 /// Adds a well-formed array or vector to a column of lists, whose child is of
-/// `number_type(*element_of(kind))`. False, with nothing added, for one of
-/// several dimensions and one with NULLs in it.
+/// `number_type(*element_of(kind))`. Of several dimensions, all elements in C
+/// order. False, with nothing added, for one with NULLs in it.
 bool append_list(Kind kind, const Field& field, Column& to);
 
-/// Such an array as in a message: "an array of 2 dimensions".
+/// Such an array as in a message: "an array whose element 2 is NULL".
 std::string shown_list(Kind kind, const Field& field);
 
 }  // namespace penstock::postgres

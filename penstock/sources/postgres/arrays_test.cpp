@@ -183,17 +183,51 @@ TEST_F(PostgresArrays, AreListsOfNumbersOfTheirOwnWidth) {
               ElementsAre(9007199254740993));
 }
 
-TEST_F(PostgresArrays, WithNullsOrSeveralDimensionsMakeTheirRowBad) {
+TEST_F(PostgresArrays, WithNullsMakeTheirRowBad) {
   Block block =
-      read("int[]", "(1, '{1,NULL,3}'), (2, '{{1,2},{3,4}}'), (3, '{5}')");
+      read("int[]", "(1, '{1,NULL,3}'), (2, '{{1,2},{NULL,4}}'), (3, '{5}')");
   ASSERT_EQ(block.problems.size(), 2u);
   EXPECT_EQ(block.problems[0].row, 0);
   EXPECT_EQ(block.problems[0].why,
             "holds an array whose element 2 is NULL where a list of numbers "
             "is expected");
-  EXPECT_THAT(block.problems[1].why, HasSubstr("an array of 2 dimensions"));
+  EXPECT_THAT(block.problems[1].why, HasSubstr("whose element 3 is NULL"));
   EXPECT_FALSE(block.columns[0].valid(1));
   EXPECT_THAT(row_of<std::int32_t>(block.columns[0], 2), ElementsAre(5));
+}
+
+TEST_F(PostgresArrays, OfSeveralDimensionsAreTheirElementsInCOrder) {
+  Block block = read("real[][]",
+                     "(1, '{{1,2,3},{4,5,6}}'), (2, '[0:0][2:3]={{7,8}}'), "
+                     "(3, '{{{9},{10}},{{11},{12}}}'), (4, '{}'), (5, '{13}')");
+  EXPECT_THAT(block.problems, IsEmpty());
+  const Column& lists = block.columns[0];
+  EXPECT_THAT(row_of<float>(lists, 0), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(row_of<float>(lists, 1), ElementsAre(7, 8));
+  EXPECT_THAT(row_of<float>(lists, 2), ElementsAre(9, 10, 11, 12));
+  EXPECT_THAT(row_of<float>(lists, 3), IsEmpty());
+  EXPECT_THAT(row_of<float>(lists, 4), ElementsAre(13));
+}
+
+TEST_F(PostgresArrays, OfSeveralDimensionsInTheFirstRowsAreKnownAsSuch) {
+  schema_.execute(
+      "CREATE TABLE t(id int PRIMARY KEY, flat real[], \"two D\" real[], none "
+      "int[], word text); INSERT INTO t VALUES (1, '{1,2}', NULL, NULL, 'a'), "
+      "(2, '{3}', '{{1,2},{3,4}}', '{}', 'b')");
+  auto nested = [](const SourceSpec& spec) {
+    std::vector<std::string> names;
+    for (const ColumnInfo& column : read_schema(spec).columns)
+      if (column.nested) names.push_back(column.name + " " + column.declared);
+    return names;
+  };
+  SourceSpec spec = schema_.spec();
+  EXPECT_THAT(nested(spec), ElementsAre("two D real[][]"));
+  spec.where = "id < 2 -- of a job";
+  EXPECT_THAT(nested(spec), IsEmpty());
+  EXPECT_THAT(nested(schema_.query("SELECT id, \"two D\" AS m FROM t")),
+              ElementsAre("m real[][]"));
+  spec.where = "no condition";  // which opening it says
+  EXPECT_THAT(nested(spec), IsEmpty());
 }
 
 TEST_F(PostgresArrays, AreHashedAsTheirText) {

@@ -2,6 +2,8 @@
 
 #include "penstock/base/log.h"
 #include "penstock/sources/condition.h"
+#include "penstock/sources/postgres/arrays.h"
+#include "penstock/sources/postgres/big_endian.h"
 #include "penstock/sources/postgres/postgres.h"
 #include "penstock/sources/postgres/query.h"
 #include "penstock/sources/postgres/reader.h"
@@ -136,6 +138,39 @@ RowCount PostgresSource::count() const {
   return {.rows = rows, .exact = counted};
 }
 
+/// Columns of arrays of which the first rows have several dimensions are called
+/// so: a type of PostgreSQL does not say it.
+void look_at_dimensions(Connection& connection, const SourceSpec& spec,
+                        Table& table) {
+  std::string names, dimensions;
+  std::vector<ColumnInfo*> arrays;
+  for (std::size_t at = 0; at < table.kinds.size(); ++at) {
+    if (!element_of(table.kinds[at]) || table.kinds[at] == Kind::vector)
+      continue;
+    arrays.push_back(&table.schema.columns[at]);
+    const std::string between = arrays.size() == 1 ? "" : ", ";
+    const std::string name = identifier(arrays.back()->name);
+    names += between + name;
+    dimensions += between + "max(array_ndims(" + name + "))";
+  }
+  if (arrays.empty()) return;
+  const Result found = connection.attempt(
+      "SELECT " + dimensions + " FROM (SELECT " + names + " FROM " +
+      table.identifier +
+      (spec.where.empty() ? "" : " WHERE " + in_parentheses(spec.where)) +
+      " LIMIT 64) AS first_rows");
+  // Whoever opens the source says what is wrong with it.
+  if (PQresultStatus(found.get()) != PGRES_TUPLES_OK) return;
+  for (std::size_t at = 0; at < arrays.size(); ++at) {
+    const std::string_view most = text_in(found, 0, static_cast<int>(at));
+    if (most.empty()) continue;  // NULLs and empty arrays alone
+    for (auto left = load_big<std::int32_t>(most.data()); left > 1; --left) {
+      arrays[at]->nested = true;
+      arrays[at]->declared += "[]";
+    }
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
@@ -159,7 +194,9 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
 
 Schema read_table_schema(const SourceSpec& spec) {
   Connection connection(spec, Connection::Use::to_read);
-  return find_rows(connection, spec).schema;
+  Table table = find_rows(connection, spec);
+  look_at_dimensions(connection, spec, table);
+  return std::move(table.schema);
 }
 
 }  // namespace penstock::postgres

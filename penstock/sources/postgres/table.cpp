@@ -164,7 +164,8 @@ void Table::add_column(std::string column, std::string declared,
        .boolean = kind == Kind::boolean,
        .timestamp = kind == Kind::date || kind == Kind::timestamp ||
                     kind == Kind::timestamptz,
-       .text = kind == Kind::text || kind == Kind::padded_text});
+       .text = kind == Kind::text || kind == Kind::padded_text,
+       .as = kind == Kind::numeric ? ReadAs::number : ReadAs::value});
 }
 
 TableName::TableName(const std::string& written) : name(written) {

@@ -105,6 +105,8 @@ TEST_F(PostgresTable, TellsItsColumns) {
   EXPECT_FALSE(schema.find("word")->primary_key);
   EXPECT_TRUE(schema.find("at")->timestamp);
   EXPECT_TRUE(schema.find("heard")->boolean);
+  EXPECT_EQ(schema.find("n")->as, ReadAs::number);
+  EXPECT_EQ(schema.find("doc")->as, ReadAs::value);
 }
 
 TEST_F(PostgresTable, NamesTheNearestColumn) {

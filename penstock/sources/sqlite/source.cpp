@@ -8,6 +8,7 @@
 #include "penstock/sources/sqlite/query.h"
 #include "penstock/sources/sqlite/reader.h"
 #include "penstock/sources/sqlite/sqlite.h"
+#include "penstock/sources/sqlite/storage_classes.h"
 
 namespace penstock::sqlite {
 namespace {
@@ -174,7 +175,12 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
 
 Schema read_table_schema(const SourceSpec& spec) {
   Connection connection(spec, Connection::Open::to_read);
-  return find_rows(connection, spec).schema;
+  Table table = find_rows(connection, spec);
+  SourceSpec found = spec;
+  found.table = table.name;
+  check_where(connection, found, table);
+  look_at_storage_classes(connection, found, table);
+  return std::move(table.schema);
 }
 
 }  // namespace penstock::sqlite
