@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/base/utf8.h"
+
 // All words before the wrong one are JSON, so that going over them from the
 // beginning finds where it starts.
 namespace penstock {
@@ -9,7 +11,6 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kMarks = "{}[],:";
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// How many bytes the character or escape of a text should have.
 std::size_t wanted_size(std::string_view from) {

@@ -6,6 +6,9 @@
 
 namespace penstock {
 
+/// The byte order mark, by which some programs say that a text is UTF-8.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// Whether these bytes are UTF-8 (RFC 3629): no overlong forms, no surrogates,
 /// nothing beyond U+10FFFF.
 bool is_utf8(std::string_view text);

@@ -25,6 +25,19 @@ StepParts some_parts(std::int64_t samples = 0) {
           .host = 2s};
 }
 
+/// Of the second of ten epochs, 980 steps each.
+Progress at_step(std::int64_t step) {
+  return {.epoch = 1,
+          .epochs = 10,
+          .step = step,
+          .steps = 980,
+          .elapsed_s = 190,
+          .steps_taken = 190,
+          .steps_left = 262,
+          .loss = 2.31,
+          .parts = some_parts()};
+}
+
 /// The same on a device whose steps are no work: 0.1 us each.
 StepParts idle_parts(std::int64_t samples = 0) {
   return {.steps = 10'000'000,
@@ -48,15 +61,7 @@ TEST(ProgressLine, ShowsTheRateOfTokensAndTheShareOfThePeakWhereTheyAreKnown) {
 }
 
 TEST(ProgressLine, ShowsWhereTheMissingTimeGoes) {
-  Progress progress{.epoch = 1,
-                    .epochs = 10,
-                    .step = 412,
-                    .steps = 980,
-                    .elapsed_s = 190,
-                    .steps_taken = 190,
-                    .steps_left = 262,
-                    .loss = 2.31,
-                    .parts = some_parts()};
+  Progress progress = at_step(412);
   progress.use.resident_bytes = kGiB + kGiB / 2;
   progress.limits.memory = 8 * kGiB;
   progress.limits.cpus = 2.5;
@@ -68,15 +73,7 @@ TEST(ProgressLine, ShowsWhereTheMissingTimeGoes) {
 }
 
 TEST(ProgressLine, FitsATerminalAndLeavesOutItsLastParts) {
-  Progress progress{.epoch = 1,
-                    .epochs = 10,
-                    .step = 490,
-                    .steps = 980,
-                    .elapsed_s = 190,
-                    .steps_taken = 190,
-                    .steps_left = 262,
-                    .loss = 2.31,
-                    .parts = some_parts()};
+  Progress progress = at_step(490);
   EXPECT_EQ(progress_line(progress, 79),
             "ep 2/10 490/980 ███░░░ [03:10<04:22] 2.16 it/s loss 2.31 | AU 70 "
             "% <- data 23 %");

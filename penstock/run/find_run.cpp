@@ -33,29 +33,24 @@ class QueuedSteps {
     auto epoch = number_in(line, {"epoch"}), at = number_in(line, {"seconds"}),
          rows = number_in(line, {"rows"});
     if (!epoch || !at || !rows || std::abs(*epoch) > 1e15) return;
-    if (steps_ == 0) last_ = *at;
     Epoch& of = epochs_[static_cast<std::int64_t>(*epoch)];
-    if (of.steps == 0) of.begin = last_;
+    if (of.steps == 0) of.begin = queued_.empty() ? *at : queued_.back().first;
     of.end = *at;
     ++of.steps;
     of.samples += *rows;
-    ++steps_;
-    samples_ += *rows;
     queued_.emplace_back(*at, *rows);
-    last_ = *at;
     if (auto loss = number_in(line, {"loss"})) {
       of.loss += *loss;
       ++of.losses;
     }
   }
   void tell(Json& report) const {
-    report["steps"] = steps_;
-    report["samples"] = static_cast<std::int64_t>(samples_);
-    double rows = 0;
+    report["steps"] = steps();
+    report["samples"] = static_cast<std::int64_t>(rows_behind(0));
     const std::size_t first = first_of_pace();
-    for (std::size_t i = first + 1; i < queued_.size(); ++i)
-      rows += queued_[i].second;
-    const double time = queued_.empty() ? 0 : last_ - queued_[first].first;
+    const double rows = rows_behind(first + 1);
+    const double time =
+        queued_.empty() ? 0 : queued_.back().first - queued_[first].first;
     report["samples_per_s"] = time > 0 ? Json(rows / time) : Json();
     report["first_batch_ms"] = nullptr;
     report["epochs"] = Json::Array{};
@@ -69,13 +64,20 @@ class QueuedSteps {
       report["epochs"].push_back(std::move(one));
     }
   }
-  std::int64_t steps() const { return steps_; }
+  std::int64_t steps() const { return std::ssize(queued_); }
 
  private:
   struct Epoch {
     double begin = 0, end = 0, samples = 0, loss = 0;
     std::int64_t steps = 0, losses = 0;
   };
+  /// Of the step `first` and all after it.
+  double rows_behind(std::size_t first) const {
+    double rows = 0;
+    for (std::size_t i = first; i < queued_.size(); ++i)
+      rows += queued_[i].second;
+    return rows;
+  }
   /// The step that starts the clock. The first ones are queued at once, as many
   /// as the device takes; it is the pace of those after them that counts.
   std::size_t first_of_pace() const {
@@ -95,8 +97,6 @@ class QueuedSteps {
   static constexpr std::size_t kFewest = 16;  // steps that show a pace
   std::map<std::int64_t, Epoch> epochs_;
   std::vector<std::pair<double, double>> queued_;  // when, and its rows
-  std::int64_t steps_ = 0;
-  double last_ = 0, samples_ = 0;
 };
 
 /// A last line that is cut off in the middle is no step.

@@ -122,7 +122,7 @@ bool CsvFile::take_header(const FileSettings& settings, std::string_view start,
                           bool whole) {
   const char* begin = start.data();
   const char* end = begin + start.size();
-  if (start.starts_with("\xef\xbb\xbf")) begin += 3;  // says that it is UTF-8
+  if (start.starts_with(kByteOrderMark)) begin += kByteOrderMark.size();
   first_line = 1;
   for (;;) {
     if (begin == end && !whole) return false;

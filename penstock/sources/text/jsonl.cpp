@@ -50,15 +50,12 @@ struct Members {
   }
 };
 
-/// Behind the bytes by which some programs say that a text is UTF-8.
+/// Where the first line begins.
 std::int64_t behind_mark(const PlainText& text) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  std::array<char, kMark.size()> start;
+  std::array<char, kByteOrderMark.size()> start;
   if (text.size() < std::ssize(start)) return 0;
   text.read(0, start.data(), start.size());
-  return std::string_view(start.data(), start.size()) == kMark
-             ? std::ssize(start)
-             : 0;
+  return std::ranges::equal(start, kByteOrderMark) ? std::ssize(start) : 0;
 }
 
 struct JsonlFile final : files::RowFile,
