@@ -104,6 +104,41 @@ void sync_folder(const Path& folder) {
   if (file.open()) ::fsync(file.number());
 }
 
+/// The file that `path` names, behind links of this user or of root; others are
+/// replaced, since who made them may not write to what they point at.
+Path behind_links(const Path& path) {
+  struct stat link {};
+  std::error_code none;
+  if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode) ||
+      !is_ours(link))
+    return path;
+  Path found = std::filesystem::weakly_canonical(path, none);
+  return none ? path : found;
+}
+
+/// Writes to a device or a pipe, which nothing may replace.
+class DeviceWriter final : public FileWriter {
+ public:
+  explicit DeviceWriter(const Path& path)
+      : path_(path), file_(path, O_WRONLY | O_APPEND) {
+    if (!file_.open()) fail();
+  }
+  void append(std::span<const std::byte> bytes) override {
+    if (!write_all(file_.number(), bytes)) fail();
+  }
+  void commit(Lasting) override {
+    if (!file_.close()) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    refuse(ErrorKind::request, "write to it", path_, errno);
+  }
+
+  const Path path_;
+  File file_;
+};
+
 class RealWriter final : public FileWriter {
  public:
   explicit RealWriter(const Path& path) : path_(path), temporary_(path) {
@@ -241,13 +276,17 @@ class RealFiles final : public FileSystem {
 
   void write(const Path& path, std::string_view bytes,
              Lasting lasting) override {
-    RealWriter file(path);
-    file.append(std::as_bytes(std::span(bytes)));
-    file.commit(lasting);
+    const std::unique_ptr<FileWriter> file = create(path);
+    file->append(std::as_bytes(std::span(bytes)));
+    file->commit(lasting);
   }
 
   std::unique_ptr<FileWriter> create(const Path& path) override {
-    return std::make_unique<RealWriter>(path);
+    struct stat found {};
+    if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) &&
+        !S_ISDIR(found.st_mode))
+      return std::make_unique<DeviceWriter>(path);
+    return std::make_unique<RealWriter>(behind_links(path));
   }
 
   std::unique_ptr<FileMapping> map(const Path& path) override {

@@ -64,7 +64,8 @@ class FileSystem {
   /// The whole file. Throws Error(source) with the path and the reason.
   virtual std::string read(const std::filesystem::path& path) = 0;
   /// Replaces the file or leaves the old one: temp file, fsync, rename, fsync
-  /// of the folder. Throws Error(request) with the path and the reason.
+  /// of the folder. A pipe or device is written to, as /dev/stdout is. Throws
+  /// Error(request) with the path and the reason.
   void write_atomic(const std::filesystem::path& path, std::string_view bytes) {
     write(path, bytes, Lasting::now);
   }

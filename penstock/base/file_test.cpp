@@ -1,9 +1,11 @@
 #include "penstock/base/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "penstock/base/clock.h"
@@ -46,6 +48,32 @@ TEST_F(FileTest, AWriteThatFailsNamesThePathAndLeavesTheOldFile) {
     EXPECT_EQ(error.parts().where, (folder_ / "taken").string());
   }
   EXPECT_EQ(entries(), 1u) << "no temporary file is left";
+}
+
+TEST_F(FileTest, APipeOrDeviceIsWrittenToAndStaysOne) {
+  const std::filesystem::path pipe = folder_ / "pipe", link = folder_ / "link";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink(pipe, link);  // as /dev/stdout is
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  real_files().write_atomic(link, "through it");
+  char bytes[64];
+  const ssize_t count = ::read(reader, bytes, sizeof(bytes));
+  ::close(reader);
+  EXPECT_EQ(std::string(bytes, static_cast<std::size_t>(count)), "through it");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(entries(), 2u);
+}
+
+TEST_F(FileTest, TheFileBehindALinkIsReplacedAndTheLinkStays) {
+  FileSystem& files = real_files();
+  files.write_atomic(folder_ / "a", "first");
+  std::filesystem::create_symlink("a", folder_ / "link");
+  files.write_atomic(folder_ / "link", "second");
+  EXPECT_EQ(files.read(folder_ / "a"), "second");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
+  EXPECT_EQ(entries(), 2u);
 }
 
 TEST_F(FileTest, AMissingFileIsASourceError) {

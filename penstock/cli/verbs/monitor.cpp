@@ -151,6 +151,7 @@ Json read_summary(const std::string& file) {
 /// Before anything is measured for it.
 void check_output(const std::string& file) {
   std::error_code none;
+  if (std::filesystem::is_other(file, none)) return;  // /dev/stdout
   const std::filesystem::path folder =
       std::filesystem::absolute(file).parent_path();
   if (std::filesystem::is_directory(folder, none) &&
