@@ -42,13 +42,18 @@ Limit limit_of(const FetchWindow& window);
 /// where that was not measured or nothing stands out.
 struct ItemCause {
   Limit limit = Limit::data;  ///< `order`: single items hold up the others
-  std::string stage;          ///< "__getitem__" or "collate_fn"
+  std::string stage;          ///< "__getitem__", "__iter__" or "collate_fn"
   std::string cause;
   std::string next;
 
   friend bool operator==(const ItemCause&, const ItemCause&) = default;
 };
 std::optional<ItemCause> cause_in_items(const FetchWindow& window);
+/// Whether a lock is a good part of what items wait for: more workers would
+/// wait for it, too.
+bool waits_in_lock(const FetchWindow::Making& making);
+/// What makes the items of a window: "__getitem__", or "__iter__".
+const char* made_by(const FetchWindow& window);
 /// Whether a loop waits for so long that its input limits it.
 bool waits_for_batches(double wait_s, double loop_s);
 

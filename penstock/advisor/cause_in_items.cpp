@@ -20,7 +20,8 @@ constexpr std::int64_t kFewestSeen = 10;
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-std::optional<ItemCause> collating(const Making& making, double batches) {
+std::optional<ItemCause> collating(const FetchWindow& window, double batches) {
+  const Making& making = *window.making;
   const double all = making.item_s + making.collate_s;
   if (share(making.collate_s, all) < kLargest) return std::nullopt;
   return ItemCause{
@@ -29,14 +30,15 @@ std::optional<ItemCause> collating(const Making& making, double batches) {
                          "takes, and %.0f %% of that is on a processor",
                          1e3 * making.collate_s / batches, 1e3 * all / batches,
                          100 * share(making.collate_cpu_s, making.collate_s)),
-      .next =
-          "make collate_fn cheaper: move what can be done for one item "
-          "into __getitem__, and copy arrays instead of lists"};
+      .next = formatted("make collate_fn cheaper: move what can be done for "
+                        "one item into %s, and copy arrays instead of lists",
+                        made_by(window))};
 }
 
 /// Other work has the processors that the items need. That makes some of them
 /// slow at random, too.
-std::optional<ItemCause> crowded(const Making& making, double items) {
+std::optional<ItemCause> crowded(const FetchWindow& window, double items) {
+  const Making& making = *window.making;
   const double computes = share(making.item_cpu_s, making.item_s);
   const double running =
       share(double(making.seen.running), double(making.seen.total()));
@@ -44,11 +46,12 @@ std::optional<ItemCause> crowded(const Making& making, double items) {
   if (making.seen.looks < kFewestSeen || running <= computes + kCrowdedOut)
     return std::nullopt;
   return ItemCause{
-      .stage = "__getitem__",
-      .cause = formatted("__getitem__ takes %.2f ms, of which it computes for "
-                         "%.0f %% and waits for a processor for most of the "
-                         "rest: other threads, or other programs, have them",
-                         1e3 * making.item_s / items, 100 * computes),
+      .stage = made_by(window),
+      .cause = formatted("%s takes %.2f ms, of which it computes for %.0f %% "
+                         "and waits for a processor for most of the rest: "
+                         "other threads, or other programs, have them",
+                         made_by(window), 1e3 * making.item_s / items,
+                         100 * computes),
       .next =
           "start fewer workers or programs, or give this one processors "
           "of its own (taskset, a container's --cpus)"};
@@ -77,7 +80,7 @@ std::optional<ItemCause> single_items(const FetchWindow& window) {
   return ItemCause{
       // One after the other, each item is waited for in any case.
       .limit = window.workers > 0 ? Limit::order : Limit::data,
-      .stage = "__getitem__",
+      .stage = made_by(window),
       .cause =
           formatted("one item in %.0f takes more than ten times the median "
                     "of %.2f ms, the longest, ",
@@ -100,20 +103,22 @@ constexpr Waiting kKinds[] = {
      "more workers wait for the same lock: hold it for less, or give each "
      "worker its own file, connection or reader"},
     {&ThreadSightings::in_network, "waits for answers from the network",
-     "read many items with one request: __getitems__ gets a batch's indices"},
+     "read many items with one request: __getitems__ gets a batch's indices, "
+     "and __iter__ can read ahead"},
     {&ThreadSightings::in_file, "waits for storage",
      "put the files on a faster drive, or read larger pieces"},
     {&ThreadSightings::asleep, "sleeps", "look for a pause in it"},
 };
 
-/// What __getitem__ does while it takes its time.
-std::optional<ItemCause> items_in(const Making& making, double items) {
-  const std::string took =
-      formatted("__getitem__ takes %.2f ms, ", 1e3 * making.item_s / items);
+/// What makes the items does while it takes its time.
+std::optional<ItemCause> items_in(const FetchWindow& window, double items) {
+  const Making& making = *window.making;
+  const std::string took = formatted("%s takes %.2f ms, ", made_by(window),
+                                     1e3 * making.item_s / items);
   const double computes = share(making.item_cpu_s, making.item_s);
   if (computes > kComputing * making.cpu_share)
     return ItemCause{
-        .stage = "__getitem__",
+        .stage = made_by(window),
         .cause = took +
                  formatted("of which it computes for %.0f %%", 100 * computes),
         .next = "make an item cheaper, or keep what it makes"};
@@ -122,12 +127,12 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
     if (seen.looks_waiting() < kFewestSeen ||
         share(double(seen.*kind.seen), double(seen.waiting())) < kWaitsIn)
       continue;
-    return ItemCause{.stage = "__getitem__",
+    return ItemCause{.stage = made_by(window),
                      .cause = took + "and mostly " + kind.cause,
                      .next = kind.next};
   }
   return ItemCause{
-      .stage = "__getitem__",
+      .stage = made_by(window),
       .cause = took + formatted("and is on a processor for %.0f %% of that: it "
                                 "waits for something",
                                 100 * computes),
@@ -147,10 +152,20 @@ std::optional<ItemCause> cause_in_items(const FetchWindow& window) {
                          : window.items);
   const double batches = items * static_cast<double>(window.batches) /
                          static_cast<double>(window.items);
-  if (auto found = collating(making, batches)) return found;
-  if (auto found = crowded(making, items)) return found;
+  if (auto found = collating(window, batches)) return found;
+  if (auto found = crowded(window, items)) return found;
   if (auto found = single_items(window)) return found;
-  return items_in(making, items);
+  return items_in(window, items);
+}
+
+bool waits_in_lock(const Making& making) {
+  const ThreadSightings& seen = making.seen;
+  return seen.looks_waiting() >= kFewestSeen &&
+         share(double(seen.in_lock), double(seen.waiting())) >= kWaitsIn;
+}
+
+const char* made_by(const FetchWindow& window) {
+  return window.iterable ? "__iter__" : "__getitem__";
 }
 
 }  // namespace penstock

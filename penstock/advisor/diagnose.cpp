@@ -210,7 +210,7 @@ class Diagnosis {
         "s would gain 2 %: " +
         (processors_needed(window_) > window_.limits.cpus ? processors_there()
                                                           : "") +
-        what_next(slowest->busiest());
+        what_next(*slowest);
   }
 
   /// Each stage keeps up by itself, but not all at once on these processors.
@@ -230,7 +230,13 @@ class Diagnosis {
         processors_needed(window_), window_.limits.cpus);
   }
 
-  std::string what_next(const StageNumbers& stage) const {
+  std::string what_next(const Pool& slowest) const {
+    const StageNumbers& stage = slowest.busiest();
+    if (slowest.name == "readers" && cpu_share(stage) < 0.5 &&
+        requests_per_batch(window_).value_or(0) > slowest.workers - 0.5)
+      return "another one would only read smaller parts of a batch; where "
+             "'loader.tune' is \"auto\" the run itself raises readers and "
+             "batches ahead together";
     if (single_pieces(stage)) return "look at the samples of the longest steps";
     if (shares_lock(window_, stage))
       return "they would wait for the same lock: hold it for less";

@@ -24,6 +24,8 @@ constexpr double kShortest = 1e-9;      // seconds, to divide by
 constexpr double kKeepsUp = 1.3;        // as fast as the loop: workers keep up
 constexpr double kShareInPeace = 0.9;   // below: other work has the processors
 constexpr double kWaitsInCrowd = 0.25;  // of the time: more is no small matter
+constexpr double kWaitsMostly = 0.5;    // computes less: it needs no processor
+constexpr int kMostThatWait = 32;       // workers: each takes memory, too
 
 /// How many times as fast as the loop takes batches the workers make them.
 /// None where there are no workers.
@@ -132,12 +134,14 @@ class FetchDiagnosis {
           "make its batches, or a thread of its own ahead of the loop, which "
           "would be up to %.0f %% faster if it never waited",
           100 * w.wait_s / std::max(w.loop_s, kShortest));
-    } else if (w.workers >= w.cpus) {
+    } else if (w.workers >= most_workers()) {
       verdict_.cause = formatted("%d workers on %d processors do not keep up",
                                  w.workers, w.cpus);
       verdict_.no_action =
-          "there are no processors for more workers: make an item cheaper, or "
-          "move work out of __getitem__";
+          std::string(w.workers > w.cpus
+                          ? "each further worker takes its memory, too"
+                          : "there are no processors for more workers") +
+          ": make an item cheaper, or move work out of " + made_by(w);
     } else if (w.workers == 0 && !w.transfer) {
       verdict_.no_action =
           "what it would cost to move batches between processes is not "
@@ -162,11 +166,42 @@ class FetchDiagnosis {
     if (!verdict_.no_action.empty()) verdict_.no_action += "; " + found->next;
   }
 
+  /// As many as there are processors; of workers that wait, and not for a lock,
+  /// as many as these can carry.
+  int most_workers() const {
+    const FetchWindow& w = window_;
+    if (!w.making || waits_in_lock(*w.making)) return w.cpus;
+    const double all = w.making->item_s + w.making->collate_s;
+    const double computes = (w.making->item_cpu_s + w.making->collate_cpu_s) /
+                            std::max(all * w.making->cpu_share, kShortest);
+    if (all <= 0 || computes >= kWaitsMostly) return w.cpus;
+    const double carried = w.cpus / std::max(computes, 0.01);
+    return std::max(w.cpus,
+                    static_cast<int>(std::min<double>(kMostThatWait, carried)));
+  }
+
+  std::string cost_of_workers(int more) const {
+    const FetchWindow& w = window_;
+    std::string cost =
+        w.workers + more > w.cpus
+            ? formatted(
+                  "%d more processes, which wait most of the time, and "
+                  "their memory, at that gain at most",
+                  more)
+            : formatted("%d of %d processors, at that gain at most", more,
+                        w.cpus);
+    if (w.iterable)
+      cost +=
+          "; each worker runs all of __iter__, and must yield its share alone "
+          "(torch.utils.data.get_worker_info()), or samples come several times";
+    return cost;
+  }
+
   /// As few more workers as gain nearly as much as any number of them.
   void offer_workers() {
     const FetchWindow& w = window_;
     std::vector<double> longest;
-    for (int to = w.workers + 1; to <= w.cpus; ++to)
+    for (int to = w.workers + 1; to <= most_workers(); ++to)
       longest.push_back(times(to).longest());
     double best = *std::ranges::min_element(longest) * kLeastRatio;
     auto found = std::ranges::find_if(
@@ -180,13 +215,11 @@ class FetchDiagnosis {
       return;
     }
     int more = static_cast<int>(found - longest.begin()) + 1;
-    verdict_.actions.push_back(
-        {.knob = "num_workers",
-         .from = w.workers,
-         .to = w.workers + more,
-         .predicted_gain = gain - 1,
-         .cost = formatted("%d of %d processors, at that gain at most", more,
-                           w.cpus)});
+    verdict_.actions.push_back({.knob = "num_workers",
+                                .from = w.workers,
+                                .to = w.workers + more,
+                                .predicted_gain = gain - 1,
+                                .cost = cost_of_workers(more)});
   }
 
   /// Where batches come late, pinned ones would come as late.
@@ -221,7 +254,13 @@ class FetchDiagnosis {
           static_cast<double>(w.items) / static_cast<double>(w.worker_items);
       made = w.worker_s * share;
       made_cpu = w.worker_cpu_s * share;
-      received = std::max(0.0, w.wait_s - w.blocked_s);
+      if (w.blocked_s) {
+        received = std::max(0.0, w.wait_s - *w.blocked_s);
+      } else if (w.transfer) {
+        const auto batches = static_cast<double>(w.batches);
+        made += w.transfer->worker_s * batches;
+        received = std::min(w.wait_s, w.transfer->loop_s * batches);
+      }
     } else if (w.transfer) {
       double batches = static_cast<double>(w.batches);
       made += w.transfer->worker_s * batches;
@@ -244,7 +283,8 @@ class FetchDiagnosis {
     if (with_more.processors >= std::max(with_more.loop, with_more.workers))
       return more +
              ": there is no more processor time; make an item cheaper, or "
-             "move work out of __getitem__";
+             "move work out of " +
+             made_by(window_);
     if (with_more.loop > window_.loop_s * kLeastRatio)
       return more +
              formatted(

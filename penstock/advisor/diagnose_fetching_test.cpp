@@ -14,7 +14,8 @@ FetchWindow window(double wait_s, double loop_s, double worker_s, int workers,
                    int cpus = 4) {
   FetchWindow window{.batches = 100, .items = 1000};
   window.first_batch_s = 0.1;
-  window.wait_s = window.blocked_s = wait_s;
+  window.wait_s = wait_s;
+  window.blocked_s = wait_s;
   window.loop_s = loop_s;
   window.workers = workers;
   if (workers > 0) window.worker_items = 1000;
@@ -142,6 +143,42 @@ TEST(FetchingTest, WhatTheLoopSpendsOnReceivingNoWorkerTakesOff) {
   receives.blocked_s = 1;
   EXPECT_EQ(offered(receives), "none");
   EXPECT_THAT(diagnose(receives).no_action, HasSubstr("4.00 s on receiving"));
+}
+
+// A DataLoader of torch that is watched does not tell whether a batch was
+// there.
+TEST(FetchingTest, WithoutKnowingWhatBlockedTheMovingIsAsMeasured) {
+  FetchWindow watched = window(9, 1, 10, 1);
+  watched.blocked_s.reset();
+  EXPECT_EQ(offered(watched), "1 to 4, 3.00");
+  watched.transfer = FetchWindow::Transfer{.worker_s = 0, .loop_s = 0.04};
+  EXPECT_EQ(offered(watched), "1 to 2, 1.00") << "5 of 10 s are receiving";
+  watched.transfer.reset();
+  EXPECT_EQ(offered(watched), "1 to 4, 3.00");
+}
+
+TEST(FetchingTest, ItemsThatWaitCanHaveMoreWorkersThanThereAreProcessors) {
+  FetchWindow waits = window(9, 1, 10, 1, 2);
+  EXPECT_EQ(offered(waits), "1 to 2, 1.00");
+  waits.making = FetchWindow::Making{.item_s = 10, .item_cpu_s = 0.5};
+  EXPECT_EQ(offered(waits), "1 to 10, 9.00");
+  EXPECT_THAT(diagnose(waits).actions[0].cost,
+              HasSubstr("9 more processes, which wait most of the time"));
+  waits.making->item_cpu_s = 6;
+  EXPECT_EQ(offered(waits), "1 to 2, 1.00") << "they compute";
+  waits.making->item_cpu_s = 0.5;
+  waits.making->seen = {.in_lock = 90, .looks = 100};
+  EXPECT_EQ(offered(waits), "1 to 2, 1.00") << "they wait for one lock";
+}
+
+TEST(FetchingTest, WorkersOfAnIterableDataSetMustShareIt) {
+  FetchWindow stream = window(9, 1, 10, 1);
+  stream.iterable = true;
+  stream.making = FetchWindow::Making{.item_s = 10, .item_cpu_s = 10};
+  const Verdict verdict = diagnose(stream);
+  EXPECT_EQ(verdict.stage, "__iter__");
+  EXPECT_THAT(verdict.cause, HasSubstr("__iter__ takes 10.00 ms"));
+  EXPECT_THAT(verdict.actions.at(0).cost, HasSubstr("get_worker_info()"));
 }
 
 TEST(FetchingTest, ProcessorsThatAreBusyGiveNothing) {

@@ -347,6 +347,9 @@ TEST(Diagnose, AdvisesMoreReadersWhereTheyWaitForTheSource) {
   EXPECT_EQ(verdict.actions[0].to, Json(5));
   EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.25, 1e-9);
 
+  snapshot.prefetch = 2;  // of two requests each: no work for a fifth reader
+  snapshot.stages.back().calls = 2 * snapshot.parts.steps;
+  EXPECT_THAT(diagnose(snapshot).actions[0].cost, HasSubstr("prefetch' at 3"));
   snapshot.stages.back().busy_cpu = snapshot.stages.back().busy_wall;
   EXPECT_TRUE(diagnose(snapshot).actions.empty()) << "no processor is left";
   snapshot.stages.back().busy_cpu = 0s;

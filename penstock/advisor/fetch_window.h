@@ -18,12 +18,15 @@ struct FetchWindow {
   double wait_s = 0;         ///< the loop waited for a batch
   double host_wait_s = 0;  ///< its thread did, a GPU may have worked meanwhile
   double loop_s = 0;       ///< the loop worked on its batches
-  double blocked_s = 0;    ///< part of wait_s: no worker had a result
-  double cpu_s = 0;        ///< of the loop's process, in wait_s and loop_s
+  /// Part of wait_s: no worker had a result; none: not known.
+  std::optional<double> blocked_s = std::nullopt;
+  double cpu_s = 0;  ///< of the loop's process, in wait_s and loop_s
 
   int workers = 0;          ///< 0: the loop's own thread makes the batches
   bool has_workers = true;  ///< `num_workers` can be set
-  int prefetch = 0;         ///< batches made ahead by each; 0: not known
+  /// The data set has `__iter__` alone, all of which each worker runs.
+  bool iterable = false;
+  int prefetch = 0;  ///< batches made ahead by each; 0: not known
   std::int64_t worker_items = 0;
   double worker_s = 0;      ///< the workers made and sent these items
   double worker_cpu_s = 0;  ///< of their processes; 0 for threads

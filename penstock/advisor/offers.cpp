@@ -1,10 +1,13 @@
 #include "penstock/advisor/offers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "penstock/advisor/cause_in_stage.h"
 #include "penstock/advisor/gain.h"
 #include "penstock/advisor/little_memory.h"
+#include "penstock/advisor/thresholds.h"
+#include "penstock/advisor/window_rates.h"
 #include "penstock/base/formatted.h"
 
 namespace penstock {
@@ -46,17 +49,45 @@ std::string memory_of(const TierCapacity& tier) {
                                     : " beyond '" + tier.lacks_budget + "'");
 }
 
+/// How many times as many requests a batch is with so many readers: a loader
+/// reads it in as many parts as it has workers or readers, unless these would
+/// be too small. Where each waits, that is how much longer its rows take.
+double smaller_parts(const Snapshot& window, int readers, int to) {
+  const std::optional<double> requests = requests_per_batch(window);
+  if (!requests) return 1;
+  int sharers = readers;
+  for (const StageNumbers& stage : window.stages)
+    if (stage.pool == "loader") sharers = std::max(sharers, stage.workers);
+  const bool smallest = *requests < sharers - 0.5;
+  return smallest ? 1 : std::max(1.0, to / *requests);
+}
+
+/// Batches ahead bound how many requests are under way.
+std::string cost_of_reader(const Snapshot& window, int readers) {
+  std::string cost = "one more connection or open file";
+  const std::optional<double> requests = requests_per_batch(window);
+  if (requests && window.prefetch > 0 && readers > *requests * window.prefetch)
+    cost += formatted(", and 'loader.prefetch' at %.0f: it has no work else",
+                      std::ceil(readers / *requests));
+  return cost;
+}
+
 /// A reader that waits for the source needs no processor.
 std::optional<Action> add_reader(const Snapshot& window, const Pool& readers) {
   const bool waits = cpu_share(readers.busiest()) < 0.5;
   if (!waits && readers.workers >= window.limits.cpus) return std::nullopt;
   const int to = readers.workers + 1;
-  return worth_it(
-      {.knob = "loader.readers",
-       .from = readers.workers,
-       .to = to,
-       .predicted_gain = gain(window, with_threads(window, readers, to)),
-       .cost = "one more connection or open file"});
+  std::vector<StageNumbers> then = with_threads(window, readers, to);
+  const double longer = waits ? smaller_parts(window, readers.workers, to) : 1;
+  if (to < (1 + kSmallestGain) * longer * readers.workers) return std::nullopt;
+  for (StageNumbers& stage : then)
+    if (stage.pool == readers.name)
+      stage.busy_wall = from_seconds(seconds(stage.busy_wall) * longer);
+  return worth_it({.knob = "loader.readers",
+                   .from = readers.workers,
+                   .to = to,
+                   .predicted_gain = gain(window, then),
+                   .cost = cost_of_reader(window, to)});
 }
 
 const char* cost_of_workers(int from, int to, bool wait) {

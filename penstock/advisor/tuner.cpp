@@ -282,6 +282,22 @@ int Tuner::affordable(const std::vector<Place>& places, const Place& slow,
   return slow.threads + more;
 }
 
+/// Of the rate, once `slow` has so many threads and the giver no more than it
+/// needs: the decision log promises what this change gives, not what all that
+/// may follow would.
+double Tuner::gain_of(const Snapshot& window, const std::vector<Place>& places,
+                      const Place& slow, int threads,
+                      const Place* giver) const {
+  double reached = step_rate(window);
+  for (const Place& place : places) {
+    const int with = &place == &slow   ? threads
+                     : &place == giver ? place.aim
+                                       : place.threads;
+    reached = std::min(reached, place.rate / place.threads * with);
+  }
+  return std::max(0.0, reached / rate_in(window) - 1);
+}
+
 std::optional<Decision> Tuner::hurry(const Snapshot& window) {
   if (threads_lack_work(window))
     if (std::optional<Decision> deeper = deepen(window)) return deeper;
@@ -289,10 +305,11 @@ std::optional<Decision> Tuner::hurry(const Snapshot& window) {
   double reached = step_rate(window);
   for (const Place& place : places)
     reached = std::min(reached, place.rate / place.threads * place.aim);
-  const double gain = reached / rate_in(window) - 1;
+  const double in_the_end = reached / rate_in(window) - 1;
   auto slow = std::ranges::find_if(
       places, [](const Place& place) { return place.aim > place.threads; });
-  if (slow == places.end() || !(gain >= kSmallestGain)) return deepen(window);
+  if (slow == places.end() || !(in_the_end >= kSmallestGain))
+    return deepen(window);
 
   const std::string reason = "'" + slow->knob->pool + "' gives " +
                              rounded(slow->rate) + " samples/s, the lowest";
@@ -305,16 +322,16 @@ std::optional<Decision> Tuner::hurry(const Snapshot& window) {
                   room
                       ? reason + ", and the batches ahead hold too few requests"
                       : reason,
-                  gain);
+                  gain_of(window, places, *slow, to, nullptr));
   }
   if (std::optional<Decision> deeper = deepen(window)) return deeper;
   for (const Place& giver : places) {
-    if (giver.aim >= giver.threads || gain < kWorthMoving) continue;
+    if (giver.aim >= giver.threads || in_the_end < kWorthMoving) continue;
     const int with_its = affordable(places, *slow, &giver);
     if (with_its > slow->threads)
       return change(window, set(*slow, with_its), set(giver, giver.aim),
                     reason + ", and '" + giver.knob->pool + "' needs fewer",
-                    gain);
+                    gain_of(window, places, *slow, with_its, &giver));
   }
   return std::nullopt;
 }

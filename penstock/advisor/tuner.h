@@ -112,6 +112,8 @@ class Tuner {
   };
   struct Place;
   std::vector<Place> places_in(const Snapshot& window);
+  double gain_of(const Snapshot& window, const std::vector<Place>& places,
+                 const Place& slow, int threads, const Place* giver) const;
   int affordable(const std::vector<Place>& places, const Place& slow,
                  const Place* giver) const;
   std::optional<Decision> judge(const Snapshot& window);

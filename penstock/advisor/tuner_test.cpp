@@ -153,6 +153,20 @@ TEST(TunerTest, KeepsAThreadThatMovedTheLimitElsewhere) {
   EXPECT_FALSE(tuner.decisions()[0].undone);
 }
 
+TEST(TunerTest, EachDecisionPromisesWhatItGivesByItselfAndNoMore) {
+  // Four threads are needed in the end; the first change is a doubling.
+  Tuner far({.cpus = 8}, two_pools());
+  std::optional<Decision> first = far.next(Window{.steps = 500});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->text(), "loader.workers 1 -> 2");
+  EXPECT_NEAR(first->predicted_gain, 1, 1e-9);
+  // Another pool is as slow: that change alone gives nothing.
+  Tuner both({.cpus = 8}, two_pools());
+  first = both.next(Window{.steps = 500, .readers_rate = 100});
+  ASSERT_TRUE(first);
+  EXPECT_NEAR(first->predicted_gain, 0, 1e-9);
+}
+
 TEST(TunerTest, GivesThreadsBackThatAreNotNeeded) {
   std::vector<Knob> knobs = two_pools();
   knobs[0].value = 4;

@@ -41,9 +41,25 @@ Batch next_batch(const std::vector<ParsedBlock>& blocks, std::size_t first,
 void name_first_fault(const RowsById& rows, std::size_t row_bytes,
                       RowEncoder encoder) {
   std::vector<std::byte> unused(row_bytes);
+  Faults damaged;
   for (SampleId id = 0; id < rows.count(); ++id)
     if (!rows.block(id).fields.empty())
-      encoder.encode(rows, id, id + 1, unused.data());
+      encoder.encode(rows, id, id + 1, unused.data(), {}, &damaged);
+}
+
+/// Of each block, by number.
+using BlockFaults = std::map<std::size_t, Faults>;
+
+DamagedRows by_id(const RowsById& rows, const BlockFaults& found) {
+  DamagedRows damaged;
+  for (SampleId id = 0; !found.empty() && id < rows.count(); ++id) {
+    const auto block = found.find(rows.ref(id).block);
+    if (block == found.end()) continue;
+    const auto fault = std::ranges::find(
+        block->second.rows, std::int64_t{rows.ref(id).row}, &RowFault::row);
+    if (fault != block->second.rows.end()) damaged.emplace(id, *fault);
+  }
+  return damaged;
 }
 
 }  // namespace
@@ -61,9 +77,9 @@ bool arrived_by_id(const RowsById& rows) {
   return true;
 }
 
-void pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
-                           const std::function<RowEncoder()>& encoder,
-                           Table& table, const ShareOut& share_out) {
+DamagedRows pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
+                                  const std::function<RowEncoder()>& encoder,
+                                  Table& table, const ShareOut& share_out) {
   std::vector<ParsedBlock>& blocks = rows.blocks;
   std::vector<std::int64_t> starts;  // the place of each block's first row
   std::int64_t placed = 0;
@@ -71,6 +87,8 @@ void pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
     starts.push_back(placed);
     placed += block.rows();
   }
+  Mutex mutex;
+  BlockFaults found;
   Batch batch;
   while (batch.end < blocks.size()) {
     batch = next_batch(blocks, batch.end, table.most_rows());
@@ -80,10 +98,16 @@ void pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
           std::ssize(batch.starts), [&](std::int64_t from, std::int64_t to) {
             RowEncoder rows_of = encoder();
             for (auto b = static_cast<std::size_t>(from);
-                 b < static_cast<std::size_t>(to); ++b)
+                 b < static_cast<std::size_t>(to); ++b) {
+              Faults damaged;
               rows_of.encode(
                   blocks[batch.first + b],
-                  out + static_cast<std::size_t>(batch.starts[b]) * row_bytes);
+                  out + static_cast<std::size_t>(batch.starts[b]) * row_bytes,
+                  {}, &damaged);
+              if (damaged.rows.empty()) continue;
+              Lock lock(mutex);
+              found.emplace(batch.first + b, std::move(damaged));
+            }
           });
     } catch (const Error&) {
       name_first_fault(rows, row_bytes, encoder());
@@ -96,6 +120,7 @@ void pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
     RowRef ref = rows.ref(id);
     return starts[ref.block] + ref.row;
   });
+  return by_id(rows, found);
 }
 
 }  // namespace penstock

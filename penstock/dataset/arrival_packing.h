@@ -16,9 +16,9 @@ bool arrived_by_id(const RowsById& rows);
 /// it is packed, and then brings the rows of `table`, which is host memory,
 /// into the order of their ids. No field has runs. Throws Error(transform) for
 /// a value that its tensor cannot hold: of several such rows it names the first
-/// by id.
-void pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
-                           const std::function<RowEncoder()>& encoder,
-                           Table& table, const ShareOut& share_out);
+/// by id. Gives those that are damaged.
+DamagedRows pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
+                                  const std::function<RowEncoder()>& encoder,
+                                  Table& table, const ShareOut& share_out);
 
 }  // namespace penstock

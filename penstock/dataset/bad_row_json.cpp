@@ -20,4 +20,26 @@ BadRow bad_row_of(const Json& json) {
           .byte = json.find("byte")->integer()};
 }
 
+Json json_of(const DamagedRows& rows) {
+  Json list(Json::Array{});
+  for (const auto& [id, fault] : rows) {
+    Json one;
+    one["id"] = id;
+    one["column"] = fault.place;
+    one["why"] = fault.why;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+DamagedRows damaged_rows_of(const Json& json) {
+  DamagedRows rows;
+  for (const Json& one : json.array())
+    rows.emplace(one.find("id")->integer(),
+                 RowFault{.place = one.find("column")->string(),
+                          .why = one.find("why")->string(),
+                          .damaged = true});
+  return rows;
+}
+
 }  // namespace penstock

@@ -186,7 +186,8 @@ struct BlockParser::State {
   explicit State(Options from) : options(std::move(from)), by(options.parts) {
     options.names.resize(options.fields.size());
     for (const auto& field : options.fields)
-      fields.push_back({.parser = field->parser()});
+      fields.push_back({.parser = options.checks ? field->checking_parser()
+                                                 : field->parser()});
   }
 
   void start(const KeyList& all, const Block& block) {

@@ -105,6 +105,8 @@ class BlockParser {
     /// Hashes are the same whatever width a source gives its numbers. False:
     /// they only tell a row from the same one of this source after a change.
     bool canonical = true;
+    /// Also rejects what only checking parsers see.
+    bool checks = false;
   };
   explicit BlockParser(Options options);
   ~BlockParser();

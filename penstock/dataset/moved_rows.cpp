@@ -68,6 +68,7 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
       too_short_(of.too_short_),
       bad_rows_(of.bad_rows_),
       bad_(of.bad_),
+      damaged_(of.damaged_),
       fingerprint_(of.fingerprint_),
       stages_(of.stages_) {
   PENSTOCK_ASSERT(of.larger_ == nullptr,

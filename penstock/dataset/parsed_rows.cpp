@@ -171,8 +171,10 @@ void RowEncoder::check_runs(const Part& part, const Values& runs,
   }
 }
 
-void RowEncoder::refuse(const RowFault& fault, const KeyList& keys,
-                        std::int64_t at) const {
+void RowEncoder::judge(RowFault fault, const KeyList& keys, std::int64_t at,
+                       Faults* damaged) const {
+  if (fault.damaged && damaged != nullptr)
+    return damaged->reject(std::move(fault));
   const std::string row = source_ != nullptr ? shown_row(*source_, keys, at)
                                              : "row " + keys.shown(at);
   throw Error(ErrorKind::transform,
@@ -213,13 +215,14 @@ void RowEncoder::encode_rows(std::int64_t count, std::byte* out,
 }
 
 void RowEncoder::encode(const RowsById& rows, SampleId first, SampleId end,
-                        std::byte* out, std::span<Values> runs) {
+                        std::byte* out, std::span<Values> runs,
+                        Faults* damaged) {
   encode_rows(
       end - first, out, runs,
       [&](std::int64_t row, std::size_t f) { return rows.row(first + row, f); },
-      [&](const RowFault& fault) {
+      [&](RowFault fault) {
         const RowRef ref = rows.ref(first + fault.row);
-        refuse(fault, rows.blocks[ref.block].keys, ref.row);
+        judge(std::move(fault), rows.blocks[ref.block].keys, ref.row, damaged);
       });
 }
 
@@ -231,11 +234,14 @@ void RowEncoder::encode(std::int64_t count, const ValuesOf& row_of,
 }
 
 void RowEncoder::encode(const ParsedBlock& block, std::byte* out,
-                        std::span<Values> runs) {
+                        std::span<Values> runs, Faults* damaged) {
   encode_rows(
       block.rows(), out, runs,
       [&](std::int64_t row, std::size_t f) { return block.fields[f].row(row); },
-      [&](const RowFault& fault) { refuse(fault, block.keys, fault.row); });
+      [&](RowFault fault) {
+        const std::int64_t at = fault.row;
+        judge(std::move(fault), block.keys, at, damaged);
+      });
 }
 
 std::vector<std::byte> sides_of(const RowsById& rows) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct RowsById {
   }
   std::uint8_t side(SampleId id) const { return block(id).sides[ref(id).row]; }
 };
+
+/// Rows that are stored, and turned out to be damaged when they were encoded:
+/// each is a bad sample of the batches that it comes in.
+using DamagedRows = std::map<SampleId, RowFault>;
 
 /// A byte for each row: its Side.
 std::vector<std::byte> sides_of(const RowsById& rows);
@@ -67,17 +72,19 @@ class RowEncoder {
 
   /// The rows [first, end) by id, one after the other at `out`; the runs of
   /// field f are appended to `runs[f]`. Throws Error(transform) for a row that
-  /// cannot be encoded: it has its id already.
+  /// cannot be encoded: it has its id already. Those that are damaged are
+  /// rejected, by row from `first` on, where `damaged` is given.
   void encode(const RowsById& rows, SampleId first, SampleId end,
-              std::byte* out, std::span<Values> runs = {});
+              std::byte* out, std::span<Values> runs = {},
+              Faults* damaged = nullptr);
   /// `count` rows, whose values `row_of` gives. Those that cannot be encoded
   /// are rejected, by row; their run is there all the same.
   using ValuesOf = std::function<ValueRow(std::int64_t row, std::size_t field)>;
   void encode(std::int64_t count, const ValuesOf& row_of, std::byte* out,
               std::span<Values> runs, Faults& faults);
-  /// A whole block, row by row.
+  /// A whole block, row by row; else as rows by id.
   void encode(const ParsedBlock& block, std::byte* out,
-              std::span<Values> runs = {});
+              std::span<Values> runs = {}, Faults* damaged = nullptr);
 
  private:
   /// `rejected` is called with each fault.
@@ -94,8 +101,9 @@ class RowEncoder {
   };
   void check_runs(const Part& part, const Values& runs,
                   std::int64_t before) const;
-  [[noreturn]] void refuse(const RowFault& fault, const KeyList& keys,
-                           std::int64_t at) const;
+  /// Throws for row `at` of `keys`, unless it is damaged and may be rejected.
+  void judge(RowFault fault, const KeyList& keys, std::int64_t at,
+             Faults* damaged) const;
 
   std::vector<Part> parts_;
   std::size_t stride_;

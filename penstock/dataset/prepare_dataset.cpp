@@ -8,6 +8,7 @@
 #include "penstock/dataset/device_fields.h"
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/growing_dataset.h"
+#include "penstock/dataset/no_rows.h"
 #include "penstock/dataset/packed_dataset.h"
 
 namespace penstock {
@@ -163,6 +164,9 @@ void load_decoders(const TableDatasetOptions& options, Device& device) {
 std::shared_ptr<const Dataset> prepare_samples(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
+  if (source->abilities().by_position && source->count().exact &&
+      source->count().rows == 0)
+    refuse_no_rows(source->shown());
   if (grows(options, *source))
     return prepare_growing(options, std::move(source), device);
   const bool scanned = !data_reason(options, *source).empty();

@@ -97,14 +97,7 @@ void RowFinisher::copy(const FillItem& item,
   }
 }
 
-void RowFinisher::finish(const FillItem& item,
-                         std::span<const std::byte* const> rows,
-                         const RunOf& run_of, Faults& faults,
-                         const RunOf& head_of) {
-  const std::size_t before = faults.rows.size();
-  for (const Part& part : parts_) finish(part, item, rows, run_of, faults);
-  for (const Part& part : queued_)
-    if (part.heads) inspect(part, item, head_of ? head_of : run_of, faults);
+void keep_first_of_each(Faults& faults, std::size_t before) {
   if (faults.rows.size() == before) return;
   std::span found = std::span(faults.rows).subspan(before);
   std::ranges::stable_sort(found, {}, &RowFault::row);
@@ -113,6 +106,17 @@ void RowFinisher::finish(const FillItem& item,
   };
   const auto end = std::unique(found.begin(), found.end(), same);
   faults.rows.resize(before + static_cast<std::size_t>(end - found.begin()));
+}
+
+void RowFinisher::finish(const FillItem& item,
+                         std::span<const std::byte* const> rows,
+                         const RunOf& run_of, Faults& faults,
+                         const RunOf& head_of) {
+  const std::size_t before = faults.rows.size();
+  for (const Part& part : parts_) finish(part, item, rows, run_of, faults);
+  for (const Part& part : queued_)
+    if (part.heads) inspect(part, item, head_of ? head_of : run_of, faults);
+  keep_first_of_each(faults, before);
 }
 
 void RowFinisher::find_rows(const Part& part, const FillItem& item,

@@ -11,6 +11,10 @@
 
 namespace penstock {
 
+/// Of the faults from `before` on: brings them into the order of rows, and
+/// leaves the first of each row.
+void keep_first_of_each(Faults& faults, std::size_t before);
+
 /// Puts stored rows into a batch: fields that a kind finishes, and runs. One
 /// per thread.
 ///

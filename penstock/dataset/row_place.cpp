@@ -24,6 +24,21 @@ std::string shown_row(const Source& source, const KeyList& keys,
   return place.empty() ? shown : shown + " (" + place + ")";
 }
 
+void add_places(const Source& source, std::vector<BadRow>& bad) {
+  for (BadRow& row : bad) {
+    if (!std::holds_alternative<std::int64_t>(row.key.value())) continue;
+    const std::int64_t position = row.key.integer();
+    row.key = row_name(source, position);
+    if (row.key.is_string()) {
+      row.shown_key = "'" + row.key.string() + "'";
+      continue;
+    }
+    const std::string place = source.place_of(position);
+    if (!place.empty() && row.why.find("(" + place) == row.why.npos)
+      row.why += " (" + place + ")";
+  }
+}
+
 void add_row_place(const RowParts* parts, std::int64_t position,
                    std::string& place) {
   if (parts == nullptr || position < 0) return;

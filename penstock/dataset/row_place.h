@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/dataset/block_parser.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
@@ -17,6 +19,10 @@ Json row_name(const Source& source, std::int64_t position);
 /// "row 'cats/1.jpg'", "row 50 (train.jsonl:51)".
 std::string shown_row(const Source& source, const KeyList& keys,
                       std::int64_t at);
+
+/// Names bad rows by position, or says where they are written, if that is
+/// known.
+void add_places(const Source& source, std::vector<BadRow>& bad);
 
 /// Adds to `place` where people find a row of a source whose rows are in
 /// parts: " of row 3 of 'b.csv'", or " of 'cats/1.jpg'" where that is all of

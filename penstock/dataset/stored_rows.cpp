@@ -85,6 +85,7 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   about["bad_rows"] = bad_rows_;
   about["quarantine"] = Json(Json::Array{});
   for (const BadRow& bad : bad_) about["quarantine"].push_back(json_of(bad));
+  about["damaged"] = json_of(damaged_);
   writer.seal(about);
   begun_.reset();
   auto store = std::make_shared<const Store>(real_files(), store_file_.path);
@@ -241,6 +242,8 @@ void TableDataset::take_what_is_known(
   bad_.clear();
   for (const Json& bad : about.find("quarantine")->array())
     bad_.push_back(bad_row_of(bad));
+  const Json* damaged = about.find("damaged");  // stores of before have none
+  damaged_ = damaged == nullptr ? DamagedRows() : damaged_rows_of(*damaged);
   statistics_.clear();
   for (const Field& field : options_.fields) {
     const Json* found = about.find("statistics")->find(field.name);

@@ -136,6 +136,7 @@ void TableDataset::bind() {
   parsing_.by_name = options_.split.by;
   parsing_.parts = source_->info().parts;
   parsing_.canonical = options_.fingerprint.empty();
+  parsing_.checks = options_.checks;
   if (one_side()) return;
   parsing_.side_of = [split = options_.split](std::string_view by) {
     return static_cast<std::uint8_t>(penstock::side_of(split, by));
@@ -293,6 +294,7 @@ bool TableDataset::plans_again(const Error& error, const Device& device) {
 void TableDataset::pack(const RowsById& rows, Device& device,
                         const ShareOut& share_out) {
   runs_.clear();
+  damaged_.clear();
   const bool kept =
       plan().tier != Tier::none && (plan().tier != Tier::disk || !runs_alone());
   for (const Field& field : options_.fields) {
@@ -324,7 +326,7 @@ void TableDataset::pack(const RowsById& rows, Device& device,
   if (runs || (table_ && (!all || !table_->on_host() || arrived_by_id(rows))))
     pack_by_id(rows, share_out);
   else if (table_)
-    pack_in_arrival_order(
+    damaged_ = pack_in_arrival_order(
         rows, layout_.row_bytes, [this] { return encoder(); }, *table_,
         share_out);
   if (table_) table_->seal();
@@ -445,11 +447,14 @@ void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
   share_out(end - first, [&](std::int64_t from, std::int64_t to) {
     std::vector<Values> made(options_.fields.size());
     make_room(rows, first + from, first + to, made);
+    Faults damaged;
     encoder().encode(rows, first + from, first + to,
                      out + static_cast<std::size_t>(from) * layout_.row_bytes,
-                     made);
+                     made, &damaged);
     Lock lock(mutex);
     runs.emplace(from, std::move(made));
+    for (RowFault& fault : damaged.rows)
+      damaged_.emplace(first + from + fault.row, std::move(fault));
   });
   for (const auto& [from, made] : runs)
     for (std::size_t f = 0; f < made.size(); ++f) {

@@ -104,6 +104,8 @@ class TableDataset final : public FittedDataset {
   const std::vector<BadRow>& quarantine() const { return bad_; }
   std::int64_t bad_rows() const { return bad_rows_; }  ///< all of them
   std::int64_t left_out() const { return too_short_ + bad_rows_; }
+  /// Rows that are kept, and are bad samples.
+  const DamagedRows& damaged() const { return damaged_; }
   /// What the scan cost, stage by stage.
   const std::vector<StageNumbers>& stages() const { return stages_; }
 
@@ -230,6 +232,7 @@ class TableDataset final : public FittedDataset {
   std::int64_t too_short_ = 0;
   std::int64_t bad_rows_ = 0;
   std::vector<BadRow> bad_;
+  DamagedRows damaged_;
   std::string fingerprint_;
   std::vector<StageNumbers> stages_;
   int plans_left_ = 3;

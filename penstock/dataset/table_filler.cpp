@@ -46,6 +46,7 @@ class TableFiller final : public SlotFiller {
     const std::size_t before = faults.rows.size();
     try {
       fill_rows(item, stream, faults);
+      reject_damaged(item, faults, before);
       for (RowFault& fault : std::span(faults.rows).subspan(before))
         dataset_.add_place(item.ids[static_cast<std::size_t>(fault.row)],
                            fault.place);
@@ -74,6 +75,22 @@ class TableFiller final : public SlotFiller {
   }
 
  private:
+  /// Adds those that showed when they were encoded to what was found from
+  /// `before` on.
+  void reject_damaged(const FillItem& item, Faults& faults,
+                      std::size_t before) const {
+    const DamagedRows& kept = dataset_.damaged();
+    for (std::size_t i = 0; !kept.empty() && i < item.ids.size(); ++i) {
+      const auto found = kept.find(item.ids[i]);
+      if (found == kept.end()) continue;
+      faults.reject(found->second);
+      faults.rows.back().row = static_cast<std::int64_t>(i);
+    }
+    if (missing_)
+      for (const RowFault& fault : missing_->damaged()) faults.reject(fault);
+    keep_first_of_each(faults, before);
+  }
+
   void fill_rows(const FillItem& item, Stream& stream, Faults& faults) {
     if (missing_) missing_->read(item.ids, item.read);
     if (const Table* table = dataset_.table()) table->check(item.ids);
@@ -216,7 +233,8 @@ std::unique_ptr<SlotFiller> open_gather(const TableDataset& dataset,
                                         const FillerOptions& options) {
   const Table* table = dataset.table();
   const Tier tier = dataset.plan().tier;
-  if (table == nullptr || table->pieces().size() != 1 || tier >= Tier::disk)
+  if (table == nullptr || table->pieces().size() != 1 || tier >= Tier::disk ||
+      !dataset.damaged().empty())
     return nullptr;
   RowFinisher finisher(dataset.fields(), dataset.layout(), dataset.info(),
                        options);

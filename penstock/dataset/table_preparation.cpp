@@ -5,6 +5,7 @@
 
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/key_order.h"
+#include "penstock/dataset/no_rows.h"
 #include "penstock/dataset/row_place.h"
 
 namespace penstock {
@@ -38,23 +39,6 @@ namespace {
                "such rows"});
 }
 
-/// Names bad rows by position, or says where they are written, if that is
-/// known.
-void add_places(const Source& source, std::vector<BadRow>& bad) {
-  for (BadRow& row : bad) {
-    if (!std::holds_alternative<std::int64_t>(row.key.value())) continue;
-    const std::int64_t position = row.key.integer();
-    row.key = row_name(source, position);
-    if (row.key.is_string()) {
-      row.shown_key = "'" + row.key.string() + "'";
-      continue;
-    }
-    const std::string place = source.place_of(position);
-    if (!place.empty() && row.why.find("(" + place) == row.why.npos)
-      row.why += " (" + place + ")";
-  }
-}
-
 [[noreturn]] void refuse_no_key(const std::string& source) {
   throw Error(ErrorKind::request,
               {.code = "source.no_key",
@@ -62,18 +46,6 @@ void add_places(const Source& source, std::vector<BadRow>& bad) {
                .where = "source",
                .why = "they have neither keys nor positions",
                .next = "name a column whose values are unique as source.key"});
-}
-
-[[noreturn]] void refuse_no_rows(const TableDataset& set,
-                                 const std::string& source) {
-  throw Error(
-      ErrorKind::source,
-      {.code = "source.empty",
-       .what = "there are no rows to train on",
-       .where = source,
-       .why = std::to_string(set.too_short()) + " rows were too short and " +
-              std::to_string(set.bad_rows()) + " not usable",
-       .next = "check 'source.where' and the fields' 'min'"});
 }
 
 }  // namespace
@@ -158,7 +130,8 @@ void TablePreparation::scan() {
   refuse_left_out_twice(pass_.notes.left_out, pass_.blocks, shown_);
   // Rows by position keep their ids, which are their positions.
   keep_most(options.split, !set.source_->abilities().by_key, *rows_);
-  if (rows_->refs.empty()) refuse_no_rows(set, shown_);
+  if (rows_->refs.empty())
+    refuse_no_rows(shown_, set.too_short(), set.bad_rows());
   if (options.drawing) set.draws_ = draws_of(options.drawing, draws_in(*rows_));
   set.split(rows_->count(),
             set.one_side() ? std::vector<std::byte>() : sides_of(*rows_));

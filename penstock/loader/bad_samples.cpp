@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace penstock {
 namespace {
@@ -14,7 +15,8 @@ Error refusal(const std::string& found, const std::string& most,
        .what = "too many samples cannot be used",
        .where = "sample " + std::to_string(last.sample) + ", " + last.place,
        .why = found + ", " + most + "; this one: " + last.why,
-       .next = "correct the data, or remove the bad samples"});
+       .next = "correct or remove the bad samples: `penstock check` names "
+               "all of them"});
 }
 
 }  // namespace
@@ -26,7 +28,9 @@ std::int64_t BadSamples::most_of(std::int64_t samples, int world) {
 }
 
 BadSamples::BadSamples(const LoaderOptions& options, const Order& order)
-    : most_(most_of(order.samples, options.rank.world)) {}
+    : most_(options.batches == 1 ? std::numeric_limits<std::int64_t>::max()
+                                 : most_of(order.samples, options.rank.world)) {
+}
 
 void BadSamples::add(const Slot& slot) {
   any_ = true;
@@ -39,11 +43,10 @@ void BadSamples::add(const Slot& slot) {
     if (++in_epoch_ > most_)
       refused_ = refusal(
           std::to_string(in_epoch_) + " of epoch " + std::to_string(epoch_),
-          "at most " + std::to_string(most_) + " are allowed", bad);
+          "at most " + std::to_string(most_) + " may be (1 of 1,000)", bad);
     else if (in_a_row_ > kInARow)
-      refused_ =
-          refusal(std::to_string(in_a_row_) + " in a row",
-                  "at most " + std::to_string(kInARow) + " are allowed", bad);
+      refused_ = refusal(std::to_string(in_a_row_) + " in a row",
+                         "at most " + std::to_string(kInARow) + " may be", bad);
     check();
   }
   if (next_row != std::ssize(slot.ids)) in_a_row_ = 0;

@@ -18,6 +18,8 @@ class BadSamples {
   static constexpr std::int64_t kInARow = 100;
   static constexpr double kShare = 0.001;  ///< of an epoch, at least one
 
+  /// Where one batch is all that is wanted somebody looks at it: it may have
+  /// any number.
   BadSamples(const LoaderOptions& options, const Order& order);
 
   /// How many of a rank's samples of an epoch may be bad. Alone: the share. Of

@@ -136,8 +136,16 @@ TEST_P(BadSamplesTest, MoreThanOneInAThousandOfAnEpochIsAnError) {
   ASSERT_TRUE(outcome.error);
   EXPECT_EQ(outcome.error->parts().code, "data.too_many_bad");
   EXPECT_THAT(outcome.error->parts().why,
-              HasSubstr("11 of epoch 0, at most 10 are allowed"));
+              HasSubstr("11 of epoch 0, at most 10 may be"));
   EXPECT_EQ(outcome.in_place_of.size(), 10u);
+}
+
+TEST_P(BadSamplesTest, OneBatchToLookAtMayHaveAnyNumber) {
+  options_.on_bad = OnBad::mask;
+  options_.batches = 1;
+  Outcome outcome = run([](SampleId id) { return id % 2 == 1; });
+  EXPECT_FALSE(outcome.error);
+  EXPECT_EQ(outcome.batches, 1);
 }
 
 TEST_P(BadSamplesTest, ThatErrorStaysAndCostsNoPlaceInTheEpoch) {

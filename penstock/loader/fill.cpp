@@ -220,6 +220,18 @@ void BatchFiller::write_weights(const Slot& slot, const Part& part) const {
   }
 }
 
+namespace {
+
+/// Behind what was gathered there.
+void write_zeros(std::byte* there, std::size_t bytes, Stream& stream) {
+  const GatherField zeros{.row_stride = bytes, .bytes = bytes, .out = there};
+  const std::int64_t none = -1;
+  stream.run(
+      Gather{.fields = std::span(&zeros, 1), .rows = std::span(&none, 1)});
+}
+
+}  // namespace
+
 /// Writes what stands for padding in the place of a range. A row has weight 0
 /// where it is all that is in it.
 void BatchFiller::mask(const Slot& slot, std::size_t range) const {
@@ -229,7 +241,12 @@ void BatchFiller::mask(const Slot& slot, std::size_t range) const {
     if (data == nullptr) continue;  // the device sees that it is masked
     if (tensor.what == What::rows || tensor.what == What::weight) {
       if (slot.ids.size() != slot.plan.bin_ends.size()) continue;  // a bin
-      std::memset(data + range * tensor.bytes, 0, tensor.bytes);
+      const TensorView& view = slot.tensors[t].view;
+      std::byte* row = data + range * tensor.bytes;
+      if (data == view.data && view.memory != MemoryKind::cpu)
+        write_zeros(row, tensor.bytes, *stream_);
+      else
+        std::memset(row, 0, tensor.bytes);
     } else if (tensor.what == What::padded || tensor.what == What::packed) {
       const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
       write_padding(tensor, data, of.starts[range], of.lengths[range]);

@@ -21,28 +21,45 @@ struct Found {
   std::vector<std::uint64_t> keys = {};  ///< hashes of all
 };
 
-/// How a row is shown: "42", "'abc'".
-std::string shown(const Source& source, const KeyList& keys, std::int64_t row) {
-  if (!source.abilities().by_position) return keys.shown(row);
-  const Json name = row_name(source, keys.integer(row));
-  return name.is_string() ? "'" + name.string() + "'" : keys.shown(row);
+/// The field that decodes all of each file of such a source, which are its
+/// first column; null: its rows are no files.
+std::shared_ptr<const BoundField> files_of(const SourceSpec& spec,
+                                           const Schema& schema,
+                                           const Source& source) {
+  // Any rate can become 1 Hz, and any part of a sound may be drawn.
+  const char* fields =
+      spec.kind == "audio"
+          ? R"({"file": {"audio": {"rate": 1, "seconds": 1, "crop": "random"}}})"
+      : spec.kind == "images" ? R"({"file": {"image": {"size": 1}}})"
+                              : nullptr;
+  if (fields == nullptr) return nullptr;
+  return bind_fields(parse_fields(Json::parse(fields, "check"), "fields"),
+                     schema.columns, source.types())[0];
 }
 
-void look(const Source& source, const Schema& schema, const KeyList& keys,
-          const Block& block, Found& found) {
+void look(const Schema& schema, const KeyList& keys, const Block& block,
+          FieldParser* files, Found& found) {
   found.surveyor.add(block);
   for (std::int64_t row = 0; row < keys.size(); ++row)
     found.keys.push_back(hash_of_key(keys, row));
   std::set<std::int64_t> rows;
-  for (const RowProblem& problem : block.problems) {
-    if (!rows.insert(problem.row).second) continue;
+  auto add = [&](std::int64_t row, std::string column, std::string why) {
+    if (!rows.insert(row).second) return;
     ++found.bad_rows;
-    if (found.bad.size() >= 2 * ParseNotes::kMostBad) continue;
-    found.bad.push_back({.key = {},
-                         .shown_key = shown(source, keys, problem.row),
-                         .column = schema.columns[problem.column].name,
-                         .why = problem.why});
-  }
+    if (found.bad.size() >= 2 * ParseNotes::kMostBad) return;
+    found.bad.push_back({.key = keys.json(row),
+                         .shown_key = keys.shown(row),
+                         .column = std::move(column),
+                         .why = std::move(why)});
+  };
+  for (const RowProblem& problem : block.problems)
+    add(problem.row, schema.columns[problem.column].name, problem.why);
+  if (files == nullptr) return;
+  Values values;
+  Faults faults;
+  files->parse(block, values, faults);
+  for (RowFault& fault : faults.rows)
+    add(fault.row, std::move(fault.place), std::move(fault.why));
 }
 
 /// How many keys more than one row has.
@@ -54,9 +71,13 @@ std::int64_t duplicates(std::vector<std::uint64_t> keys) {
   return count;
 }
 
-Json bad_json(std::vector<BadRow> bad) {
+std::vector<BadRow> first_of(std::vector<BadRow> bad) {
   std::ranges::stable_sort(bad, shown_before, &BadRow::shown_key);
   if (bad.size() > ParseNotes::kMostBad) bad.resize(ParseNotes::kMostBad);
+  return bad;
+}
+
+Json bad_json(std::vector<BadRow> bad) {
   Json list(Json::Array{});
   for (BadRow& row : bad) {
     Json one;
@@ -70,8 +91,8 @@ Json bad_json(std::vector<BadRow> bad) {
 }
 
 /// Reads all partitions on so many threads.
-void read_all(Source& source, const Schema& schema, std::vector<Found>& found,
-              StopFlag stop) {
+void read_all(Source& source, const Schema& schema, const BoundField* files,
+              std::vector<Found>& found, StopFlag stop) {
   const std::vector<Partition> parts =
       source.partitions(static_cast<int>(found.size()));
   std::atomic<std::size_t> next{0};
@@ -80,10 +101,11 @@ void read_all(Source& source, const Schema& schema, std::vector<Found>& found,
   auto read = [&](int worker) {
     Found& own = found[static_cast<std::size_t>(worker)];
     std::unique_ptr<Reader> reader = open_checked_reader(source);
+    const auto decoding = files == nullptr ? nullptr : files->checking_parser();
     for (std::size_t at = 0; (at = next.fetch_add(1)) < parts.size();)
       reader->scan(parts[at], {}, [&](KeyList& keys, Block& block) {
         end_if_stopped(stop);
-        look(source, schema, keys, block, own);
+        look(schema, keys, block, decoding.get(), own);
         return true;
       });
   };
@@ -109,7 +131,8 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   if (source->abilities().global_lock) workers = 1;
   std::vector<Found> found(static_cast<std::size_t>(std::max(1, workers)),
                            Found{Surveyor(schema, *source)});
-  read_all(*source, schema, found, stop);
+  const auto files = files_of(spec, schema, *source);
+  read_all(*source, schema, files.get(), found, stop);
   Found& all = found.front();
   for (std::size_t i = 1; i < found.size(); ++i) {
     all.surveyor.add(found[i].surveyor);
@@ -123,7 +146,9 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   json["source"] = survey.shown;
   json["rows"] = survey.rows;
   json["bad_rows"] = all.bad_rows;
-  json["bad"] = bad_json(std::move(all.bad));
+  std::vector<BadRow> first = first_of(std::move(all.bad));
+  if (source->abilities().by_position) add_places(*source, first);
+  json["bad"] = bad_json(std::move(first));
   if (const std::int64_t twice = duplicates(std::move(all.keys)); twice > 0)
     json["duplicate_keys"] = twice;
   json["columns"] = Json::Array{};
@@ -144,6 +169,7 @@ Json check_rows_of(TableDatasetOptions options, StopFlag stop) {
   options.cache = "none";
   options.budgets = {};
   options.plan_only = true;
+  options.checks = true;
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   std::unique_ptr<Source> source =
       open_source(options.source, requests_of(options), {stop});
@@ -153,7 +179,7 @@ Json check_rows_of(TableDatasetOptions options, StopFlag stop) {
   json["source"] = shown;
   json["rows"] = rows->rows() + rows->left_out();
   json["bad_rows"] = rows->bad_rows();
-  json["bad"] = bad_json(rows->quarantine());
+  json["bad"] = bad_json(first_of(rows->quarantine()));
   json["too_short"] = rows->too_short();
   json["train"] = rows->rows_on(Side::train);
   json["val"] = rows->rows_on(Side::val);

@@ -223,7 +223,7 @@ std::vector<std::uint8_t> rgb_of(const TensorView& view, std::size_t row) {
 }  // namespace
 
 ContactSheet::ContactSheet(const std::vector<NamedTensor>& tensors,
-                           const Classes& classes) {
+                           const Classes& classes, const Bad& bad) {
   const auto found =
       std::ranges::find_if(tensors, [](const NamedTensor& tensor) {
         return channels_at(tensor.view.shape) != 0;
@@ -239,6 +239,11 @@ ContactSheet::ContactSheet(const std::vector<NamedTensor>& tensors,
   for (std::size_t row = 0; row < std::min(rows, kMostPictures); ++row) {
     Picture& picture = pictures_.emplace_back();
     picture.rgb = rgb_of(view, row);
+    if (const auto wrong = bad.find(row); wrong != bad.end()) {
+      picture.label = "bad";
+      picture.caption = "bad: " + wrong->second;
+      continue;
+    }
     for (const NamedTensor& tensor : tensors) {
       const std::string words = words_of(tensor, row, classes);
       if (words.empty()) continue;

@@ -17,14 +17,16 @@ namespace penstock {
 /// height, width] or [rows, height, width, channels] with 1 or 3 channels;
 /// floats are stretched from the least to the greatest number of their picture.
 /// The captions are the tensors of one number a row, of which integers are
-/// named by `classes` of that tensor, and those of draws.
-/// Throws Error(request), code images.show, where there are no pictures.
+/// named by `classes` of that tensor, and those of draws; of a row of `bad`
+/// what is wrong with it, and nothing else. Throws Error(request), code
+/// images.show, where there are no pictures.
 class ContactSheet {
  public:
   using Classes = std::map<std::string, std::vector<std::string>>;
+  using Bad = std::map<std::size_t, std::string>;
 
   ContactSheet(const std::vector<NamedTensor>& tensors,
-               const Classes& classes = {});
+               const Classes& classes = {}, const Bad& bad = {});
 
   /// All in one picture, each above its label: what the captions say but for
   /// draws and names of tensors, as far as the picture is wide.
@@ -54,6 +56,8 @@ struct SheetQuery {
 /// The first batch as the train side gets it, of 32 pictures: of a job by its
 /// own fields, of a source 160 pixels wide by the settings of an `image` field
 /// that are not said, with the classes that it knows as labels. Writes `path`.
+/// What cannot be decoded is an empty picture, and logged, unless the job puts
+/// other samples in its place.
 /// Throws what opening the source throws, images.show where it has no such
 /// column, and images.sheet.
 void write_contact_sheet(const SheetQuery& query,

@@ -54,6 +54,13 @@ TEST_F(ContactSheetTest, ThePageHasLabelsAndDraws) {
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
 }
 
+TEST_F(ContactSheetTest, ABadPictureIsNamedBesideTheOthers) {
+  const std::string page =
+      ContactSheet(tensors(), {}, {{1, "'b.jpg': it is cut off"}}).html();
+  EXPECT_THAT(page, HasSubstr("label 1, x_draw 4 5"));
+  EXPECT_THAT(page, HasSubstr("<figcaption>bad: 'b.jpg': it is cut off<"));
+}
+
 TEST_F(ContactSheetTest, WhatCannotBeShownIsNamed) {
   auto code_of = [](auto call) {
     try {

@@ -205,8 +205,8 @@ const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
   return target;
 }
 
-std::string source_text(const SourceSpec& spec, const Survey& survey,
-                        const ColumnSurvey& target) {
+/// Those that are not as by default.
+std::vector<std::string> settings_of(const SourceSpec& spec) {
   const Json ours = without_secrets_of_source(source_section(spec));
   const Json defaults =
       source_section(source_kind(spec.kind)->settings.defaults());
@@ -216,6 +216,16 @@ std::string source_text(const SourceSpec& spec, const Survey& survey,
     if (key != "kind" && otherwise != nullptr && *otherwise == value) continue;
     settings.push_back(quoted(key) + ": " + value.dump());
   }
+  return settings;
+}
+
+std::string source_line(const std::vector<std::string>& settings) {
+  return lines_of(settings, "  \"source\": {", "             ", ",") + "},\n";
+}
+
+std::string source_text(const SourceSpec& spec, const Survey& survey,
+                        const ColumnSurvey& target) {
+  std::vector<std::string> settings = settings_of(spec);
   std::string text = "  // Where the rows are.\n";
   if (target.missing > 0) {
     std::string column = target.info.name;
@@ -241,8 +251,7 @@ std::string source_text(const SourceSpec& spec, const Survey& survey,
       (target.real() || !spec.query.empty() || !spec.where.empty());
   if (in_the_way || target.infinite > 0 || survey.bad_rows > 0)
     settings.push_back("\"on_bad\": \"skip\"");
-  return text + lines_of(settings, "  \"source\": {", "             ", ",") +
-         "},\n";
+  return text + source_line(settings);
 }
 
 /// "\"a\" (0 to 3), ...".
@@ -382,10 +391,56 @@ std::string training_text(std::int64_t rows, const std::string& target) {
          std::to_string(epochs) + ", \"lr\": 0.002}\n";
 }
 
+std::string begin_of_job(const std::string& of_what, const std::string& name) {
+  return comment("Written by penstock train --init from what " + of_what +
+                     ". It is yours to change; to run it:",
+                 "") +
+         "//   penstock train " + name +
+         "\n// Every key: penstock schema, docs/job.md.\n{\n";
+}
+
+/// Of pictures: no row is read, since their classes are known.
+std::string image_job_text(const SourceSpec& spec, const std::string& target,
+                           const std::string& name) {
+  const Schema schema = read_schema(spec);
+  const ColumnInfo* classes = schema.find("class");
+  if (target != "class")
+    refuse_target(target, "of pictures their class is predicted",
+                  "write --target class");
+  if (classes == nullptr || classes->values.size() < 2)
+    refuse_target(
+        target,
+        classes == nullptr || classes->values.empty()
+            ? "'" + spec.path + "' has no classes"
+            : "all pictures have the class '" + classes->values[0] + "'",
+        "give it a folder for each class, or \"labels\"");
+  return begin_of_job("is in " + quoted(spec.path), name) +
+         "  // Folders of pictures, one for each class.\n" +
+         source_line(settings_of(spec)) +
+         "  // 224 x 224 pixels, cropped at random and mirrored; of held-out "
+         "pictures\n  // the middle. The model makes floats of the bytes.\n"
+         "  \"fields\": {\n"
+         "    \"image\": {\"image\": {\"size\": 224}},\n" +
+         comment("The target: " + shown_count(std::ssize(classes->values)) +
+                     " classes.",
+                 "    ") +
+         "    \"class\": {\"category\": {\"column\": \"class\", \"unknown\": "
+         "\"error\"}}\n  },\n"
+         "  // Which pictures are held out follows from their paths.\n"
+         "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
+         "  \"loader\": {\"batch_size\": 32},\n"
+         "  // \"path\": a state_dict of torchvision's resnet18, to begin "
+         "with.\n"
+         "  \"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n"
+         "            \"target\": \"class\", \"network\": \"resnet18\"},\n"
+         "  \"train\": {\"epochs\": 20, \"lr\": 0.001}\n}\n";
+}
+
 }  // namespace
 
 std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
                          const std::string& name, StopFlag stop) {
+  if (spec.kind == "images") return image_job_text(spec, target_name, name);
   const Survey survey = survey_rows(spec, stop);
   const ColumnSurvey& target = target_of(survey, target_name);
   const JobPlan plan = plan_of(survey, target);
@@ -402,13 +457,9 @@ std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
   }
   FieldNames names;
   const std::string target_field = names.name(target_name, true);
-  return comment("Written by penstock train --init from what the " +
-                     counted(survey.rows, "row") + " of " +
-                     quoted(survey.shown) +
-                     " hold. It is yours to change; to run it:",
-                 "") +
-         "//   penstock train " + name +
-         "\n// Every key: penstock schema, docs/job.md.\n{\n" +
+  return begin_of_job("the " + counted(survey.rows, "row") + " of " +
+                          quoted(survey.shown) + " hold",
+                      name) +
          source_text(spec, survey, target) +
          fields_text(plan, target, target_field, names) +
          training_text(survey.rows - target.missing, target_field) + "}\n";

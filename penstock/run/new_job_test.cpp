@@ -18,6 +18,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
+std::string job_of_pictures(const std::string& folder,
+                            const std::string& target) {
+  return new_job_text(parse_source_spec(Json("images:" + folder), ""), target,
+                      "t.json");
+}
+
 class NewJob : public testing::Test {
  protected:
   void SetUp() override {
@@ -196,6 +202,26 @@ TEST_F(NewJob, RefusesATableWithNothingToPredictFrom) {
   Error error = refusal("id,y\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n", "y");
   EXPECT_EQ(error.parts().code, "init.no_inputs");
   EXPECT_THAT(error.what(), HasSubstr("\"id\" (numbers of the rows)"));
+}
+
+TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
+  for (const char* name : {"ant", "bee"}) {
+    std::filesystem::create_directories(folder_ + "/p/" + name);
+    std::ofstream(folder_ + "/p/" + name + "/1.jpg") << "is not read";
+  }
+  std::ofstream(folder_ + "/t.json")
+      << job_of_pictures(folder_ + "/p", "class");
+  const Job job = load_job(folder_ + "/t.json", {});
+  EXPECT_EQ(job.source.kind, "images");
+  EXPECT_EQ(job.model.kind, "image_classifier");
+  EXPECT_THAT(names(job), ElementsAre("image", "class"));
+  try {
+    job_of_pictures(folder_ + "/p", "path");
+    ADD_FAILURE() << "it is no class";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "init.target");
+    EXPECT_THAT(error.what(), HasSubstr("write --target class"));
+  }
 }
 
 TEST_F(NewJob, EndsWhereItIsStopped) {

@@ -43,14 +43,29 @@ std::string_view name_in_file(Dtype dtype) {
                  __LINE__);
 }
 
-[[noreturn]] void refuse(const std::string& path, std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "safetensors.damaged",
-               .what = "cannot read a safetensors file",
-               .where = path,
-               .why = std::move(why),
-               .next = "the file is damaged or was not written by this "
-                       "program: use another one"});
+[[noreturn]] void refuse(const std::string& path, std::string why,
+                         std::string next =
+                             "the file is damaged or was not written by this "
+                             "program: use another one") {
+  throw Error(ErrorKind::request, {.code = "safetensors.damaged",
+                                   .what = "cannot read a safetensors file",
+                                   .where = path,
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+/// What torch.save() writes: a zip file, or before torch 1.6 a pickle.
+void refuse_pickle(std::string_view bytes, const std::string& path) {
+  if (!bytes.starts_with("PK\3\4") && !bytes.starts_with("\x80\2")) return;
+  refuse(
+      path, "torch.save() wrote it, as a pickle",
+      "convert it once, in Python:\n"
+      "  import torch, safetensors.torch\n"
+      "  state = torch.load(\"" +
+          path +
+          "\", map_location=\"cpu\", weights_only=True)\n"
+          "  safetensors.torch.save_file({name: one.clone() for name, one in "
+          "state.items()}, \"weights.safetensors\")");
 }
 
 Dtype dtype_in(Spec& spec) {
@@ -161,6 +176,7 @@ SafetensorsView view_safetensors(std::string_view bytes,
                                  const std::string& path) {
   std::uint64_t length = 0;
   if (bytes.size() < sizeof(length)) refuse(path, "it has no header");
+  refuse_pickle(bytes, path);
   std::memcpy(&length, bytes.data(), sizeof(length));
   if (length > kLongestHeader || length > bytes.size() - sizeof(length))
     refuse(path, "its header of " + std::to_string(length) +

@@ -113,6 +113,13 @@ TEST(SafetensorsBounds, TensorsThatShareBytesAreRefused) {
       testing::AllOf(HasSubstr("'v' and 'w'"), HasSubstr("share")));
 }
 
+TEST(SafetensorsBounds, AFileOfTorchSaveIsConvertedFirst) {
+  for (const char* begin : {"PK\3\4", "\x80\2"})
+    EXPECT_THAT(refusal(begin + std::string(100, 'x')),
+                testing::AllOf(HasSubstr("torch.save() wrote it"),
+                               HasSubstr("safetensors.torch.save_file(")));
+}
+
 TEST(SafetensorsBounds, AHeaderThatIsNoneIsRefused) {
   EXPECT_THAT(refusal(with_header("[1, 2]", 0)), HasSubstr("not an object"));
   EXPECT_THAT(refusal(with_header("{nonsense", 0)), HasSubstr("JSON"));

@@ -1,3 +1,4 @@
+#include "penstock/base/log.h"
 #include "penstock/job/job.h"
 #include "penstock/run/contact_sheet.h"
 #include "penstock/run/host_copy.h"
@@ -60,6 +61,26 @@ void record_draws(Json& document) {
   document["fields"] = std::move(fields);
 }
 
+/// Rows of zeros in the place of bad ones, and no tensor that says so, unless
+/// the job decides about them. True where this was done.
+bool mask_bad_rows(Json& document) {
+  const Json* said = document["loader"].find("on_bad");
+  if (said != nullptr && *said != Json("stop")) return false;
+  document["loader"]["on_bad"] = "mask";
+  return true;
+}
+
+ContactSheet::Bad bad_rows_of(const Batch& batch) {
+  ContactSheet::Bad bad;
+  for (const RejectedSample& one : batch.rejected()) {
+    if (one.substitute >= 0) continue;
+    const std::string why = one.place + ": " + one.why;
+    log(LogLevel::warning, why);
+    bad.emplace(static_cast<std::size_t>(one.row), why);
+  }
+  return bad;
+}
+
 ContactSheet::Classes classes_of(const Json& document, const Json& statistics) {
   ContactSheet::Classes all;
   const Json* fields = document.find("fields");
@@ -88,11 +109,17 @@ void write_contact_sheet(const SheetQuery& query,
   document["loader"]["batch_size"] = kRows;
   document["loader"]["tail"] = "exact";
   document["device"] = "cpu";
+  const bool masked = mask_bad_rows(document);
   auto session = open_loader(parse_job(document), {.batches = 1});
   const Batch batch = promised(session->next());
   const HostCopy copy(batch, session->stream());
-  ContactSheet(copy.tensors(),
-               classes_of(document, session->rows().statistics()))
+  std::vector<NamedTensor> tensors = copy.tensors();
+  if (masked)
+    std::erase_if(tensors, [](const NamedTensor& tensor) {
+      return tensor.name == "weight";
+    });
+  ContactSheet(tensors, classes_of(document, session->rows().statistics()),
+               bad_rows_of(batch))
       .write(path);
 }
 

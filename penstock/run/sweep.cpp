@@ -71,16 +71,19 @@ class Sweeping {
   }
 
   Json run() {
-    const std::optional<double> ceiling = measure_ceiling();
+    if (!sweep_.ceiling_only) choose_settings();
+    prepare_ceiling();
+    measure_all();
     Json json;
-    if (!sweep_.ceiling_only) {
-      choose_settings();
-      measure_all();
-      json = settings_json();
+    if (!sweep_.ceiling_only) json = settings_json();
+    json["ceiling"] = Json();
+    if (ceilings_.empty()) return json;
+    double ceiling = Setting::median(ceilings_);
+    if (!sweep_.ceiling_only) {  // what was reached with an input is no more
+      ceiling = std::max(ceiling, best().rate());
+      json["best_of_ceiling"] = best().rate() / ceiling;
     }
-    json["ceiling"] = ceiling ? Json(*ceiling) : Json();
-    if (ceiling && !sweep_.ceiling_only)
-      json["best_of_ceiling"] = best().rate() / *ceiling;
+    json["ceiling"] = ceiling;
     return json;
   }
 
@@ -113,35 +116,33 @@ class Sweeping {
     return kept->rows();
   }
 
-  /// Steps over one batch that is there already.
-  std::optional<double> measure_ceiling() {
-    if (!stepper_->takes_time()) return std::nullopt;
-    say("the steps alone, without any input");
-    auto batch = std::make_shared<Batch>(*opened_->next());
-    Stream& stream = opened_->stream();
-    auto one = [&] {
-      if (stepper_->has_model())
-        stepper_->step(batch, stream, number_++);
-      else
-        stream.step(static_cast<std::uint64_t>(number_++));
-    };
-    for (int i = 0; i < kWarmUp; ++i) one();
-    wait_for(stream);
-    std::vector<double> rates;
-    for (int repeat = 0; repeat < sweep_.repeats; ++repeat)
-      rates.push_back(static_cast<double>(batch->rows()) *
-                      steps_per_second(stream, one));
-    return Setting::median(std::move(rates));
+  /// Steps over this batch are the ceiling, where they take time.
+  void prepare_ceiling() {
+    if (!stepper_->takes_time()) return;
+    resident_ = std::make_shared<Batch>(*opened_->next());
+    for (int i = 0; i < kWarmUp; ++i) step_on_resident();
+    wait_for(opened_->stream());
   }
 
-  /// The host queues ahead of the device, as measure() and a run do.
-  double steps_per_second(Stream& stream, const std::function<void()>& one) {
+  void step_on_resident() {
+    Stream& stream = opened_->stream();
+    if (stepper_->has_model())
+      stepper_->step(resident_, stream, number_++);
+    else
+      stream.step(static_cast<std::uint64_t>(number_++));
+  }
+
+  /// In each round, since a machine may slow down meanwhile. The host queues
+  /// ahead of the device, as measure() and a run do.
+  void measure_ceiling() {
+    session_.reset();
+    Stream& stream = opened_->stream();
     std::int64_t steps = 0;
     std::deque<Event> queued;
     const Nanoseconds begin = device_->clock().now();
     while (seconds(device_->clock().now() - begin) < sweep_.seconds) {
       check_stop();
-      one();
+      step_on_resident();
       (void)stepper_->losses(false);
       queued.push_back(stream.record_untimed());
       if (queued.size() > kQueued) {
@@ -151,7 +152,8 @@ class Sweeping {
       ++steps;
     }
     wait_for(stream);
-    return static_cast<double>(steps) / seconds(device_->clock().now() - begin);
+    ceilings_.push_back(static_cast<double>(steps * resident_->rows()) /
+                        seconds(device_->clock().now() - begin));
   }
 
   void wait_for(Stream& stream) {
@@ -179,14 +181,19 @@ class Sweeping {
   }
 
   void measure_all() {
-    for (int repeat = 0; repeat < sweep_.repeats; ++repeat)
+    for (int repeat = 0; repeat < sweep_.repeats; ++repeat) {
+      const std::string round = "round " + std::to_string(repeat + 1) + " of " +
+                                std::to_string(sweep_.repeats) + ": ";
+      if (resident_ != nullptr) {
+        say(round + "the steps alone, without any input");
+        measure_ceiling();
+      }
       for (Setting& setting : settings_) {
-        say("round " + std::to_string(repeat + 1) + " of " +
-            std::to_string(sweep_.repeats) + ": " +
-            std::to_string(setting.workers) + " workers, " +
+        say(round + std::to_string(setting.workers) + " workers, " +
             std::to_string(setting.prefetch) + " batches ahead");
         measure(setting);
       }
+    }
   }
 
   void measure(Setting& setting) {
@@ -262,6 +269,8 @@ class Sweeping {
   std::unique_ptr<Stepper> stepper_;
   std::int64_t number_ = 0;
   std::vector<Setting> settings_;
+  std::shared_ptr<Batch> resident_;  // null: the steps take no time
+  std::vector<double> ceilings_;     // samples per second, of each round
 };
 
 }  // namespace

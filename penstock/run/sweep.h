@@ -29,10 +29,10 @@ struct Sweep {
 /// "min", "max"}, "au"}], "present", "best": places in that list, "gain",
 /// "ceiling", "best_of_ceiling", "cumulative": [{"what", "rate"}]}. Rates are
 /// samples per second. `ceiling` is the rate of the steps alone, over one batch
-/// that is there already: the most that any work on the input can give; null
-/// where steps take no time. `gain` is that of the best over the present ones,
-/// by their medians. With a gain of less than 2 % the present settings are the
-/// best.
+/// that is there already, or that of the best setting where it was higher: the
+/// most that any work on the input can give; null where steps take no time.
+/// `gain` is that of the best over the present ones, by their medians. With a
+/// gain of less than 2 % the present settings are the best.
 ///
 /// The rows are read once. Writes no run. Throws Error(request) for numbers
 /// that make no sense, code bench.numbers, and what reading, preparing and

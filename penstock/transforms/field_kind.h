@@ -149,6 +149,10 @@ struct RowFault {
   std::string what = {};   ///< what could not be done, for an error
   std::string next = {};   ///< the next step, where the kind knows one
   bool too_short = false;  ///< left out by the kind's own rule, not bad
+  /// Of an encoder: what it decodes is damaged, which makes it a bad sample of
+  /// its batch, as one that shows when it is finished. Else what cannot be
+  /// encoded ends the preparation of all rows.
+  bool damaged = false;
 };
 
 /// The rows that a call rejects, in ascending order, at most one fault each.
@@ -357,6 +361,12 @@ class BoundField {
   virtual ~BoundField() = default;
   /// One more, for one thread: all parse a row to the same values.
   virtual std::unique_ptr<FieldParser> parser() const = 0;
+  /// One that also rejects what would show when a row is encoded or finished,
+  /// as damage of a file that is decoded: for who looks for it beforehand, and
+  /// has the time. As it is: there is no such thing.
+  virtual std::unique_ptr<FieldParser> checking_parser() const {
+    return parser();
+  }
   /// Finds statistics, given the notes of all parsers (null where they made
   /// none); null for a kind that has no statistics. Throws Error(transform).
   virtual std::unique_ptr<FieldFit> fit(const FieldNotes* /*notes*/) const {

@@ -77,7 +77,7 @@ TEST(Fields, OfAJobAreOfTheDtypesThatColumnsHold) {
     std::string name(name_of(dtype));
     const std::string section =
         R"({"x": {"columns": ["a"], "dtype": ")" + name + "\"}}";
-    if (dtype != Dtype::uint64 && dtype != Dtype::bfloat16)
+    if (dtype != Dtype::bfloat16)
       EXPECT_EQ(parse(section)[0].kind->stored().tensors[0].dtype, dtype);
     else
       EXPECT_THAT(error_of(section),

@@ -365,18 +365,18 @@ void Engine::add_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
 
 void Engine::begin_line(std::int64_t epochs, std::int64_t steps) {
   with_loader([&](Session& loader) {
-    line_.clear();
+    shown_.reset();
     std::int64_t later = epochs - 1 - loader.position().epoch;
     if (steps >= 0 && later > 0) steps += later * loader.steps_per_epoch();
-    auto show = [this](const Progress& progress) {
-      line_ = progress_line(progress);
-    };
+    auto show = [this](const Progress& progress) { shown_ = progress; };
     loader.report_progress({.progress = show}, epochs, steps);
   });
 }
 
-std::string Engine::line() {
-  return with_loader([&](Session&) { return line_; });
+std::string Engine::line(int columns) {
+  return with_loader([&](Session&) {
+    return shown_ ? progress_line(*shown_, columns) : std::string();
+  });
 }
 
 std::string Engine::shares() {

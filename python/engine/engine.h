@@ -74,7 +74,8 @@ class Engine {
 
   /// From here on line() says how the loop goes; `epochs` 0: without end.
   void begin_line(std::int64_t epochs, std::int64_t steps);
-  std::string line();
+  /// `columns`: the width of a terminal, with a bar; 0: no limit, no bar.
+  std::string line(int columns);
   std::string shares();
   void close();
   bool closed();
@@ -115,8 +116,8 @@ class Engine {
   bool resumed_ = false;  ///< the position is a saved one
   std::int64_t seed_ = 0;
   std::string device_;
-  std::optional<int> gpu_;  ///< its number, where batches are on one
-  std::string line_;
+  std::optional<int> gpu_;         ///< its number, where batches are on one
+  std::optional<Progress> shown_;  // none: no step yet
 };
 
 void bind_engine(nb::module_& module);

@@ -62,7 +62,7 @@ void bind_steps(EngineClass& engine) {
       .def_prop_ro("device", &Engine::device)
       .def("begin_line", &Engine::begin_line, nb::arg("epochs"),
            nb::arg("steps"))
-      .def("line", &Engine::line)
+      .def("line", &Engine::line, nb::arg("columns"))
       .def("shares", &Engine::shares);
 }
 

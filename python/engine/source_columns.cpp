@@ -18,6 +18,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/run/run.h"
 #include "python/engine/interruptible.h"
+#include "python/engine/media_values.h"
 #include "python/engine/table.h"
 
 namespace penstock::python {
@@ -170,6 +171,28 @@ class SourceColumns {
     if (found > most) return std::nullopt;
     return static_cast<std::int64_t>(found);
   }
+  /// Of the first rows of a column of bytes.
+  std::optional<Media> media(std::size_t column) const {
+    using Found = std::optional<Media>;
+    const std::string name = columns_.at(column).info.name;
+    const ColumnRequest wanted = requests_.at(column);
+    return interruptible<Found>([spec = spec_, name, wanted](const Stop& stop) {
+      const auto source = open_source(
+          spec, {wanted}, {.stop = StopFlag(stop.get()), .keys = false});
+      Found found;
+      for (const Partition& part : source->partitions(1)) {
+        bool any = false;
+        source->open_reader()->scan(
+            part, {.rows = kMediaRows}, [&](KeyList&, Block& block) {
+              any = true;
+              found = media_in(name, std::move(block.columns[0]));
+              return false;
+            });
+        if (any) break;
+      }
+      return found;
+    });
+  }
   /// What is not among the columns: its name, and why.
   std::vector<std::pair<std::string, std::string>> left_out() const {
     std::vector<std::pair<std::string, std::string>> all;
@@ -183,9 +206,11 @@ class SourceColumns {
  private:
   void look(SourceSpec spec, std::size_t most_texts, StopFlag stop) {
     spec.stage.clear();  // the files where they are
+    spec_ = spec;
     const Schema schema = surveyed_schema(spec);
     left_out_ = schema.left_out;
     const std::vector<ColumnRequest> all = surveyed_columns(schema);
+    requests_ = all;
     const std::vector<ColumnType> types =
         open_source(spec, all, {.stop = stop, .keys = false})->types();
     std::vector<ColumnRequest> wanted;
@@ -228,6 +253,8 @@ class SourceColumns {
     }
   }
 
+  SourceSpec spec_;
+  std::vector<ColumnRequest> requests_;  // of `columns_`
   std::vector<SeenColumn> columns_;
   std::vector<LeftOutColumn> left_out_;
   std::int64_t rows_ = 0;
@@ -246,6 +273,7 @@ void bind_source_columns(nb::module_& module) {
       .def_prop_ro("all_rows", &SourceColumns::all_rows)
       .def_prop_ro("columns", &SourceColumns::columns)
       .def_prop_ro("left_out", &SourceColumns::left_out)
+      .def("media", &SourceColumns::media, nb::arg("column"))
       .def("distinct", &SourceColumns::distinct, nb::arg("column"),
            nb::arg("most"));
 }

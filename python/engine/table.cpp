@@ -1,5 +1,6 @@
 #include "python/engine/table.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -18,6 +19,7 @@
 
 #include "penstock/dataset/dataset.h"
 #include "python/engine/gil.h"
+#include "python/engine/media_values.h"
 #include "python/engine/rows.h"
 
 namespace penstock::python {
@@ -79,26 +81,54 @@ struct HashOfText {
   }
 };
 
+/// Numbers of rows, as Arrow and numpy have them.
+using RowNumbers =
+    nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::device::cpu, nb::ro>;
+using Picked = std::shared_ptr<const std::vector<std::int64_t>>;
+
+Picked picked_of(const std::optional<RowNumbers>& rows, std::int64_t most) {
+  if (!rows) return nullptr;
+  auto all = std::make_shared<std::vector<std::int64_t>>();
+  all->reserve(rows->size());
+  for (std::size_t at = 0; at < rows->size(); ++at) {
+    const std::uint64_t row = (*rows)(at);
+    if (row >= static_cast<std::uint64_t>(most))
+      throw nb::index_error("a row that is picked is not in the table");
+    all->push_back(static_cast<std::int64_t>(row));
+  }
+  return all;
+}
+
 class Table {
  public:
   Table(const nb::capsule& stream, std::string shown,
-        const ArrowTable::Classes& classes, const Table* fitted)
+        const ArrowTable::Classes& classes, const Table* fitted,
+        const std::optional<RowNumbers>& rows)
       : shown_(std::move(shown)),
         table_(table_of(stream, classes)),
-        fitted_(fitted == nullptr ? table_ : fitted->table_) {}
+        fitted_(fitted == nullptr ? table_ : fitted->table_),
+        picked_(picked_of(rows, table_->rows())) {
+    if (picked_ == nullptr) return;
+    in_order_ = *picked_;
+    std::ranges::sort(in_order_);
+  }
 
-  std::int64_t rows() const { return table_->rows(); }
+  std::int64_t rows() const {
+    return picked_ == nullptr ? table_->rows() : std::ssize(*picked_);
+  }
   std::vector<TableColumn> columns() const {
     std::vector<TableColumn> columns;
-    for (const ArrowColumn& column : table_->columns())
+    for (std::size_t at = 0; at < table_->columns().size(); ++at) {
+      const ArrowColumn& column = table_->columns()[at];
       columns.emplace_back(
           column.info.name, column.info.declared, kind_of(column),
           std::string(name_of(column.type.kind == ColumnKind::list
                                   ? column.element.dtype
                                   : column.type.dtype)),
-          column.has_nulls,
+          column.has_nulls && any_null(at),
           std::vector<std::int64_t>(column.item.begin(), column.item.end()),
           column.info.values.size());
+    }
     return columns;
   }
   /// The number of different texts of a column; none where they are more.
@@ -106,21 +136,34 @@ class Table {
                                        std::size_t most) const {
     GilRelease unlocked;
     std::unordered_set<std::string, HashOfText, std::equal_to<>> seen;
-    for (std::size_t batch = 0; batch < table_->ends().size(); ++batch) {
-      const Column texts = table_->column(batch, column);
-      for (std::int64_t row = 0; row < texts.length; ++row) {
-        if (!texts.valid(row) || seen.contains(texts.text(row))) continue;
-        if (seen.size() == most) return std::nullopt;
-        seen.emplace(texts.text(row));
-      }
-    }
+    const bool few =
+        each_row(column, [&](const Column& texts, std::int64_t row) {
+          if (!texts.valid(row) || seen.contains(texts.text(row))) return true;
+          if (seen.size() == most) return false;
+          seen.emplace(texts.text(row));
+          return true;
+        });
+    if (!few) return std::nullopt;
     return static_cast<std::int64_t>(seen.size());
+  }
+  /// Of its first rows, of a column of bytes.
+  std::optional<Media> media(std::size_t column) const {
+    GilRelease unlocked;
+    const ArrowColumn& about = table_->columns().at(column);
+    Column first{.type = about.type};
+    each_row(column, [&](const Column& values, std::int64_t row) {
+      first.append_from(values, row);
+      return first.length < kMediaRows;
+    });
+    return media_in(about.info.name, std::move(first));
   }
   /// Of the rows for which the condition `where` is true; "": of all.
   OwnRows source_rows(const std::string& where) const {
     auto whole = table_, fitted = fitted_;
-    const TableName name{
-        .shown = shown_, .digest = sample_of(*whole), .where = where};
+    const TableName name{.shown = shown_,
+                         .digest = sample_of(*whole),
+                         .where = where,
+                         .picked = picked_};
     return {
         .maker =
             [whole, fitted, name](const Job& job, Device& device,
@@ -140,8 +183,41 @@ class Table {
   }
 
  private:
+  /// Calls `look(column of a record batch, row there)` for the rows that are
+  /// meant; false once it gives false.
+  template <class Look>
+  bool each_row(std::size_t column, Look look) const {
+    std::size_t next = 0;  // of those that are picked
+    for (std::size_t batch = 0; batch < table_->ends().size(); ++batch) {
+      const std::int64_t end = table_->ends()[batch];
+      const std::int64_t begin = batch == 0 ? 0 : table_->ends()[batch - 1];
+      if (picked_ != nullptr &&
+          (next == in_order_.size() || in_order_[next] >= end))
+        continue;
+      const Column values = table_->column(batch, column);
+      if (picked_ == nullptr) {
+        for (std::int64_t row = 0; row < values.length; ++row)
+          if (!look(values, row)) return false;
+        continue;
+      }
+      for (; next < in_order_.size() && in_order_[next] < end; ++next)
+        if (!look(values, in_order_[next] - begin)) return false;
+    }
+    return true;
+  }
+  /// Of a column that has some.
+  bool any_null(std::size_t column) const {
+    if (picked_ == nullptr || !table_->columns()[column].unsupported.empty())
+      return true;
+    return !each_row(column, [](const Column& values, std::int64_t row) {
+      return values.valid(row);
+    });
+  }
+
   std::string shown_;
   std::shared_ptr<const ArrowTable> table_, fitted_;
+  Picked picked_;                       // null: all
+  std::vector<std::int64_t> in_order_;  // the same, ascending
 };
 
 }  // namespace
@@ -160,15 +236,19 @@ std::shared_ptr<const ArrowTable> table_of(const nb::capsule& stream,
 void bind_table(nb::module_& module) {
   nb::class_<Table>(module, "Table",
                     "A table of another library, by __arrow_c_stream__.")
-      .def(nb::init<nb::capsule, std::string, ArrowTable::Classes,
-                    const Table*>(),
+      .def(nb::init<nb::capsule, std::string, ArrowTable::Classes, const Table*,
+                    std::optional<RowNumbers>>(),
            nb::arg("stream"), nb::arg("shown"), nb::arg("classes"),
            nb::arg("fitted").none() = nb::none(),
+           nb::arg("rows").none() = nb::none(),
            "`fitted` is the same table without the classes that all its rows "
-           "have told: where not all of them are train rows, it is read.")
+           "have told: where not all of them are train rows, it is read. "
+           "`rows` are the numbers of those that are meant, uint64; None: "
+           "all.")
       .def_prop_ro("rows", &Table::rows)
       .def_prop_ro("columns", &Table::columns)
       .def("distinct", &Table::distinct, nb::arg("column"), nb::arg("most"))
+      .def("media", &Table::media, nb::arg("column"))
       .def("source_rows", &Table::source_rows, nb::arg("where"));
 }
 

@@ -65,8 +65,10 @@ TrainListener listener_of(const nb::object& listener) {
               },
           .progress =
               [&listener](const Progress& progress) {
-                const std::string line = progress_line(progress);
-                in_python([&] { listener.attr("progress")(line); });
+                in_python([&] {
+                  listener.attr("progress")(progress_line(
+                      progress, nb::cast<int>(listener.attr("columns")())));
+                });
               }};
 }
 

@@ -3,7 +3,7 @@ what was drawn for them, in words."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .errors import refused
 
@@ -63,20 +63,32 @@ def _interpolation(part: Any) -> str:
     return interpolation_of(part, ("nearest", "bilinear", "bicubic"))
 
 
+def numbers_of(found: Any) -> list[float]:
+    """Those of a list, or of a tensor, or one number."""
+    if hasattr(found, "__len__") and getattr(found, "ndim", 1) != 0:
+        return [float(one) for one in found]
+    return [float(found)]
+
+
 def _fill(part: Any) -> Any:
+    """Whole numbers: torchvision cuts off the others for pictures, too."""
     found = getattr(part, "fill", 0)
+    if isinstance(found, Mapping):
+        raise refused("images.transform", "cannot make the pictures",
+                      f"transform, {type(part).__name__}",
+                      "fill is a dict, of kinds of inputs",
+                      "give it a number, or one for each channel")
     if found is None:
         return 0
-    return [int(one) for one in found] if isinstance(
-        found, Iterable) else int(found)
+    whole = [int(one) for one in numbers_of(found)]
+    return whole[0] if len(whole) == 1 else whole
 
 
 def _value(part: Any) -> Any:
     found = part.value
     if found is None or isinstance(found, str):
         return "random"
-    return [float(one) for one in found] if isinstance(
-        found, Iterable) else float(found)
+    return numbers_of(found) if hasattr(found, "__len__") else float(found)
 
 
 _Settings = dict[str, Callable[[Any], Any]]

@@ -17,10 +17,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .errors import refused
+from .errors import RequestError, refused
 
 _WORTH_IT = 0.02  # of a rate: what the noise may be
 _WARM_UP = 2  # batches: the first ones start the workers
+_COMPUTES = 0.5  # of its time: what does less waits
+_WORKERS_THAT_WAIT = 4  # for a processor, at most
 
 
 class Setting:
@@ -117,7 +119,8 @@ def bench(dataset: Any, *, batch_size: int = 64, num_workers: int = 0,
     `num_workers`, `prefetch_factor`, `pin_memory` and `persistent_workers` are
     the present settings, to which the best is compared; `workers` and
     `prefetch` those that are tried (default: 0, 1, 2, 4, ... up to the
-    processors; 2 and 4). Pinning is tried where there is an accelerator.
+    processors, or to four times as many where items mostly wait; 2 and 4).
+    Pinning is tried where there is an accelerator.
     `step(batch)` is what the loop does with a batch; without it the input
     alone is measured. Other arguments (collate_fn, sampler, ...) go to the
     loader. Starts worker processes: call it under if __name__ == "__main__".
@@ -137,14 +140,20 @@ def bench(dataset: Any, *, batch_size: int = 64, num_workers: int = 0,
     tried = [Setting(num_workers=num_workers, prefetch_factor=prefetch_factor,
                      pin_memory=pin_memory,
                      persistent_workers=persistent_workers)]
-    for arguments_of in _settings(_counts(workers), prefetch):
+    counts = list(workers) if workers is not None else \
+        _counts(meter.waits(tried[0].arguments))
+    for arguments_of in _settings(counts, prefetch):
         if all(arguments_of != one.arguments for one in tried):
             tried.append(Setting(**arguments_of))
-    ceiling = meter.ceiling(tried[0].arguments) if step is not None else None
+    ceilings = []
     for number in range(repeats):
+        which = f"round {number + 1} of {repeats}"
+        if step is not None:
+            ceilings.append(meter.ceiling(tried[0].arguments, which))
         for setting in tried:
-            meter.measure(setting, f"round {number + 1} of {repeats}")
+            meter.measure(setting, which)
     meter.end()
+    ceiling = statistics.median(ceilings) if ceilings else None
     return Bench(tried, ceiling, _cumulative(tried))
 
 
@@ -154,16 +163,15 @@ def _ours() -> Callable[..., Any]:
     return DataLoader
 
 
-def _counts(workers: Sequence[int] | None) -> list[int]:
-    if workers is not None:
-        return list(workers)
-    processors = len(os.sched_getaffinity(0))
+def _counts(wait: bool) -> list[int]:
+    """Workers that wait need no processor meanwhile."""
+    most = len(os.sched_getaffinity(0)) * (_WORKERS_THAT_WAIT if wait else 1)
     counts = [0]
     count = 1
-    while count < processors:
+    while count < most:
         counts.append(count)
         count *= 2
-    return [*counts, processors]
+    return [*counts, most]
 
 
 def _has_accelerator() -> bool:
@@ -216,6 +224,7 @@ class _Meter:
                  step: Callable[[Any], Any] | None, seconds: float,
                  progress: bool) -> None:
         self._make, self._step, self._seconds = make, step, seconds
+        self._resident: Any = None  # a batch; see ceiling()
         self._progress = progress and sys.stderr is not None and \
             sys.stderr.isatty()
 
@@ -246,20 +255,39 @@ class _Meter:
                                                 and warm > _WARM_UP):
                 break
             if warm == 0:
-                raise refused("bench.no_batches", "there is nothing to measure",
-                              "penstock.bench()", "the data set has no batch",
-                              "give a data set with rows")
+                raise _no_batches()
         del loader
         setting.first_batch_s.append(first)
         setting.rates.append(rows / max(end - start, 1e-9))
 
-    def ceiling(self, arguments: dict[str, Any]) -> float:
+    def _alone(self, arguments: dict[str, Any]) -> Iterator[Any]:
+        """Batches that this process makes."""
+        return iter(self._make({**arguments, "num_workers": 0,
+                                "prefetch_factor": None,
+                                "persistent_workers": False}))
+
+    def waits(self, arguments: dict[str, Any]) -> bool:
+        """Whether making a batch is mostly waiting."""
+        self._say("what making a batch takes")
+        wall = cpu = 0.0
+        batches = self._alone(arguments)
+        for _ in range(_WARM_UP + 1):  # the last one counts
+            began, before = time.perf_counter(), time.process_time()
+            if next(batches, None) is None:
+                break
+            wall = time.perf_counter() - began
+            cpu = time.process_time() - before
+        return cpu < _COMPUTES * wall
+
+    def ceiling(self, arguments: dict[str, Any], which: str) -> float:
         """The steps over one batch that is there already."""
         assert self._step is not None
-        self._say("the steps alone")
-        batch = next(iter(self._make({**arguments, "num_workers": 0,
-                                      "prefetch_factor": None,
-                                      "persistent_workers": False})))
+        self._say(f"{which}: the steps alone")
+        if self._resident is None:
+            self._resident = next(self._alone(arguments), None)
+        if self._resident is None:
+            raise _no_batches()
+        batch = self._resident
         self._step(batch)
         steps, start = 0, time.perf_counter()
         while time.perf_counter() - start < self._seconds:
@@ -274,6 +302,12 @@ class _Meter:
     def end(self) -> None:
         if self._progress:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def _no_batches() -> RequestError:
+    return refused("bench.no_batches", "there is nothing to measure",
+                   "penstock.bench()", "the data set has no batch",
+                   "give a data set with rows")
 
 
 def _rows(batch: Any) -> int:

@@ -159,6 +159,7 @@ class DataLoader(Generic[_Item]):
             arguments.warn_of_ranks()
         self.collate_fn = collate_fn or _collate.default_for(self._batched)
         self._progress = Progress(Meter(max_bad))
+        self._progress.meter.iterable = self._iterable
         self._seed_is_ours = seed is None
         self._replay = None if generator is None else Replay(generator)
         self._next_epoch = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
-from .augment import AUGMENTS, augment_entry, interpolation_of
+from .augment import AUGMENTS, augment_entry, interpolation_of, numbers_of
 from .errors import refused
 
 
@@ -60,6 +60,7 @@ _OF_BATCHES = ("MixUp", "CutMix")
 _SIZES = ("RandomResizedCrop", "Resize", "CenterCrop")
 _FLIPS = ("RandomHorizontalFlip",)
 _TENSORS = ("ToTensor", "PILToTensor", "ToImage")
+_FLOATS = ("ToDtype", "ConvertImageDtype")
 
 
 def _check_order(name: str, before: list[str], made: dict[str, Any]) -> None:
@@ -67,7 +68,11 @@ def _check_order(name: str, before: list[str], made: dict[str, Any]) -> None:
     sizes = [one for one in before if one in _SIZES]
     shrunk = name == "CenterCrop" and sizes == ["Resize"] and "size" not in made
     why = ""
-    if name in _SIZES and sizes and not shrunk:
+    moved = [one for one in before if one in _FLIPS or one in AUGMENTS]
+    if name == "CenterCrop" and shrunk and moved:
+        # Of 51 pixels the middle 44 are others when they are mirrored.
+        why = f"{moved[-1]} stands before it, and it would crop other pixels then"
+    elif name in _SIZES and sizes and not shrunk:
         why = (f"{sizes[-1]} stands before it: of those that crop or resize there "
                "is one, or Resize(256) and then CenterCrop")
     elif name in _SIZES and any(one in _TENSORS for one in before):
@@ -81,11 +86,13 @@ def _check_order(name: str, before: list[str], made: dict[str, Any]) -> None:
             why = "it changes a tensor, which torchvision does otherwise than a picture"
     elif name == "RandomErasing" and not any(one in _TENSORS for one in before):
         why = "it erases a part of a tensor, and no ToTensor stands before it"
-    elif name in (*_FLIPS, *_TENSORS, "Normalize", "ToDtype"):
+    elif name in (*_FLIPS, *_TENSORS, *_FLOATS, "Normalize"):
         erased = [one for one in before if one in AUGMENTS
                   and (one == "RandomErasing" or name in _FLIPS)]
         if erased:
             why = f"{erased[-1]} stands before it"
+        elif name in (*_FLIPS, "Normalize") and name in before:
+            why = "it stands there twice"
     if why:
         raise _refused(name, why,
                        "put Grayscale first, then one crop or resize, "
@@ -146,12 +153,20 @@ _DTYPES = ("uint8", "float32", "bfloat16", "float16")
 
 
 def _dtype(part: Any, made: dict[str, Any]) -> None:
+    kind = type(part).__name__
     name = str(part.dtype).rsplit(".", maxsplit=1)[-1]
     if name not in _DTYPES:
-        raise _refused(type(part).__name__, f"found {part.dtype}",
+        raise _refused(kind, f"found {part.dtype}",
                        "give it one dtype: " + ", ".join(_DTYPES))
-    if name != "uint8" and not getattr(part, "scale", True):
-        raise _refused("ToDtype", "it does not scale to 0 to 1", "use scale=True")
+    if name == "uint8" and "mean" in made:
+        raise _refused(kind, "it makes bytes of what Normalize made",
+                       "leave one of them out")
+    # Between floats there is nothing to scale.
+    if (name == "uint8") != (made["dtype"] == "uint8") and not getattr(
+            part, "scale", True):
+        raise _refused(kind, "it does not scale "
+                       + ("to 0 to 255" if name == "uint8" else "to 0 to 1"),
+                       "use scale=True")
     made["dtype"] = name
 
 
@@ -160,8 +175,15 @@ def _normalize(part: Any, made: dict[str, Any]) -> None:
         raise _refused("Normalize", "the pictures are uint8 there",
                        "add ToTensor, or ToDtype(torch.float32, scale=True), "
                        "before it")
-    made.update(mean=[float(one) for one in part.mean],
-                std=[float(one) for one in part.std])
+    channels = 1 if made.get("mode") == "L" else 3
+    made.update(mean=_of_channels(part.mean, channels),
+                std=_of_channels(part.std, channels))
+
+
+def _of_channels(found: Any, channels: int) -> list[float]:
+    """One number is that of all channels, as in torch."""
+    numbers = numbers_of(found)
+    return numbers * channels if len(numbers) == 1 else numbers
 
 
 def _rgb(part: Any, made: dict[str, Any]) -> None:

@@ -45,8 +45,9 @@ class ImageFolder(BaseLoader):
     mirrored, uint8 `[n, 3, 224, 224]`.
 
     `root` may also be a `.tar` file or a pattern of such; `labels` names a file of
-    CSV, TSV or JSON lines that says the class of each picture. `on_bad` is "stop",
-    "substitute" or "mask": what becomes of a picture that cannot be decoded. The
+    CSV, TSV or JSON lines that says the class of each picture. `on_bad` is what
+    becomes of a picture that cannot be decoded: "stop", an error; "substitute",
+    another one in its place; or "mask", zeros, and 0 in a tensor `weight`. The
     other arguments are those of `Loader`.
 
         loader = penstock.ImageFolder("train", batch_size=64, shuffle=True)
@@ -68,6 +69,14 @@ class ImageFolder(BaseLoader):
                  cache: str | Settings = "auto",
                  rank: int | None = None, world: int | None = None,
                  agree: Agree | None = None) -> None:
+        if on_bad == "skip":
+            raise refused("settings.value", "cannot use the settings", "on_bad",
+                          'found "skip", and which pictures are bad is seen when '
+                          "they are decoded",
+                          'choose one of: "substitute", another picture in its '
+                          'place, "mask", a picture of zeros whose "weight" is 0, '
+                          '"stop"; or remove those that `penstock check images:'
+                          f"{os.fspath(root)}` names")
         made = image_settings(transform) if transform is not None else {}
         for key, value in (image or {}).items():
             if key in made:
@@ -186,7 +195,7 @@ def show(batch: _engine.Batch, field: str | None = None, *,
 
         penstock.show(loader.peek()).save("sheet.html")
     """
-    arrays: Mapping[str, Any] = batch.host()
+    arrays = _arrays_of(batch)
     name = field or next((name for name, array in arrays.items()
                           if _channels_of(array.shape) != 0), None)
     if name is None or name not in arrays or _channels_of(
@@ -200,6 +209,22 @@ def show(batch: _engine.Batch, field: str | None = None, *,
     captions = [_caption(arrays, name, at, classes)
                 for at in range(len(pictures))]
     return Sheet(pictures, captions, columns)
+
+
+def _arrays_of(batch: _engine.Batch) -> Mapping[str, Any]:
+    """In host memory, bfloat16 as float32, since numpy has none."""
+    if all(batch[name].dtype != "bfloat16" for name in batch.keys()):
+        return batch.host()
+    try:
+        tensors = batch.torch()
+    except ImportError as error:
+        raise refused("images.show", "cannot show pictures", "the batch",
+                      "it has bfloat16, which numpy has not, and torch is not "
+                      "installed", "install torch, or give the field the dtype "
+                      "uint8 to look at it") from error
+    return {name: (tensor.float() if str(tensor.dtype) == "torch.bfloat16"
+                   else tensor).cpu().numpy()
+            for name, tensor in tensors.items()}
 
 
 def _channels_of(shape: Iterable[int]) -> int:

@@ -1,17 +1,16 @@
 """One line on standard error that says how a loop goes.
 
-    ep 2/10 412/980 [03:10<04:22] 2.16 it/s | AU 71 % <- data 22 % host 7 % |
-    VRAM n/a RAM 1.2/64.0 GiB CPU 7.4/8
+    ep 2/10 412/980 ██████░░░░░░░░ [03:10<04:22] 2.16 it/s | AU 71 % <- data 22 %
 
-The arrow points at where the missing time goes. The words are the engine's:
-`penstock train` shows the same.
+The arrow points at where the missing time goes. The line is the engine's, as
+`penstock train` shows it: it fits the terminal, and what else there is to say
+(memory, processors) follows where there is room.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import time
 from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator,
@@ -58,9 +57,13 @@ class Screen:
     def is_due(self) -> bool:
         return self._file is not None and self._now() >= self._next
 
+    def columns(self) -> int:
+        """That a line may fill; 0: there is no limit."""
+        return _width(self._file) - 1 if self._live else 0
+
     def show(self, text: str) -> None:
         if self._live:
-            text = _fitted(text, _width(self._file) - 1)
+            text = text[:self.columns()]
             self._write("\r" + text.ljust(self._drawn))
             self._drawn = len(text)
             self._next = self._now() + _REDRAWN_S
@@ -84,18 +87,18 @@ class Screen:
             self._file = None
 
 
-def shown(batches: Iterable[_Batch], line: Callable[[], str],
+def shown(batches: Iterable[_Batch], line: Callable[[int], str],
           screen: Screen) -> Iterator[_Batch]:
-    """`batches`, with the line after each that is due. Drawing comes before
-    the next batch is taken, so that Ctrl-C loses none."""
+    """`batches`, with the line after each that is due, in so many columns.
+    Drawing comes before the next batch is taken, so that Ctrl-C loses none."""
     last = ""
     try:
         for batch in batches:
             yield batch
             del batch  # or its memory would wait for the next one
             if screen.is_due():
-                screen.show(line())
-        last = line()
+                screen.show(line(screen.columns()))
+        last = line(screen.columns())
     finally:
         screen.end(last)
 
@@ -132,19 +135,6 @@ def _width(file: TextIO | None) -> int:
         return 200  # a notebook
 
 
-# Where a part of the engine's line begins.
-_PART = re.compile(r" (?=\| |<- )|(?<!\|)(?<!<-) (?=(?:data|copy|host|sync|"
-                   r"tok/s|MFU|loss|GPU|VRAM|RAM|CPU) )")
-
-
-def _fitted(text: str, width: int) -> str:
-    """Without its last parts where there is no room for them."""
-    parts = _PART.split(text)
-    while len(parts) > 1 and len(" ".join(parts)) > width:
-        parts.pop()
-    return " ".join(parts)[:width]
-
-
 class _Nowhere:
     """A file that keeps nothing."""
 
@@ -174,6 +164,9 @@ class Listener:
         self.end()
         with contextlib.suppress(OSError, ValueError):
             print(line, file=self._file or sys.stderr, flush=True)
+
+    def columns(self) -> int:
+        return self._screen.columns()
 
     def progress(self, line: str) -> None:
         self._last = line

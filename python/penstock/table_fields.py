@@ -3,13 +3,15 @@ tables in memory, files and databases."""
 
 from __future__ import annotations
 
-import json
 from typing import Any, Mapping, Protocol
 
 from . import _engine
 from .errors import refused
+from .media_columns import (Media, field_of, is_path_of_media, rule_of,
+                            why_no_path, why_not)
 
-_INTEGERS = ("int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")
+_INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
+             "uint8")
 _ARRAYS = ("float32", "float64", "float16", *_INTEGERS)
 MOST_CLASSES = 1000  # of a text column that is a category by itself
 _OF_PANDAS = "__index_level_"  # so it names an index in a file
@@ -26,6 +28,9 @@ class Declared:
     def distinct(self, column: int, most: int) -> int | None:
         return None
 
+    def media(self, column: int) -> Media | None:
+        return None
+
 
 class Columns(Protocol):
     """Columns, and how many different texts each holds."""
@@ -36,27 +41,42 @@ class Columns(Protocol):
     def distinct(self, column: int, most: int) -> int | None:
         """None: more than `most`."""
 
+    def media(self, column: int) -> Media | None:
+        """What its first rows hold; None: neither pictures nor sounds."""
+
 
 def fields_of_columns(table: Columns) -> tuple[dict[str, Any], list[str]]:
     """A field of each column that can be one by itself, and why the others
     cannot: numbers in their own width, times as seconds since 1970, declared
     classes and texts of few values as categories, lists and tensors of numbers
-    as arrays. Numbers that say which of declared classes a row has stay what
-    they are."""
+    as arrays, bytes that are pictures of one size as these. Numbers that say
+    which of declared classes a row has stay what they are."""
     rules: dict[str, Any] = {}
     left_out: list[str] = []
-    names = {column[0] for column in table.columns}
+    media: dict[str, Media] = {}  # that no rule was made for
+    kinds = {column[0]: column[2] for column in table.columns}
+    names = set(kinds)
     for at, column in enumerate(table.columns):
         name, kind = column[0], column[2]
         if name.startswith(_OF_PANDAS):
             left_out.append(f"'{name}' is the index that pandas wrote")
         elif not name:
             left_out.append("a column has no name")
+        elif is_path_of_media(name, kinds):
+            left_out.append(f"'{name}' {why_no_path(name, kinds)}")
+        elif kind == "binary" and (found := table.media(at)) is not None:
+            if (rule := rule_of(name, found)) is None:
+                media[name] = found
+            else:
+                rules[_field_name(field_of(name), rule,
+                                  names | rules.keys())] = rule
         elif (rule := _category(table, at, column)
               if kind == "text" or column[6] else _numbers(column)):
             rules[_field_name(name, rule, names | rules.keys())] = rule
         else:
             left_out.append(f"'{name}' {_why_not(column)}")
+    left_out += [f"'{name}' {why_not(name, found, rules)}"
+                 for name, found in media.items()]
     return rules, left_out
 
 
@@ -103,7 +123,8 @@ def _field_name(name: str, rule: Mapping[str, Any], names: set[str]) -> str:
         return (wanted in ("weight", "__metadata__")
                 or wanted != name and wanted in names
                 or rule.get("array", {}).get("lengths") == "padded"
-                and f"{wanted}_lengths" in names)
+                and f"{wanted}_lengths" in names
+                or rule.get("missing") == "mask" and f"{wanted}_mask" in names)
 
     found = name[1:].replace("/", "_") if name[0] == "/" else name
     while taken(found):
@@ -132,6 +153,8 @@ def _numbers(column: Column) -> dict[str, Any] | None:
     if kind in ("float32", "float64", "float16"):
         return {"column": name, "dtype": "float32" if kind == "float16" else
                 kind, "missing": "nan"}
+    if kind == "uint64" and nulls:  # float64 holds 53 of its bits
+        return {"column": name, "dtype": kind, "missing": "mask"}
     if kind in _INTEGERS:
         return {"column": name, "dtype": "float64", "missing": "nan"} \
             if nulls else {"column": name, "dtype": kind}
@@ -149,7 +172,4 @@ def _why_not(column: Column) -> str:
                 f"holds more than {MOST_CLASSES} different texts")
     if kind in ("list", "tensor") and dtype in _ARRAYS and nulls:
         return "holds lists, and NULL"
-    if kind == "uint64":
-        return ("holds uint64: where its values fit, {\"column\": "
-                f"{json.dumps(name)}, \"dtype\": \"int64\"}}")
     return f"holds {declared}" if declared else "declares no type"

@@ -43,8 +43,10 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     settings that may name columns. None for what is no table."""
     name = type(table).__name__
     classes = _classes_of(table)
-    table = _plain(table)
-    if fields is None and not about and \
+    # A condition numbers the rows of a table anew.
+    picked = None if about.get("where") else _picked_rows(table)
+    table = _plain(table, picked is None)
+    if fields is None and not about and picked is None and \
             (arrays := _arrays(table)) is not None:
         return rows_of_arrays(arrays, None, drawn_by), None, []
     index = _names_of_index(table)
@@ -57,7 +59,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
         return None
     _refuse_unread(unread, (fields, drawn_by), about.get("where", ""), name)
     stream = cast(Any, table).__arrow_c_stream__
-    found = _engine.Table(stream(), name, classes)
+    found = _engine.Table(stream(), name, classes, None, picked)
     if told:
         found = _engine.Table(stream(), name, {**classes, **told}, found)
     if found.rows < 1:
@@ -76,8 +78,18 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     return rows, rules, left_out
 
 
-def _plain(table: object) -> object:
-    """The table behind an object that lends its rows in another way."""
+def _picked_rows(table: object) -> Any:
+    """The numbers of the rows that a data set of Hugging Face has of its table,
+    after select(), shuffle() or filter(); None: all."""
+    indices = getattr(table, "_indices", None)
+    if indices is None or not hasattr(table, "with_format"):
+        return None
+    return indices.column(0).to_numpy().astype("uint64", copy=False)
+
+
+def _plain(table: object, copies: bool = True) -> object:
+    """The table behind an object that lends its rows in another way; `copies`:
+    of rows that were picked a table of their own."""
     if hasattr(table, "_data") and hasattr(table, "with_format"):  # datasets
         transform = cast(Any, table).format.get("type")
         if transform == "custom":
@@ -87,7 +99,7 @@ def _plain(table: object) -> object:
                           "which runs in Python for every row",
                           "remove it with reset_format(), and give "
                           "loader.map() the function")
-        return _of_datasets(cast(Any, table))
+        return _of_datasets(cast(Any, table), copies)
     if isinstance(table, ArrowStream):
         return table
     if hasattr(table, "fetch_arrow_table"):
@@ -99,21 +111,21 @@ def _plain(table: object) -> object:
     return table
 
 
-def _of_datasets(data: Any) -> object:
+def _of_datasets(data: Any, copies: bool) -> object:
     """The rows of a data set of Hugging Face, of the columns of its format."""
     columns = data.format.get("columns")
     if columns is not None and not data.format.get("output_all_columns") and \
             set(columns) != set(data.column_names):
         data = data.select_columns(list(columns))
-    if data._indices is None:
+    if data._indices is None or not copies:
         return data.data.table
     held = data.data
     size = held.nbytes * len(data) / max(1, held.num_rows)
     logging.getLogger("penstock").log(
         logging.WARNING if size > _WORTH_A_WARNING else logging.INFO,
         "datasets now copies %s rows, %.1f MiB, %s, since shuffle(), select() "
-        "or train_test_split() picked them from %s: give the loader the data "
-        "set as it was, with shuffle=True and split={...}, which copies none",
+        "or train_test_split() picked them from %s, and `where` selects among "
+        "them: leave it out, or give the loader the data set as it was",
         f"{len(data):,}", size / 2**20,
         "on disk" if data.cache_files else "in memory", f"{held.num_rows:,}")
     return data.flatten_indices().data.table

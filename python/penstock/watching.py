@@ -17,7 +17,8 @@ import time
 from typing import (TYPE_CHECKING, Any, Generic, Iterable, Iterator, TextIO,
                     TypeVar)
 
-from ._dataloader.meter import Meter
+from ._dataloader.arguments import is_iterable
+from ._dataloader.meter import Meter, transfer_of
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
 from .copying import CopyCost, measured_copies
 from .explanation import Explanation
@@ -95,6 +96,8 @@ class Watched(Generic[_Batch]):
         self._copying: CopyCost | None = None     # of a batch to a GPU
         self._is_ours = _tells_itself(loop)
         self._copy = None if self._is_ours else timed_copy(loop)
+        if self._copy is not None:
+            self._meter.iterable = is_iterable(loop.dataset)  # type: ignore[attr-defined]
         self._shown = False
         self._iterating = False
         self._process = 0  # in which the loop began
@@ -286,6 +289,10 @@ class Watched(Generic[_Batch]):
             window.prefetch = self._prefetch()
         if self._copy is not None:
             window.making = self._made.making(self._meter.items)
+            if self._workers():  # torch tells nobody whether they had a batch
+                window.blocked_s = None
+                if self._moving is not None:
+                    window.transfer = transfer_of(self._moving)
         if self._copying is not None:
             window.copies = Copies(*self._copying)
         return window

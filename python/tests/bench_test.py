@@ -2,6 +2,7 @@
 penstock.trace."""
 
 import json
+import os
 import pathlib
 import tempfile
 import time
@@ -48,6 +49,12 @@ class Benches(unittest.TestCase):
         self.assertIn("best: ", str(found))
         self.assertLess(max(map(len, str(found).splitlines())), 81)
         json.dumps(report)
+
+    def test_items_that_wait_are_tried_with_more_workers_than_processors(self):
+        found = self.bench(Slow(), seconds=0.02)
+        self.assertEqual(max(setting["num_workers"]
+                             for setting in found.report["settings"]),
+                         4 * len(os.sched_getaffinity(0)))
 
     def test_a_step_is_the_ceiling(self):
         found = self.bench(Slow(seconds=0), workers=(0,),

@@ -52,6 +52,9 @@ CROP = transform("RandomResizedCrop", size=(9, 8), scale=(0.2, 1),
                  ratio=(0.75, 4 / 3), interpolation=types.SimpleNamespace(
                      value="bicubic"))
 FLIP = transform("RandomHorizontalFlip", p=0.25)
+SHORT = transform("Resize", size=[20], max_size=None)
+MIDDLE = transform("CenterCrop", size=17)
+NORMAL = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
 
 
 @unittest.skipUnless(has_decoder(), "built without what decodes pictures")
@@ -91,10 +94,9 @@ class Folder(unittest.TestCase):
                 self.assertEqual(loader.classes, ["x", "y"])
 
     def test_transforms_of_torchvision_become_settings(self):
-        normal = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
         self.assertEqual(
             images.image_settings(compose(CROP, FLIP, transform("ToTensor"),
-                                          normal)),
+                                          NORMAL)),
             {"train": "random_resized_crop", "val": "random_resized_crop",
              "size": [9, 8], "scale": [0.2, 1], "ratio": [0.75, 4 / 3],
              "interpolation": "bicubic", "flip": 0.25, "dtype": "float32",
@@ -119,6 +121,29 @@ class Folder(unittest.TestCase):
             transform("RGB"), inner, transform("ToPureTensor")))
         self.assertEqual((made["train"], made["size"], made["interpolation"]),
                          ("resize_center", [16, 16], "nearest"))
+
+    def test_one_number_is_that_of_all_channels(self):
+        of_all = transform("Normalize", mean=0.5, std=[0.25])
+        for first, channels in ((), 3), ((transform("Grayscale"),), 1):
+            made = images.image_settings(compose(
+                *first, CROP, transform("ToTensor"), of_all))
+            self.assertEqual((made["mean"], made["std"]),
+                             ([0.5] * channels, [0.25] * channels))
+
+    def test_a_float_may_become_another_one_behind_normalize(self):
+        for scale in (True, False):
+            made = images.image_settings(compose(
+                CROP, transform("ToTensor"), NORMAL,
+                transform("ToDtype", dtype="torch.bfloat16", scale=scale)))
+            self.assertEqual((made["dtype"], made["mean"]),
+                             ("bfloat16", [0.5] * 3))
+
+    def test_a_fill_is_cut_to_whole_numbers_as_torchvision_does(self):
+        for fill, made in ((0.7, 0), (99.7, 99), ([9.5, 3, 4], [9, 3, 4]),
+                           (None, 0), (numpy.array(7.0), 7)):
+            entry = images.image_settings(compose(CROP, transform(
+                "RandomRotation", degrees=[-5, 5], fill=fill)))["augment"][0]
+            self.assertEqual(entry["rotation"]["fill"], made)
 
     def test_batches_are_mixed_by_operations(self):
         mixes = [{"cutmix": ["image"], "labels": ["label"]}]
@@ -252,6 +277,34 @@ class Folder(unittest.TestCase):
                 numpy.testing.assert_array_equal(
                     found["image"][at].transpose(1, 2, 0), numpy.array(image))
 
+    def refuses(self, parts, name):
+        with self.assertRaises(penstock.RequestError) as caught:
+            images.image_settings(compose(*parts))
+        self.assertEqual(caught.exception.code, "images.transform")
+        self.assertIn(name, str(caught.exception))
+
+    def test_an_order_that_would_make_other_bytes_is_refused(self):
+        for parts, name in (
+                ((CROP, transform("ToTensor"), NORMAL, NORMAL),
+                 "Normalize: it stands there twice"),
+                ((CROP, FLIP, FLIP),
+                 "RandomHorizontalFlip: it stands there twice"),
+                ((SHORT, FLIP, MIDDLE),
+                 "CenterCrop: RandomHorizontalFlip stands before it"),
+                ((FLIP, SHORT, MIDDLE),
+                 "CenterCrop: RandomHorizontalFlip stands before it"),
+                ((SHORT, transform("RandomRotation", degrees=[-5, 5]), MIDDLE),
+                 "CenterCrop: RandomRotation stands before it"),
+                ((CROP, transform("RandomRotation", degrees=[-5, 5],
+                                  fill={"Image": 3})), "fill is a dict"),
+                ((CROP, transform("ToTensor"), NORMAL,
+                  transform("ToDtype", dtype="torch.uint8", scale=True)),
+                 "what Normalize made"),
+                ((CROP, transform("ToTensor"),
+                  transform("ToDtype", dtype="torch.uint8", scale=False)),
+                 "to 0 to 255")):
+            self.refuses(parts, name)
+
     def test_other_transforms_are_refused_by_name(self):
         for parts, name in (
                 ((CROP, transform("RandomPerspective")), "RandomPerspective"),
@@ -292,17 +345,13 @@ class Folder(unittest.TestCase):
                  "transform, RandomApply"),
                 ((CROP, transform("CutMix")),
                  'operations=[{"cutmix": ["image"], "labels": ["label"]}]')):
-            with self.assertRaises(penstock.RequestError) as caught:
-                images.image_settings(compose(*parts))
-            self.assertEqual(caught.exception.code, "images.transform")
-            self.assertIn(name, str(caught.exception))
+            self.refuses(parts, name)
         with self.assertRaises(penstock.RequestError) as caught:
             penstock.ImageFolder(self.root, compose(CROP), image={"flip": 0.5})
         self.assertIn("image.flip", str(caught.exception))
 
     def test_a_section_says_what_a_transform_does_not(self):
-        normal = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
-        made = compose(CROP, FLIP, transform("ToTensor"), normal)
+        made = compose(CROP, FLIP, transform("ToTensor"), NORMAL)
         with penstock.ImageFolder(self.root, made, batch_size=4, device="cpu",
                                   cache="ram") as loader:
             right = loader.peek().numpy()["image"]
@@ -326,6 +375,29 @@ class Folder(unittest.TestCase):
                                       image={"size": 8}) as loader:
                 self.assertEqual(sum(len(batch.ids) for batch in loader),
                                  len(PICTURES) + 1)
+
+    def test_a_bad_picture_cannot_be_skipped(self):
+        with self.assertRaises(penstock.RequestError) as caught:
+            penstock.ImageFolder(self.root, on_bad="skip")
+        for word in ('found "skip"', '"substitute"', '"mask"', '"stop"',
+                     f"penstock check images:{self.root}"):
+            self.assertIn(word, str(caught.exception))
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"),
+                         "torch is not installed")
+    def test_bfloat16_is_shown_as_float32_is(self):
+        seen = []
+        for dtype in ("float32", "bfloat16"):
+            with penstock.ImageFolder(
+                    self.root, batch_size=4, image={
+                        "size": 8, "dtype": dtype,
+                        "record_draws": True}) as loader:
+                sheet = penstock.show(loader.peek(), classes=loader.classes)
+            seen.append(sheet)
+        self.assertEqual(seen[0]._captions, seen[1]._captions)
+        for one, other in zip(seen[0]._pictures, seen[1]._pictures):
+            self.assertLessEqual(
+                numpy.abs(one.astype(int) - other.astype(int)).max(), 1)
 
     def test_a_sheet_shows_what_the_model_gets(self):
         settings = {"size": [6, 9], "record_draws": True}

@@ -16,7 +16,7 @@ from penstock import notebook
 from penstock.progress import Screen, shown
 from positions import Case, has, run_python
 
-LINE = (r"ep \d+(/\d+)? \d+/\d+ \[\d\d:\d\d<(\d\d:\d\d|--:--)\] [\d.]+ it/s \| "
+LINE = (r"ep \d+(/\d+)? \d+/\d+ [█░]{5,20} \[\d\d:\d\d<(\d\d:\d\d|--:--)\] [\d.]+ it/s \| "
         r"AU (\d+ %|n/a)( <-( (data|host|copy) \d+ %)+)? \| VRAM n/a RAM .*")
 
 
@@ -39,7 +39,7 @@ class OnScreen(unittest.TestCase):
     def show(self, file, texts, seconds=0.1):
         """A step takes so long; returns what was written."""
         texts = iter(texts)
-        for _ in shown(list(texts), lambda: f"line {self.clock.time:.1f}",
+        for _ in shown(list(texts), lambda columns: f"line {self.clock.time:.1f}",
                        Screen(file, self.clock)):
             self.clock.time += seconds
         return file.getvalue()
@@ -71,21 +71,9 @@ class OnScreen(unittest.TestCase):
             screen.show("0123456789abc")
         self.assertEqual(file.getvalue(), "\r012345678")
 
-    def test_a_line_that_is_too_long_leaves_out_its_last_parts(self):
-        line = ("ep 2/10 412/980 [03:10<04:22] 2.16 it/s loss 2.31 | AU 70 % "
-                "<- data 23 % copy 5 % host 2 % | GPU 97 % 64 C 512 W "
-                "VRAM n/a RAM 1.5/8.0 GiB CPU 1.4/2.5")
-        for width, end in ((80, "<- data 23 %"), (70, "| AU 70 %"),
-                           (96, "host 2 %"), (118, "| GPU 97 % 64 C 512 W"),
-                           (200, "CPU 1.4/2.5")):
-            with mock.patch("penstock.progress._width", return_value=width):
-                Screen(file := Terminal(), self.clock).show(line)
-            self.assertTrue(file.getvalue().endswith(end), file.getvalue())
-            self.assertLess(len(file.getvalue()) - 1, width)
-
     def test_a_loop_that_is_left_ends_the_line(self):
         screen = Screen(file := Terminal(), self.clock)
-        for number in shown(range(9), lambda: "line", screen):
+        for number in shown(range(9), lambda columns: "line", screen):
             self.clock.time += 1
             if number == 2:
                 break
@@ -104,7 +92,7 @@ class OnScreen(unittest.TestCase):
             with mock.patch.object(sys, "stderr", None):
                 screen = Screen(file, self.clock)
                 taken = 0
-                for _ in shown(range(9), lambda: "line", screen):
+                for _ in shown(range(9), lambda columns: "line", screen):
                     self.clock.time += 60
                     taken += 1
             self.assertEqual(taken, 9)
@@ -133,21 +121,39 @@ class Lines(Case):
         lines = self.lines(lambda file: loader.progress(file=file))
         for line in lines[2:]:  # the first step is not timed
             self.assertRegex(line, LINE)
-        self.assertTrue(lines[-1].startswith(f"ep 1 9/{len(loader)} ["))
+        self.assertTrue(lines[-1].startswith(f"ep 1 9/{len(loader)} {20 * '█'} ["))
         share = int(re.search(r"AU (\d+) %", lines[-1])[1])
         self.assertGreater(share, 50)
+
+    def test_it_fits_the_terminal_with_a_bar(self):
+        for loader in (self.open(), penstock.DataLoader(list(range(20)),
+                                                        batch_size=4)):
+            file = Terminal()
+            with mock.patch("penstock.progress._width", return_value=80), \
+                    mock.patch("penstock.progress._REDRAWN_S", 0):
+                for _ in loader.progress(file=file):
+                    time.sleep(0.11)
+            last = file.getvalue().rstrip().split("\r")[-1]
+            self.assertRegex(last, r"^ep 1 (\d)/\1 █{5,20} \[.* it/s \| AU ")
+            self.assertLess(len(last), 80)
+            plain = io.StringIO()
+            with mock.patch("penstock.progress._PLAIN_S", 0):
+                for _ in loader.progress(file=plain):
+                    time.sleep(0.01)
+            self.assertNotIn("█", plain.getvalue())
+            self.assertIn(" CPU ", plain.getvalue())
 
     def test_the_time_left_is_of_all_epochs(self):
         loader = self.open()
         list(loader)
         lines = self.lines(lambda file: penstock.progress(
             loader, epochs=11, file=file))
-        self.assertRegex(lines[-1], r"^ep 2/11 9/9 \[00:01<00:0[89]\]")
+        self.assertRegex(lines[-1], r"^ep 2/11 9/9 █{20} \[00:01<00:0[89]\]")
 
     def test_any_number_of_steps_can_be_shown(self):
         loader = self.open()
         lines = self.lines(lambda file: loader.progress(3, file=file))
-        self.assertRegex(lines[-1], r"^ep 1 3/9 \[00:00<00:00\]")
+        self.assertRegex(lines[-1], r"^ep 1 3/9 █{6}░{14} \[00:00<00:00\]")
         self.assertEqual(loader.state_dict()["step"], 3)
 
     def test_the_batches_are_those_of_the_loop(self):
@@ -160,7 +166,7 @@ class Lines(Case):
         lines = self.lines(lambda file: penstock.progress(
             loader, epochs=2, file=file))
         self.assertRegex(lines[-1], LINE)
-        self.assertRegex(lines[-1], r"^ep 1/2 10/10 \[00:01<00:01\]")
+        self.assertRegex(lines[-1], r"^ep 1/2 10/10 █{20} \[00:01<00:01\]")
         self.assertIn("AU 100 %", lines[-1])
         self.assertEqual(loader.shares(), "AU 100 %")
 
@@ -200,7 +206,7 @@ class Lines(Case):
             pass  # its other end is closed
         os.close(primary)
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        self.assertRegex(told.decode(), r"\rep 1 9/9 \[")
+        self.assertRegex(told.decode(), r"\rep 1 9/9 █+ \[")
 
 
 class Bars(Case):

@@ -98,6 +98,29 @@ class DataFrames(unittest.TestCase):
         self.assertIn("left out: 'blob' holds binary", shown)
 
     @needs("pyarrow")
+    def test_uint64_keeps_all_of_its_bits(self):
+        import pyarrow
+        values = [2**64 - 1, 2**53 + 1, 7]
+        table = pyarrow.table({
+            "id": pyarrow.array(values, "uint64"),
+            "some": pyarrow.array([2**63, None, 1], "uint64"),
+            "pairs": pyarrow.array([[value, 0] for value in values],
+                                   pyarrow.list_(pyarrow.uint64())),
+            "text": ["a", "b", "a"]})
+        with penstock.Loader(table, batch_size=3) as loader:
+            batch = next(iter(loader)).numpy()
+        self.assertEqual(batch["id"].dtype, numpy.uint64)
+        self.assertEqual(batch["id"].tolist(), values)
+        self.assertEqual(batch["some"].tolist(), [2**63, 0, 1])
+        self.assertEqual(batch["some_mask"].tolist(), [1, 0, 1])
+        self.assertEqual(batch["pairs"][:, 0].tolist(), values)
+        with self.assertRaises(penstock.TransformError) as caught:
+            next(iter(penstock.Loader(
+                table, {"x": {"column": "id", "dtype": "int64"}})))
+        self.assertIn("row 0, column 'id'", str(caught.exception))
+        self.assertIn(str(2**64 - 1), str(caught.exception))
+
+    @needs("pyarrow")
     def test_fields_are_a_jobs_rules_or_names_of_columns(self):
         for name, frame in self.frames(columns()):
             fields = {"x": ["size", "count"],
@@ -304,12 +327,45 @@ class DataFrames(unittest.TestCase):
         with penstock.Loader(chosen, batch_size=2) as loader:
             self.assertEqual(next(iter(loader)).numpy()["x"].tolist(), [3, 1])
         with self.assertLogs("penstock", "INFO") as said, \
-                penstock.Loader(data.select([3, 0, 1]), batch_size=4):
-            pass
+                penstock.Loader(data.select([3, 0, 1]), batch_size=4,
+                                where="x < 3") as loader:
+            self.assertEqual(all_rows(loader)["x"].tolist(), [0, 1])
         self.assertIn("copies 3 rows", "".join(said.output))
+        with self.assertRaisesRegex(penstock.RequestError, "no rows"):
+            penstock.Loader(data.select([3, 1]).select([]), batch_size=2)
         chosen.set_transform(lambda rows: rows)
         with self.assertRaisesRegex(penstock.RequestError, "transform"):
             penstock.Loader(chosen, batch_size=2)
+
+    @needs("datasets")
+    def test_rows_that_were_picked_are_read_where_they_are(self):
+        import datasets
+        rows = 3000
+        data = datasets.Dataset.from_dict({
+            "x": [None if i == 5 else i for i in range(rows)],
+            "kind": [f"k{i % 7}" if i % 3 else f"odd {i}" for i in range(rows)],
+            "pair": [[i, -i] for i in range(rows)]})
+        for some in (data.shuffle(seed=1), data.select([7, 2999, 7, 4]),
+                     data.filter(lambda row: row["x"] is not None
+                                 and row["x"] % 3)):
+            copied = some.flatten_indices()
+            self.assertIsNotNone(some._indices)
+            with unittest.mock.patch.object(
+                    datasets.Dataset, "flatten_indices",
+                    side_effect=AssertionError("copies all rows")):
+                found = [self.epoch(some, workers) for workers in (0, 1, 2, 8)]
+            expected = self.epoch(copied, 0)
+            for each in found:
+                self.assertEqual(each.keys(), expected.keys())
+                for name, array in expected.items():
+                    self.assertEqual(each[name].dtype, array.dtype, name)
+                    numpy.testing.assert_array_equal(each[name], array)
+
+    @staticmethod
+    def epoch(data, workers):
+        with penstock.Loader(data, batch_size=64, shuffle=True, seed=2,
+                             num_workers=workers) as loader:
+            return all_rows(loader)
 
     @needs("datasets")
     def test_a_data_set_of_hugging_face_of_the_columns_of_its_format(self):

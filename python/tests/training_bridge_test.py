@@ -80,6 +80,9 @@ class Listener:
     def note(self, line):
         self.notes.append(line)
 
+    def columns(self):
+        return 0
+
     def progress(self, line):
         assert "it/s" in line or "ep" in line, line
 

@@ -219,8 +219,26 @@ class Sounds(Batches):
                 self.assertNotEqual(answer.code, 0)
                 self.assertIn("hum/04.wav", answer.out)
                 self.assertIn("its sample 2000 is NaN", answer.out)
-        self.prepare(self.source, self.fields, cache="none", on_bad="substitute")
-        self.assertEqual(len(self.batches("--steps", "0:3")), 3)
+        for on_bad in ("substitute", "mask"):
+            seen = []
+            for more in ({"cache": "none"}, {"cache": "ram"}, {"cache": "disk"},
+                         {"cache": "disk"}, {"cache": "device"},
+                         *({"cache": "ram", "workers": n} for n in (0, 1, 8))):
+                self.prepare(self.source, self.fields, on_bad=on_bad, **more)
+                seen.append([line["bytes_digest"] for line in
+                             self.batches("--steps", "0:3")])
+            self.assertEqual(seen, [seen[0]] * len(seen))
+        for what in ("audio:sounds", "job.json"):
+            with self.subTest(what=what):
+                found = self.run_it("check", what, "--json")
+                self.assertEqual(found.code, 4)
+                found = found.json()
+                self.assertEqual((found["rows"], found["bad_rows"]), (12, 1))
+                self.assertIn("hum/04.wav", found["bad"][0]["why"])
+                self.assertIn("its sample 2000 is NaN", found["bad"][0]["why"])
+        (self.folder / "sounds/hum/04.wav").unlink()
+        self.assertIn("every row can be used",
+                      self.succeed("check", "audio:sounds").out)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,8 @@ std::string summary_of_check(const Json& json) {
             std::to_string(ParseNotes::kMostBad) + ")\n";
   return text +
          "correct them, leave them out with 'source.where', or set "
-         "\"source.on_bad\": \"skip\"\n";
+         "\"source.on_bad\": \"skip\", or for damaged files "
+         "\"loader.on_bad\"\n";
 }
 
 bool is_job(const std::string& name) { return name.ends_with(".json"); }

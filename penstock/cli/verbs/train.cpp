@@ -55,7 +55,8 @@ void check_what_is_named(const TrainArguments& arguments) {
     refuse(arguments.init.empty() ? "--target" : "--init",
            arguments.init.empty() ? "no table is named"
                                   : "the column to be predicted is not named",
-           "write both: --init train.parquet --target species");
+           "write both: --init train.parquet --target species, or of "
+           "pictures --init images:photos --target class");
   if (!arguments.out.empty() && arguments.init.empty())
     refuse("--out", "no job is to be written",
            "write it beside --init TABLE --target COLUMN");
@@ -88,7 +89,8 @@ std::string write_new_job(const TrainArguments& arguments, Terminal& terminal,
                  .why = "there is a file of that name",
                  .next = "train it with 'penstock train " + name +
                          "', or name another with --out"});
-  terminal.note("reading the table once, to see what it holds");
+  if (source.kind != "images")
+    terminal.note("reading the table once, to see what it holds");
   const std::string text =
       new_job_text(source, arguments.target, name, {invocation.stop});
   real_files().write_atomic(name, text);

@@ -7,6 +7,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_reader.h"
+#include "penstock/sources/files/windows.h"
 #include "penstock/sources/schema.h"
 #include "penstock/sources/this_copy.h"
 
@@ -80,6 +81,13 @@ void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
         set.columns[columns[at]].column =
             set.files[f]->columns()[static_cast<std::size_t>(place)];
   }
+}
+
+/// Of the longest of the files, as they lie there.
+std::int64_t longest_of(const FileSet& set) {
+  std::int64_t longest = 0;
+  for (const auto& file : set.files) longest = std::max(longest, file->rows());
+  return longest;
 }
 
 void find_chunks(OpenedFiles& opened, std::size_t requests) {
@@ -250,7 +258,11 @@ std::unique_ptr<Source> open_file_source(
     for (std::size_t column : opened->where->columns())
       opened->columns.push_back(column);
   }
+  const std::int64_t longest = longest_of(set);
   find_rows(set, opened->columns, requests);
+  for (const ColumnRequest& request : requests)
+    if (request.window > 0 && longest > 0 && longest_of(set) == 0)
+      refuse_windows(place_of(spec), request.column, request.window, longest);
   const std::vector<FileColumn> seen = set.seen();
   for (std::size_t at = 0; at < requests.size(); ++at)
     opened->served.push_back(served(seen[opened->columns[at]], requests[at]));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/base/error.h"
+
 namespace penstock::files {
 namespace {
 
@@ -38,6 +40,18 @@ Bytes Windows::cut(Bytes&& elements, std::size_t element_bytes,
   for (std::int64_t row = 0; row < rows; ++row, to += bytes, from += step)
     std::memcpy(to, from, bytes);
   return windows;
+}
+
+void refuse_windows(const std::string& where, const std::string& column,
+                    std::int64_t length, std::int64_t longest) {
+  throw Error(ErrorKind::request,
+              {.code = "source.window",
+               .what = "cannot cut windows of column '" + column + "'",
+               .where = where,
+               .why = "found at most " + std::to_string(longest) +
+                      " rows in a file, expected at least " +
+                      std::to_string(length) + ", the length of one window",
+               .next = "use a shorter \"window\", or name longer recordings"});
 }
 
 }  // namespace penstock::files

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "penstock/base/bytes.h"
 
@@ -34,5 +35,11 @@ struct Windows {
   Bytes cut(Bytes&& elements, std::size_t element_bytes,
             std::int64_t rows) const;
 };
+
+/// Throws Error(request), source.window, where no file has as many elements as
+/// one window: of the longest of them, in `where`.
+[[noreturn]] void refuse_windows(const std::string& where,
+                                 const std::string& column, std::int64_t length,
+                                 std::int64_t longest);
 
 }  // namespace penstock::files

@@ -50,6 +50,22 @@ TEST_F(AttributesOfHdf5, ThatAreListsOfNumbersAreTensors) {
   EXPECT_THAT(schema(section()).find("@places")->item, ElementsAre(2));
 }
 
+// Only a type that is filled up by blanks has none of its own at the end.
+TEST_F(AttributesOfHdf5, AndTextsOfAFixedSizeKeepTheirOwnBlanks) {
+  const std::vector<std::string> texts = {"a b ", "  ", "c"};
+  {
+    TestFile file(folder_.path("a.h5"));
+    file.write_fixed("zeros", 6, texts, H5T_STR_NULLPAD);
+    file.write_fixed("ended", 6, texts, H5T_STR_NULLTERM);
+    file.write_fixed("blanks", 6, texts, H5T_STR_SPACEPAD);
+  }
+  EXPECT_THAT(
+      rows_of(section(), {wanted("/zeros"), wanted("/ended"), wanted("/blanks"),
+                          wanted("/zeros@first"), wanted("/blanks@first")}),
+      ElementsAre("a b  | a b  | a b | a b  | a b", "   |    |  | a b  | a b",
+                  "c | c | c | a b  | a b"));
+}
+
 TEST_F(AttributesOfHdf5, OfALibraryAreNoneWhereItsClassSaysSo) {
   {
     TestFile file(folder_.path("a.h5"));

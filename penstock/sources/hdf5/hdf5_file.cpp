@@ -431,6 +431,10 @@ void leave_out(const std::vector<std::shared_ptr<const IndexedFile>>& indexed,
     if (indexed[f] == nullptr) columns[f] = {.columns = whole.columns};
 }
 
+bool longer(const RowColumn& a, const RowColumn& b) {
+  return a.view.rows() > b.view.rows();
+}
+
 /// Windows of what is no long data set of the files themselves.
 void refuse_other_windows(const RowColumns& rows,
                           const std::vector<WindowsOf>& windows) {
@@ -447,6 +451,21 @@ void refuse_other_windows(const RowColumns& rows,
                  column.column.declared,
              .next = "leave \"window\" out, or name a data set whose first "
                      "dimension is that of its elements"});
+}
+
+/// Windows that are longer than all that they are cut from.
+void refuse_longer_windows(const std::vector<RowColumns>& all) {
+  const RowColumn* of = nullptr;
+  std::int64_t rows = 0;
+  for (const RowColumns& one : all) {
+    rows += one.rows;
+    for (const RowColumn& column : one.columns)
+      if (column.windows && (of == nullptr || longer(column, *of)))
+        of = &column;
+  }
+  if (rows == 0 && of != nullptr && of->view.rows() > 0)
+    files::refuse_windows(of->file->data.path, of->column.name,
+                          of->windows.length, of->view.rows());
 }
 
 }  // namespace
@@ -484,6 +503,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
   leave_out(indexed, columns);
   add_labels(settings, indexer, reader, columns);
   for (const RowColumns& one : columns) refuse_other_windows(one, windows);
+  refuse_longer_windows(columns);
   std::vector<std::shared_ptr<const files::RowFile>> opened;
   for (std::size_t f = 0; f < data.size(); ++f)
     opened.push_back(std::make_shared<Hdf5File>(

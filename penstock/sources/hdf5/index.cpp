@@ -97,6 +97,8 @@ ValueType type_from(const Json& described) {
   } else if (type.is == Is::floating) {
     type.big = flag(described, "big");
     type.brain = flag(described, "brain");
+  } else if (type.is == Is::text) {
+    type.blanks = flag(described, "blanks");
   } else if (type.is == Is::other) {
     type.what = text(described, "what");
   } else if (type.is == Is::list) {

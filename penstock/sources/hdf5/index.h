@@ -28,8 +28,9 @@ struct ValueType {
   } is = Is::other;
   std::int64_t bytes = 0;  ///< of one value as it lies in the file
   bool is_signed = false;
-  bool big = false;    ///< big-endian
-  bool brain = false;  ///< bfloat16
+  bool big = false;     ///< big-endian
+  bool brain = false;   ///< bfloat16
+  bool blanks = false;  ///< of text: what fills it up; else zeros
   std::vector<std::int64_t> dims = {};
   std::vector<ValueType> inner = {};
   std::vector<std::pair<std::string, std::int64_t>> members = {};  ///< name, at

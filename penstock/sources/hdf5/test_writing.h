@@ -72,6 +72,34 @@ class TestFile {
     H5Sclose(space);
   }
 
+  /// Texts of a fixed size, as they lie in the file, filled up as `padding`
+  /// says.
+  void write_fixed(const std::string& name, std::size_t bytes,
+                   const std::vector<std::string>& texts, H5T_str_t padding) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, bytes);
+    H5Tset_strpad(type, padding);
+    std::string all;
+    for (std::string text : texts) {
+      text.resize(bytes, padding == H5T_STR_SPACEPAD ? ' ' : '\0');
+      all += text;
+    }
+    const hsize_t dims[] = {texts.size()};
+    hid_t space = H5Screate_simple(1, dims, nullptr);
+    hid_t set = H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT,
+                           H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all.data());
+    H5Dclose(set);
+    H5Sclose(space);
+    hid_t one = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate_by_name(file_, name.c_str(), "first", type, one,
+                                        H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(attribute, type, all.data());
+    H5Aclose(attribute);
+    H5Sclose(one);
+    H5Tclose(type);
+  }
+
   /// An attribute of a data set or a group, of these dimensions.
   template <class Value>
   void attribute(const std::string& of, const std::string& name,

@@ -88,12 +88,12 @@ void append_text(Column& column, std::string_view text, std::size_t at,
   column.append_null();
 }
 
-/// Up to its padding: zeros, and blanks before them (H5T_STR_SPACEPAD).
-std::string_view trimmed(const std::byte* at, std::int64_t bytes) {
+/// Up to its padding: zeros, or where its type says so blanks.
+std::string_view trimmed(const std::byte* at, const ValueType& type) {
   std::string_view text(reinterpret_cast<const char*>(at),
-                        static_cast<std::size_t>(bytes));
+                        static_cast<std::size_t>(type.bytes));
   text = text.substr(0, text.find('\0'));
-  while (text.ends_with(' ')) text.remove_suffix(1);
+  while (type.blanks && text.ends_with(' ')) text.remove_suffix(1);
   return text;
 }
 
@@ -249,8 +249,8 @@ Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
       for (std::int64_t row = 0; row < rows; ++row)
         append_text(
             column,
-            trimmed(raw.bytes.data() + row * stride + plan.at, plan.type.bytes),
-            at, problems);
+            trimmed(raw.bytes.data() + row * stride + plan.at, plan.type), at,
+            problems);
   }
   files::mark_bad(raw.bad, at, column, problems);
   return column;

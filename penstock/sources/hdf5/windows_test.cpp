@@ -79,7 +79,8 @@ TEST_F(WindowsOfHdf5, DoNotCrossFromOneFileIntoTheNext) {
   EXPECT_THAT(rows_of(section(path("")), {wanted("/x", 4, 3)}),
               ElementsAre(run_of(0, 4), run_of(3, 4), run_of(6, 4),
                           run_of(200, 4), run_of(203, 4)));
-  EXPECT_THAT(rows_of(section(path("b.h5")), {wanted("/x", 4, 3)}), SizeIs(0));
+  EXPECT_THAT(rows_of(section(path("b.h5")), {wanted("/x", 4, 3)}),
+              ElementsAre(HasSubstr("found at most 3 rows in a file")));
 }
 
 TEST_F(WindowsOfHdf5, StandBesideWhatHasARowForEach) {
@@ -135,6 +136,11 @@ TEST_F(WindowsOfHdf5, ThatCannotBeAreRefusedWithTheReason) {
               ElementsAre(HasSubstr("it has 2 windows, and /x has 3")));
   EXPECT_THAT(rows_of(of, {wanted("/texts", 4, 4)}),
               ElementsAre(HasSubstr("several values of type text")));
+  EXPECT_THAT(
+      rows_of(of, {wanted("/x", 500, 4)}),
+      ElementsAre(testing::AllOf(
+          HasSubstr("source.window"), HasSubstr(path()),
+          HasSubstr("rows in a file, expected at least 500, the length"))));
   EXPECT_THAT(rows_of(of, {wanted("/nothing", 4, 4)}),
               ElementsAre(HasSubstr("source.unknown_column")));
   Json cut = of;

@@ -56,14 +56,16 @@ std::vector<FoundPicture> find_in_tars(const SourceSpec& spec, StopFlag stop,
                "their own: a member NAME.cls, or the folder",
            "leave \"labels\" out, or unpack the files");
   std::vector<FoundPicture> all;
+  UnreadMembers unread;
   for (const files::DataFile& tar : tars) {
     const auto number = static_cast<std::int32_t>(into.tars.size());
     into.tars.push_back(tar.path);
     std::vector<FoundPicture> found =
         pictures_in_tar(tar.path, tars.size() == 1 ? "" : tar.relative + "/",
-                        number, media, own.classes, stop);
+                        number, media, own.classes, unread, stop);
     std::ranges::move(found, std::back_inserter(all));
   }
+  into.unread = unread.told(spec.path, media);
   if (all.empty())
     refuse("images.none", spec.path, "no member of it is named like a " + one,
            std::string("name .tar files that hold ") + media.shown_endings +

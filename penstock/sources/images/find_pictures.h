@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -51,10 +52,21 @@ struct FoundPicture {
 std::vector<FoundPicture> pictures_of_labels(
     const std::string& root, const std::string& labels, const Media& media,
     const std::vector<std::string>& classes, StopFlag stop);
+/// Members of tar files that are neither pictures nor classes, as WebDataset
+/// has them: how many, and one of each kind, by its extension.
+struct UnreadMembers {
+  std::int64_t members = 0;
+  std::map<std::string, std::string> kinds = {};
+
+  void add(const std::string& name);
+  /// A warning of them; empty: there are none.
+  std::string told(const std::string& path, const Media& media) const;
+};
 /// `prefix` stands before the names of members.
 std::vector<FoundPicture> pictures_in_tar(
     const std::string& path, const std::string& prefix, std::int32_t container,
-    const Media& media, const std::vector<std::string>& classes, StopFlag stop);
+    const Media& media, const std::vector<std::string>& classes,
+    UnreadMembers& unread, StopFlag stop);
 
 /// The classes of what was found, in their order, and which of them each
 /// picture has: those that `declared` lists, as it lists them, or where it is

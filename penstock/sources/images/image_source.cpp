@@ -9,6 +9,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/log.h"
 #include "penstock/base/once.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
@@ -272,6 +273,8 @@ std::unique_ptr<Source> open_images(const SourceSpec& spec,
   auto opened = std::make_shared<Opened>();
   opened->stop = options.stop;
   opened->files = find_pictures(spec, options.stop);
+  if (!opened->files.unread.empty())
+    log(LogLevel::warning, opened->files.unread);
   SourceInfo info{.shown = spec.path,
                   .schema = schema_of(opened->files),
                   .abilities = {.by_position = true, .sorted = true}};

@@ -43,6 +43,7 @@ struct PictureFiles {
   std::vector<TarMember> members;         ///< empty: each is a file of its own
   /// Names and classes, and where members lie, hashed.
   std::string version;
+  std::string unread;  ///< a warning of what tar files hold besides
 
   std::size_t size() const { return of_class.size(); }
   /// The file to open for a picture.

@@ -110,10 +110,12 @@ class Tar {
         long_name = path_of_records(text(begin, *size));
       else if (type == '0' || type == '\0')
         take(std::move(name), begin, *size);
-      else if (type == '1' && is_picture_name(name, media_))
-        fail("its member '" + name +
-             "' is a link to another one, which is not followed: write it "
-             "with tar's option --hard-dereference");
+      else if ((type == '1' || type == '2') && is_picture_name(name, media_))
+        refuse("images.tar", path_,
+               "its member '" + name +
+                   "' is a link to another one, which is not followed",
+               std::string("write it with tar's option --") +
+                   (type == '1' ? "hard-dereference" : "dereference"));
       at = begin + (*size + kBlock - 1) / kBlock * kBlock;
     }
     if (at != bytes_)
@@ -171,10 +173,31 @@ std::string key_of(const std::string& name) {
 
 }  // namespace
 
+void UnreadMembers::add(const std::string& name) {
+  constexpr std::size_t kMostKinds = 4;
+  ++members;
+  if (kinds.size() < kMostKinds)
+    kinds.emplace(std::filesystem::path(name).extension().string(), name);
+}
+
+std::string UnreadMembers::told(const std::string& path,
+                                const Media& media) const {
+  if (members == 0) return {};
+  std::string names;
+  for (const auto& [kind, name] : kinds)
+    names += (names.empty() ? "'" : ", '") + name + "'";
+  return path + ": " + std::to_string(members) +
+         (members == 1 ? " member is" : " members are") + " not read, " +
+         names + (members == 1 ? "" : " among them") + ": of tar files " +
+         media.one +
+         "s are, and classes in '.cls' members; for what else belongs to them, "
+         "unpack the files and name these in a table";
+}
+
 std::vector<FoundPicture> pictures_in_tar(
     const std::string& path, const std::string& prefix, std::int32_t container,
     const Media& media, const std::vector<std::string>& declared,
-    StopFlag stop) {
+    UnreadMembers& unread, StopFlag stop) {
   Tar tar(path, media, stop);
   const DeclaredClasses allowed(declared);
   std::vector<FoundPicture> all;
@@ -189,6 +212,8 @@ std::vector<FoundPicture> pictures_in_tar(
       FoundPicture& picture = all.emplace_back();
       picture.member = {.container = container, .begin = begin, .bytes = size};
       picture.name = std::move(name);
+    } else {
+      unread.add(name);
     }
   });
   for (FoundPicture& picture : all) {

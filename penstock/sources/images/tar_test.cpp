@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "penstock/base/log.h"
 #include "penstock/base/settings.h"
 #include "penstock/sources/files/test_folder.h"
 
@@ -118,8 +119,29 @@ TEST_F(TarTest, ANegativeSizeIsADamagedHeader) {
 
 TEST_F(TarTest, APictureThatIsALinkToAnotherMemberIsNotLeftOutSilently) {
   add("a.jpg", "x");
-  add("b.jpg", "", '1');
-  EXPECT_THAT(refused(), HasSubstr("'b.jpg' is a link to another one"));
+  const std::string first = tar_;
+  for (char kind : {'1', '2'}) {
+    tar_ = first;
+    add("b.jpg", "", kind);
+    EXPECT_THAT(refused(), HasSubstr("'b.jpg' is a link to another one"));
+  }
+}
+
+TEST_F(TarTest, MembersOfWebDatasetThatAreNotReadAreNamedOnce) {
+  std::vector<std::string> told;
+  set_log_writer(
+      [&](LogLevel, std::string_view message) { told.emplace_back(message); });
+  for (const char* key : {"1", "2"}) {
+    add(std::string(key) + ".jpg", "x");
+    add(std::string(key) + ".cls", key);
+    add(std::string(key) + ".json", "{}");
+    add(std::string(key) + ".txt", "a caption");
+  }
+  EXPECT_THAT(pictures(), ElementsAre("1.jpg 1", "2.jpg 2"));
+  set_log_writer({});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0],
+              HasSubstr(": 4 members are not read, '1.json', '1.txt' among"));
 }
 
 TEST_F(TarTest, ACompressedFileMustBeUnpacked) {

@@ -10,6 +10,7 @@
 #include "penstock/base/error.h"
 #include "penstock/sources/files/checked_column.h"
 #include "penstock/sources/files/file_source.h"
+#include "penstock/sources/picked.h"
 
 namespace penstock {
 namespace {
@@ -208,7 +209,10 @@ std::unique_ptr<Source> open_arrow_table(
   };
   SourceSpec spec{.kind = "table", .path = name.shown, .where = name.where};
   spec.own = FileSettings{.paths = {name.shown}};
-  return files::open_file_source(spec, requests, {.stop = stop}, kind);
+  auto whole = files::open_file_source(spec, requests, {.stop = stop}, kind);
+  if (name.picked == nullptr) return whole;
+  PENSTOCK_ASSERT(name.where.empty(), "rows are picked from all of a table");
+  return picked(std::move(whole), name.picked);
 }
 
 }  // namespace penstock

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ struct TableName {
   std::string shown;   ///< in messages: "DataFrame"
   std::string digest;  ///< of its contents, as much of them as was read
   std::string where;   ///< a condition, as of files; may be empty
+  /// Which rows of it are meant, in this order, any of them more than once;
+  /// null: all. No condition is beside it.
+  std::shared_ptr<const std::vector<std::int64_t>> picked = nullptr;
 };
 
 /// The rows of a table in memory, by position, like those of a file: its record

@@ -13,12 +13,12 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 /// `Value` is a Dtype, or an optional one.
 template <class Value>
 std::vector<std::pair<std::string, Value>> dtypes() {
-  return {{"float32", Dtype::float32},  {"float64", Dtype::float64},
-          {"int64", Dtype::int64},      {"int32", Dtype::int32},
-          {"int16", Dtype::int16},      {"int8", Dtype::int8},
-          {"uint32", Dtype::uint32},    {"uint16", Dtype::uint16},
-          {"uint8", Dtype::uint8},      {"float16", Dtype::float16},
-          {"bfloat16", Dtype::bfloat16}};
+  return {{"float32", Dtype::float32}, {"float64", Dtype::float64},
+          {"int64", Dtype::int64},     {"int32", Dtype::int32},
+          {"int16", Dtype::int16},     {"int8", Dtype::int8},
+          {"uint64", Dtype::uint64},   {"uint32", Dtype::uint32},
+          {"uint16", Dtype::uint16},   {"uint8", Dtype::uint8},
+          {"float16", Dtype::float16}, {"bfloat16", Dtype::bfloat16}};
 }
 
 Json shape_rule() {

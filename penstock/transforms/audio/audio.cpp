@@ -28,8 +28,9 @@ struct Places {
 
 class Parser final : public FieldParser {
  public:
-  Parser(const Audio& audio, Places places)
-      : audio_(audio), places_(places), reader_(audio) {}
+  /// `decodes`: to see what is damaged.
+  Parser(const Audio& audio, Places places, bool decodes)
+      : audio_(audio), places_(places), decodes_(decodes), reader_(audio) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     for (std::int64_t row = 0; row < block.rows; ++row) {
@@ -78,9 +79,17 @@ class Parser final : public FieldParser {
       return "has " + std::to_string(bytes.size()) +
              " bytes, which with the sounds before it are more than 4 GiB";
     clip.bytes = std::as_bytes(std::span(bytes));
-    why = reader_.check(clip);
+    why = decodes_ ? decode(clip) : reader_.check(clip);
     if (why.empty()) clip.append(out);
     return why;
+  }
+
+  /// What a row may need of it.
+  std::string decode(const EncodedClip& clip) {
+    if (audio_.crop == Audio::Crop::random) return reader_.check_all(clip);
+    wave_.resize(
+        static_cast<std::size_t>(audio_.channels() * audio_.samples()));
+    return reader_.read(clip, std::nullopt, wave_);
   }
 
   /// Whether the row says where it ends in its file.
@@ -101,13 +110,22 @@ class Parser final : public FieldParser {
 
   const Audio audio_;
   const Places places_;
+  const bool decodes_;
   ClipReader reader_;
+  std::vector<float> wave_;
 };
 
 class Encoder final : public FieldEncoder {
  public:
   explicit Encoder(const Audio& audio)
-      : audio_(audio), form_(audio.stored_form()), reader_(audio) {}
+      : audio_(audio),
+        form_(audio.stored_form()),
+        row_bytes_(
+            sizeof(float) *
+            static_cast<std::size_t>(form_ == Audio::Form::features
+                                         ? elements_of(audio.row_shape())
+                                         : audio.channels() * audio.samples())),
+        reader_(audio) {}
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
@@ -118,12 +136,13 @@ class Encoder final : public FieldEncoder {
         continue;
       }
       std::string why = waveform(rows[r], to);
-      if (!why.empty())
+      if (!why.empty()) {
+        std::memset(to, 0, row_bytes_);
         faults.reject({.row = static_cast<std::int64_t>(r),
                        .place = audio_.column,
                        .why = std::move(why),
-                       .what = "cannot decode a sound",
-                       .next = "correct the file, or leave its row out"});
+                       .damaged = true});
+      }
       to += out.stride;
     }
   }
@@ -159,6 +178,7 @@ class Encoder final : public FieldEncoder {
 
   const Audio audio_;
   const Audio::Form form_;
+  const std::size_t row_bytes_;  // of what is stored decoded
   ClipReader reader_;
   std::unique_ptr<MelSpectrogram> mel_;
   std::vector<float> wave_;
@@ -169,7 +189,10 @@ class BoundAudio final : public BoundField {
   BoundAudio(const Audio& audio, Places places)
       : audio_(audio), places_(places) {}
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(audio_, places_);
+    return std::make_unique<Parser>(audio_, places_, false);
+  }
+  std::unique_ptr<FieldParser> checking_parser() const override {
+    return std::make_unique<Parser>(audio_, places_, true);
   }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {

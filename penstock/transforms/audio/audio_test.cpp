@@ -277,6 +277,40 @@ TEST(Audio, ASampleThatIsNoFiniteNumberMakesItsRowBad) {
   EXPECT_FALSE(start.row(wav_of(samples)).empty()) << start.why;
 }
 
+TEST(Audio, ACheckDecodesWhatRowsMayNeed) {
+  auto bad = [](const std::string& settings, const std::string& bytes,
+                bool checks) {
+    const auto kind = make_audio("x", audio_of(settings));
+    Block block;
+    block.rows = 1;
+    block.columns.push_back({.type = ColumnType::binary});
+    block.columns[0].append_text(bytes);
+    const auto bound = kind->bind({.info = {{.name = "audio"}},
+                                   .types = {ColumnType::binary},
+                                   .at = {0}});
+    Values parsed;
+    Faults faults;
+    (checks ? bound->checking_parser() : bound->parser())
+        ->parse(block, parsed, faults);
+    return !faults.rows.empty();
+  };
+  std::vector<float> samples(2000, 0.25F);
+  samples[1000] = std::numeric_limits<float>::quiet_NaN();
+  const std::string middle = wav_of(samples);
+  EXPECT_FALSE(bad(R"({"seconds": 0.02})", middle, false));
+  EXPECT_TRUE(bad(R"({"seconds": 0.02})", middle, true));
+  EXPECT_FALSE(bad(R"({"seconds": 0.02, "crop": "start"})", middle, true));
+  const std::string drawn = R"({"seconds": 0.02, "crop": "random"})";
+  EXPECT_TRUE(bad(drawn, middle, true));
+  for (const char* name : {"stereo.flac", "lossy.ogg", "lossy.mp3"}) {
+    const std::string good = read_sound(name);
+    EXPECT_FALSE(bad(drawn, good, true)) << name;
+  }
+  std::string cut = read_sound("stereo.flac");
+  cut.resize(cut.size() - 100);
+  EXPECT_TRUE(bad(drawn, cut, true));
+}
+
 /// What disks and interrupted programs do to a file.
 std::string damaged(std::string bytes, std::mt19937_64& random) {
   for (std::size_t blow = 0; blow <= random() % 3 && !bytes.empty(); ++blow) {

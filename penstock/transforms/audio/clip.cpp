@@ -14,6 +14,8 @@ namespace {
 
 /// Channels times samples that are decoded at once, about 1 GiB.
 constexpr std::int64_t kMost = std::int64_t{1} << 28;
+/// The same where nothing is kept of them.
+constexpr std::int64_t kCheckedAtOnce = std::int64_t{1} << 18;
 
 /// Of a clip that is one; else empty.
 std::string path_of(const EncodedClip& clip) {
@@ -168,6 +170,23 @@ std::string ClipReader::check(const EncodedClip& clip) {
   SoundInfo info;
   Part part{};
   return opens_slowly(clip, path) ? "" : open(clip, path, info, part);
+}
+
+std::string ClipReader::check_all(const EncodedClip& clip) {
+  SoundInfo info;
+  Part part{};
+  std::string why = open(clip, path_of(clip), info, part);
+  const std::int64_t most =
+      std::max<std::int64_t>(1, kCheckedAtOnce / std::max(1, info.channels));
+  for (std::int64_t done = 0, count = 0; why.empty() && done < part.frames;
+       done += count) {
+    count = std::min(most, part.frames - done);
+    decoded_.resize(static_cast<std::size_t>(count * info.channels));
+    why = decoder_->read(part.first + done, count, decoded_.data());
+    if (why.empty() && !all_finite(decoded_))
+      why = not_finite(info, part.first + done);
+  }
+  return why;
 }
 
 /// Names the first of the decoded samples, which begin with `first`, that made

@@ -37,6 +37,8 @@ class ClipReader {
   /// What of a sound is told without decoding it. What is wrong; empty:
   /// nothing is known to be.
   std::string check(const EncodedClip& clip);
+  /// Decodes all of a sound, little by little. What is wrong; empty: nothing.
+  std::string check_all(const EncodedClip& clip);
   /// `to` is [channels, samples]. `random` is for a crop at random; none: from
   /// the middle. What is wrong; empty: nothing.
   std::string read(const EncodedClip& clip, std::optional<Random> random,

@@ -1,54 +1,13 @@
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
+#include <optional>
 
 #include "penstock/transforms/boxes/boxes.h"
+#include "penstock/transforms/boxes/moves.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/view.h"
 
 namespace penstock {
 namespace {
-
-struct Point {
-  double x = 0, y = 0;
-};
-
-/// Where the points of a picture come to in the tensor.
-class Moves {
- public:
-  Moves(const Image& image, const View& view,
-        const std::vector<PixelChange>& changes)
-      : width_(image.width), height_(image.height), view_(view) {
-    for (const PixelChange& change : changes)
-      if (moves(change.change)) changes_.push_back(change);
-  }
-
-  Point of(Point at) const {
-    at = {along(view_.columns, at.x - view_.crop.left),
-          along(view_.rows, at.y - view_.crop.top)};
-    if (view_.flipped) at.x = width_ - at.x;
-    for (const PixelChange& change : changes_) at = changed(change, at);
-    return at;
-  }
-
- private:
-  static double along(const ResizeAxis& axis, double at) {
-    return at * axis.out / axis.size - axis.first;
-  }
-  /// The matrix says which point is shown where; its inverse is wanted.
-  Point changed(const PixelChange& change, Point at) const {
-    if (change.change == Change::flip_vertically) return {at.x, height_ - at.y};
-    const auto [a, b, c, d, e, f] = changes::matrix_of(change, width_, height_);
-    const double area = a * e - b * d;
-    const double x = at.x - c, y = at.y - f;
-    return {(e * x - b * y) / area, (a * y - d * x) / area};
-  }
-
-  const int width_, height_;
-  const View view_;
-  std::vector<PixelChange> changes_;
-};
 
 class BoxesFinisher final : public FieldFinisher {
  public:
@@ -91,7 +50,7 @@ class BoxesFinisher final : public FieldFinisher {
     if (train_)
       draw_changes(image.augments, image.width, image.height,
                    key.random(row, kAugmentDraws), changes_);
-    return {image,
+    return {image.width, image.height,
             view_of(image, train_ ? image.train : image.val, w, h,
                     key.random(row, kCropDraws), key.random(row, kFlipDraws),
                     train_),
@@ -100,40 +59,22 @@ class BoxesFinisher final : public FieldFinisher {
 
   void write_points(const Moves& moves, float* to) const {
     for (const StoredBox& box : found_) {
-      Point at;
-      bool there = box.numbers[2] != 0;
-      if (there) {
-        at = moves.of({box.numbers[0], box.numbers[1]});
-        there = at.x >= 0 && at.x <= boxes_.image.width && at.y >= 0 &&
-                at.y <= boxes_.image.height;
-      }
-      *to++ = static_cast<float>(there ? at.x : 0);
-      *to++ = static_cast<float>(there ? at.y : 0);
-      *to++ = there ? 1.0F : 0.0F;
+      const std::optional<Point> at =
+          box.numbers[2] == 0 ? std::nullopt
+                              : moves.of(Point{box.numbers[0], box.numbers[1]});
+      *to++ = static_cast<float>(at ? at->x : 0);
+      *to++ = static_cast<float>(at ? at->y : 0);
+      *to++ = at ? 1.0F : 0.0F;
     }
   }
 
   void write_boxes(const Moves& moves, float* to, std::int64_t* classes) const {
-    const double width = boxes_.image.width, height = boxes_.image.height;
     for (const StoredBox& box : found_) {
-      constexpr double kFar = std::numeric_limits<double>::infinity();
-      double left = kFar, top = kFar, right = -kFar, bottom = -kFar;
-      for (int corner = 0; corner < 4; ++corner) {
-        const Point at = moves.of({box.numbers[corner % 2 == 0 ? 0 : 2],
-                                   box.numbers[corner < 2 ? 1 : 3]});
-        left = std::min(left, at.x);
-        right = std::max(right, at.x);
-        top = std::min(top, at.y);
-        bottom = std::max(bottom, at.y);
-      }
-      left = std::clamp(left, 0.0, width);
-      right = std::clamp(right, 0.0, width);
-      top = std::clamp(top, 0.0, height);
-      bottom = std::clamp(bottom, 0.0, height);
+      const Edges moved = moves.of(box.numbers);
+      const auto [left, top, right, bottom] = moved;
       const bool there = box.of_class >= 0 && right > left && bottom > top;
       *classes++ = there ? box.of_class : -1;
-      for (double number : {left, top, right, bottom})
-        *to++ = there ? static_cast<float>(number) : 0.0F;
+      for (float number : moved) *to++ = there ? number : 0.0F;
     }
   }
 

@@ -36,16 +36,18 @@ float FloatNumbers::number(float byte) const {
 }
 
 void FloatNumbers::write(const std::uint8_t* bytes, std::size_t count,
-                         float* to) const {
+                         float* to, bool past_caches) const {
   const std::size_t eights = count / 8 * 8;
-  write_eights(bytes, eights, to);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(to) % 32 == 0;
+  write_eights(bytes, eights, to, past_caches && aligned);
   for (std::size_t at = eights; at < count; ++at)
     to[at] = number(static_cast<float>(bytes[at]));
 }
 
 #if defined(__x86_64__)
 [[gnu::target("avx2,fma")]] void FloatNumbers::write_eights(
-    const std::uint8_t* bytes, std::size_t count, float* to) const {
+    const std::uint8_t* bytes, std::size_t count, float* to,
+    bool past_caches) const {
   const __m256 mean = _mm256_set1_ps(mean_),
                share_high = _mm256_set1_ps(of_255_.high),
                share_low = _mm256_set1_ps(of_255_.low),
@@ -57,13 +59,17 @@ void FloatNumbers::write(const std::uint8_t* bytes, std::size_t count,
     const __m256 share =
         _mm256_fmadd_ps(eight, share_high, _mm256_mul_ps(eight, share_low));
     const __m256 above = _mm256_sub_ps(share, mean);
-    _mm256_storeu_ps(to + at,
-                     _mm256_fmadd_ps(above, high, _mm256_mul_ps(above, low)));
+    const __m256 numbers =
+        _mm256_fmadd_ps(above, high, _mm256_mul_ps(above, low));
+    if (past_caches)
+      _mm256_stream_ps(to + at, numbers);
+    else
+      _mm256_storeu_ps(to + at, numbers);
   }
 }
 #else
-void FloatNumbers::write_eights(const std::uint8_t*, std::size_t,
-                                float*) const {}
+void FloatNumbers::write_eights(const std::uint8_t*, std::size_t, float*,
+                                bool) const {}
 #endif
 
 }  // namespace penstock

@@ -19,7 +19,10 @@ class FloatNumbers {
   /// False: one of the table's numbers is another one, or this processor has
   /// no such code.
   bool exact() const { return exact_; }
-  void write(const std::uint8_t* bytes, std::size_t count, float* to) const;
+  /// `past_caches`: what is written does not take the place of other data in
+  /// the caches, and a fence must follow before another thread may read it.
+  void write(const std::uint8_t* bytes, std::size_t count, float* to,
+             bool past_caches = false) const;
 
  private:
   /// 1 through a number, as a sum.
@@ -28,8 +31,8 @@ class FloatNumbers {
   };
   static Inverse inverse_of(float value);
   float number(float byte) const;
-  void write_eights(const std::uint8_t* bytes, std::size_t count,
-                    float* to) const;
+  void write_eights(const std::uint8_t* bytes, std::size_t count, float* to,
+                    bool past_caches) const;
 
   float mean_ = 0;
   Inverse of_255_, of_std_;

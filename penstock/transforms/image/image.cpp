@@ -4,6 +4,7 @@
 
 #include "penstock/base/utf8.h"
 #include "penstock/transforms/built_in_kind.h"
+#include "penstock/transforms/image/decoder.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/picture_bytes.h"
 #include "penstock/transforms/image/picture_header.h"
@@ -45,8 +46,13 @@ constexpr std::size_t kMostRunBytes = UINT32_MAX;
 
 class Parser final : public FieldParser {
  public:
-  Parser(const Image& image, std::size_t column)
-      : image_(image), column_(column), pictures_(image.folder) {}
+  /// `decoder`: null where what is damaged is not looked for.
+  Parser(const Image& image, std::size_t column,
+         std::unique_ptr<PictureDecoder> decoder)
+      : image_(image),
+        column_(column),
+        pictures_(image.folder),
+        decoder_(std::move(decoder)) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[column_];
@@ -83,18 +89,24 @@ class Parser final : public FieldParser {
            name.substr(0, name.size() - kBytes.size()) +
            ".path\" with \"folder\"";
   }
-  std::string fault_of(std::span<const std::byte> bytes) const {
+  std::string fault_of(std::span<const std::byte> bytes) {
     PictureHeader header;
     std::string why = read_header(bytes, header);
     if (why.empty() && image_.mode == PictureMode::index)
       why = why_no_mask(bytes, header);
     if (why.empty()) why = too_large(image_, header);
-    return why.empty() ? other_size(image_, header) : why;
+    if (why.empty()) why = other_size(image_, header);
+    if (why.empty() && decoder_ != nullptr)
+      why = decoder_->decode(bytes, header, {.width = 1, .height = 1},
+                             image_.mode, decoded_);
+    return why;
   }
 
   const Image image_;
   const std::size_t column_;
   PictureBytes pictures_;
+  const std::unique_ptr<PictureDecoder> decoder_;
+  Pixels decoded_;
 };
 
 class Encoder final : public FieldEncoder {
@@ -137,7 +149,10 @@ class BoundImage final : public BoundField {
   BoundImage(const Image& image, std::size_t column)
       : image_(image), column_(column) {}
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(image_, column_);
+    return std::make_unique<Parser>(image_, column_, nullptr);
+  }
+  std::unique_ptr<FieldParser> checking_parser() const override {
+    return std::make_unique<Parser>(image_, column_, make_decoder());
   }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {

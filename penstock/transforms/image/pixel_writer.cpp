@@ -1,6 +1,7 @@
 #include "penstock/transforms/image/pixel_writer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <type_traits>
 
@@ -62,6 +63,10 @@ void PixelWriter::write_float_planes(const Pixels& pixels, bool flipped,
   const auto width = static_cast<std::size_t>(pixels.width);
   const std::size_t area = width * static_cast<std::size_t>(pixels.height);
   constexpr std::size_t kAtOnce = 512;
+  // A batch of so large pictures is larger than the caches of a processor, and
+  // who takes it next is a device or another thread.
+  constexpr std::size_t kLarge = 256 << 10;
+  const bool past_caches = 3 * area * sizeof(float) >= kLarge;
   std::array<std::uint8_t, 3 * kAtOnce> bytes;
   for (int y = 0; y < pixels.height; ++y, to += width)
     for (std::size_t first = 0; first < width; first += kAtOnce) {
@@ -71,8 +76,9 @@ void PixelWriter::write_float_planes(const Pixels& pixels, bool flipped,
                      bytes.data());
       for (std::size_t c = 0; c < 3; ++c)
         by_arithmetic_[c].write(bytes.data() + c * kAtOnce, count,
-                                to + c * area + first);
+                                to + c * area + first, past_caches);
     }
+  if (past_caches) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 template <class Number>

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <memory>
 
 #include "penstock/transforms/image/split_channels.h"
 
@@ -48,7 +49,7 @@ TEST(PixelWriterTest, FloatsAreWrittenToTheLastBit) {
   const std::vector<std::vector<double>> stds = {
       {}, {0.229, 0.224, 0.225}, {0.5, 1, 0.3081}};
   for (std::size_t of = 0; of < means.size(); ++of)
-    for (int width : {1, 7, 24, 600})
+    for (int width : {1, 7, 24, 600, 8000, 8001})  // large ones: past caches
       for (bool flipped : {false, true}) {
         const PixelWriter writer(
             Image{.dtype = Dtype::float32, .mean = means[of], .std = stds[of]});
@@ -62,8 +63,12 @@ TEST(PixelWriterTest, FloatsAreWrittenToTheLastBit) {
             pixels.row(y)[at] =
                 static_cast<std::uint8_t>(at * 5 + static_cast<std::size_t>(y));
         const auto wide = static_cast<std::size_t>(width);
-        std::vector<float> out(wide * 9, -9);
-        writer.write(pixels, flipped, reinterpret_cast<std::byte*>(out.data()));
+        std::vector<float> room(wide * 9 + 16, -9);
+        void* out_at = room.data();  // aligned as tensors of batches are
+        std::size_t bytes_left = room.size() * sizeof(float);
+        const auto* out = static_cast<const float*>(
+            std::align(64, wide * 9 * sizeof(float), out_at, bytes_left));
+        writer.write(pixels, flipped, static_cast<std::byte*>(out_at));
         for (std::size_t c = 0; c < 3; ++c)
           for (std::size_t y = 0; y < 3; ++y)
             for (std::size_t x = 0; x < wide; ++x) {

@@ -199,6 +199,32 @@ TEST(Missing, NarrowIntegersHoldWhatFitsAndNameWhatDoesNot) {
   }
 }
 
+TEST(Missing, WideIntegersHoldAllOfUint64AndNothingBelowZero) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  const std::string wide = R"({"column": "c", "dtype": "uint64")";
+  auto column = [&] {
+    return column_of<std::uint64_t>(ColumnType::number(Dtype::uint64),
+                                    {{kMost}, {}, {(1ULL << 53) + 1}});
+  };
+  FieldRun masked(wide + R"(, "missing": "mask"})", column());
+  masked.fit();
+  EXPECT_THAT(masked.tensor<std::uint64_t>(),
+              ElementsAre(kMost, 0U, (1ULL << 53) + 1));
+  EXPECT_THAT(masked.tensor<float>(1), ElementsAre(1, 0, 1));
+  EXPECT_THAT(FieldRun(wide + "}", column()).faults(), SizeIs(1)) << "NULL";
+  FieldRun negative(wide + "}",
+                    column_of<std::int64_t>(ColumnType::int64, {{5}, {-128}}));
+  negative.fit();
+  ASSERT_THAT(negative.faults(), SizeIs(1));
+  EXPECT_THAT(negative.faults()[0].why, HasSubstr("found -128"));
+  for (const char* other : {"1.5", "-1"})
+    EXPECT_THROW(FieldRun(wide + R"(, "missing": )" + other + "}", column()),
+                 Error);
+  EXPECT_THROW(
+      FieldRun(wide + "}", column_of<double>(ColumnType::float64, {{1}})),
+      Error);
+}
+
 TEST(Missing, ASingleColumnHasNoDimensionOfItsOwn) {
   FieldRun one(R"({"column": "c"})",
                column_of<double>(ColumnType::float64, {{1}, {2}}));

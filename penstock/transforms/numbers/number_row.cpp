@@ -77,7 +77,8 @@ void NumberRow::decode(const std::byte* row, double* out) const {
       std::int64_t integer = 0;
       if (!present(row, i))
         integer = 0;
-      else if (place.dtype == Dtype::int64)  // which float64 need not hold
+      else if (place.dtype == Dtype::int64 ||
+               place.dtype == Dtype::uint64)  // which float64 need not hold
         std::memcpy(&integer, row + place.offset, sizeof(integer));
       else
         integer = static_cast<std::int64_t>(number);

@@ -39,7 +39,8 @@ struct NumberRow {
     Dtype dtype;
     std::size_t offset;
   };
-  /// `exact`: the integers keep their 64 bits and are never rounded to float64.
+  /// `exact`: the integers keep their 64 bits, also those of uint64, and are
+  /// never rounded to float64.
   /// `masked`: behind the numbers a byte for each of them, 0 where it is
   /// missing; its own bytes are then zeros.
   NumberRow(const std::vector<ColumnType>& types, bool exact, bool masked,

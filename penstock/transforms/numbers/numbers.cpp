@@ -147,9 +147,13 @@ class Encoder final : public FieldEncoder {
       std::memcpy(to, raw_.data(), raw_.size() * sizeof(double));
       return;
     }
+    const bool wide = settings_.dtype == Dtype::uint64;
     for (std::size_t c = 0; c < raw_.size(); ++c) {
       const auto number = std::bit_cast<std::int64_t>(raw_[c]);
-      if (write_integer(settings_.dtype, number, to, c)) continue;
+      if (wide) std::memcpy(to + c * sizeof(number), &number, sizeof(number));
+      if (wide ? number >= 0 || row_.places[c].dtype == Dtype::uint64
+               : write_integer(settings_.dtype, number, to, c))
+        continue;
       faults.reject({.row = row,
                      .place = "column '" + settings_.columns[c] + "'",
                      .why = "found " + std::to_string(number),
@@ -228,7 +232,9 @@ class NumbersKind final : public BuiltInKind {
     std::vector<ColumnRequest> requests;
     for (const std::string& column : numbers_.columns)
       requests.push_back({.column = column,
-                          .as = exact() ? ReadAs::integer : ReadAs::number,
+                          .as = wide()    ? ReadAs::value
+                                : exact() ? ReadAs::integer
+                                          : ReadAs::number,
                           .setting = "fields." + name_ +
                                      (numbers_.single ? ".column" : ".columns"),
                           .rounded = rounded()});
@@ -243,6 +249,8 @@ class NumbersKind final : public BuiltInKind {
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
   bool exact() const { return is_integer(numbers_.dtype); }
+  /// Integers are read as int64, which is too narrow for these.
+  bool wide() const { return numbers_.dtype == Dtype::uint64; }
   /// Becomes float32 as it is.
   bool rounded() const {
     return numbers_.dtype == Dtype::float32 && !numbers_.standardize &&
@@ -358,6 +366,17 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
              shown + " holds timestamps, whose seconds since 1970 do not fit " +
                  std::string(name_of(numbers_.dtype)),
              "add \"dtype\": \"float64\" or \"standardize\": true");
+  }
+  for (std::size_t c = 0; wide() && c < columns.types.size(); ++c) {
+    const ColumnType type = columns.types[c];
+    const bool whole =
+        type.kind == ColumnKind::boolean ||
+        (type.kind == ColumnKind::number && is_integer(type.dtype));
+    if (!whole)
+      throw column_error("fields.dtype", "fields." + name_ + ".dtype",
+                         columns.info[c], type, "expected integers for uint64",
+                         "use \"int64\", or of a file name its type in "
+                         "source.columns");
   }
   return std::make_shared<BoundNumbers>(*this, std::move(columns));
 }

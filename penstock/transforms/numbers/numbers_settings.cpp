@@ -158,7 +158,8 @@ void check_integers(Spec& section, const Numbers& numbers) {
   const bool whole = std::abs(numbers.fill) < 0x1p63 &&
                      numbers.fill == std::trunc(numbers.fill);
   if (numbers.missing == Missing::mean || numbers.missing == Missing::median ||
-      numbers.missing == Missing::nan || !whole)
+      numbers.missing == Missing::nan || !whole ||
+      (numbers.dtype == Dtype::uint64 && numbers.fill < 0))
     section.refuse("missing", "found " + show_missing(numbers).dump() + but,
                    "use \"zero\", \"mask\" or an integer, or float32 or "
                    "float64");
@@ -173,6 +174,7 @@ SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
                {"int32", Dtype::int32},
                {"int16", Dtype::int16},
                {"int8", Dtype::int8},
+               {"uint64", Dtype::uint64},
                {"uint32", Dtype::uint32},
                {"uint16", Dtype::uint16},
                {"uint8", Dtype::uint8},

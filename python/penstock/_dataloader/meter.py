@@ -18,7 +18,7 @@ from .fetching import Bad
 from .transfer_cost import TransferCost
 
 if TYPE_CHECKING:
-    from .._engine import FetchWindow, GpuSensor
+    from .._engine import FetchWindow, GpuSensor, Transfer
 
 _MEASURES_AT = 4  # batches, and then powers of two
 _READS_EVERY_S = 1.0  # of what a GPU's driver says
@@ -59,6 +59,14 @@ def processor_share(ran_ns: int, queued_ns: int) -> float:
     return max(0.01, ran_ns / could) if could else 1.0
 
 
+def transfer_of(cost: TransferCost) -> Transfer:
+    """As the engine takes it."""
+    from .._engine import Transfer
+
+    why_not = (cost.why_not or "").encode(errors="backslashreplace").decode()
+    return Transfer(*cost[:2], why_not)
+
+
 class Meter:
     """Counts over the life of a loader; reset() starts again.
 
@@ -70,6 +78,7 @@ class Meter:
 
     def __init__(self, most_bad: int = 100) -> None:
         self.most_bad = most_bad
+        self.iterable = False  # the data set has __iter__ alone
         self.reset()
 
     def reset(self) -> None:
@@ -270,7 +279,7 @@ class Meter:
     def window(self, workers: int, wait: bool = True) -> FetchWindow:
         """What the engine makes a verdict of. `wait`: for steps that a GPU has
         still to do."""
-        from .._engine import FetchWindow, Transfer
+        from .._engine import FetchWindow
 
         self._time_on_gpu("settle" if wait else "collect")
         window = FetchWindow()
@@ -280,10 +289,8 @@ class Meter:
         if len(self._gpu_use) >= _LEAST_READINGS:
             window.gpu_busy = sum(self._gpu_use) / len(self._gpu_use)
         if self.transfer is not None:
-            why_not = (self.transfer.why_not or "").encode(
-                errors="backslashreplace").decode()
-            window.transfer = Transfer(*self.transfer[:2], why_not)
-        window.workers = workers
+            window.transfer = transfer_of(self.transfer)
+        window.workers, window.iterable = workers, self.iterable
         window.cpus = len(os.sched_getaffinity(0))
         window.cpu_share = self.processors_left()
         return window

@@ -139,7 +139,10 @@ Json text_of(hid_t attribute, hid_t type) {
   std::vector<char> text(H5Tget_size(type) + 1, '\0');
   if (text.size() > kMostCompact || H5Aread(attribute, type, text.data()) < 0)
     return Json();
-  return Json(std::string(text.data()));
+  std::string value(text.data());
+  if (H5Tget_strpad(type) == H5T_STR_SPACEPAD)
+    while (value.ends_with(' ')) value.pop_back();
+  return Json(std::move(value));
 }
 
 Json not_read(const char* what) {

@@ -70,6 +70,12 @@ Json floating(hid_t type, std::size_t bytes) {
   return described;
 }
 
+Json fixed_text(hid_t type, std::size_t bytes) {
+  Json described = of("text", bytes);
+  described["blanks"] = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
+  return described;
+}
+
 bool is_boolean(hid_t type) {
   if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
   std::array<bool, 2> found{};
@@ -179,7 +185,7 @@ Json described_type(hid_t type, int depth) {
       return floating(type, bytes);
     case H5T_STRING:
       return H5Tis_variable_str(type) > 0 ? of("texts", kReference)
-                                          : of("text", bytes);
+                                          : fixed_text(type, bytes);
     case H5T_ENUM:
       if (is_boolean(type)) return of("boolean", bytes);
       return enumeration(type, depth);

@@ -10,7 +10,8 @@ namespace penstock::hdf5 {
 ///   {"is": "integer", "bytes", "signed", "big"}  big: of big-endian bytes
 ///   {"is": "float", "bytes", "big", "brain"}     brain: bfloat16, not IEEE
 ///   {"is": "boolean"}                            h5py's enum of FALSE and TRUE
-///   {"is": "text", "bytes"}                      of a fixed size
+///   {"is": "text", "bytes", "blanks"}            of a fixed size; blanks fill
+///                                                it up, and not zeros
 ///   {"is": "texts", "bytes"}                     in the global heap
 ///   {"is": "list", "bytes", "of"}                in the global heap
 ///   {"is": "bytes", "bytes"}                     opaque

@@ -1,0 +1,65 @@
+#include "penstock/advisor/offers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/advisor/advisor.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+/// 1000 samples in 10 batches; four readers that wait for a source, all the
+/// time, for so many requests of each batch.
+Snapshot far_source(int requests, int prefetch, int workers = 2) {
+  Snapshot window;
+  window.parts = {.steps = 10, .samples = 1000, .wall = 4s, .compute = 1s};
+  window.parts.wait_data = 3s;
+  window.limits.cpus = 2;
+  window.prefetch = prefetch;
+  StageNumbers prepare{.name = "prepare", .workers = workers, .pool = "loader"};
+  prepare.items = 1000;
+  prepare.busy_wall = prepare.busy_cpu = 100ms;
+  StageNumbers read{.name = "read", .workers = 4, .pool = "readers"};
+  read.items = 1000;
+  read.calls = 10 * requests;
+  read.busy_wall = 16s;
+  read.busy_cpu = 1s;
+  window.stages = {prepare, read};
+  return window;
+}
+
+TEST(Offers, AReaderThatWouldOnlyMakeThePartsOfABatchSmallerIsNotPromised) {
+  // With five readers a batch is read in five parts, each of which takes as
+  // long to come.
+  const Verdict verdict = diagnose(far_source(4, 2));
+  EXPECT_EQ(verdict.stage, "read");
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("smaller parts of a batch"));
+}
+
+TEST(Offers, AReaderIsPromisedWhatItReadsOfPartsThatThereAreAnyway) {
+  // Eight workers share a batch: eight parts, however many readers there are.
+  const Verdict verdict = diagnose(far_source(8, 2, 8));
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].knob, "loader.readers");
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.25, 1e-9);
+}
+
+TEST(Offers, AReaderOfWholeBatchesIsPromisedWithTheBatchesAheadThatItNeeds) {
+  for (int prefetch : {2, 8}) {
+    const Verdict verdict = diagnose(far_source(1, prefetch));
+    ASSERT_EQ(verdict.actions.size(), 1u);
+    EXPECT_EQ(verdict.actions[0].knob, "loader.readers");
+    EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.25, 1e-9);
+    EXPECT_EQ(verdict.actions[0].cost.find("'loader.prefetch' at 5") !=
+                  std::string::npos,
+              prefetch == 2);
+  }
+}
+
+}  // namespace
+}  // namespace penstock

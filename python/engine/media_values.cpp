@@ -1,0 +1,88 @@
+#include "python/engine/media_values.h"
+
+#include <array>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "penstock/base/error.h"
+#include "penstock/transforms/transforms.h"
+
+namespace penstock::python {
+namespace {
+
+/// The rows of a column as a field of one kind has them.
+class FilesOf {
+ public:
+  FilesOf(const char* kind, const Json& settings, const Block& block) {
+    Json section;
+    section["x"][kind] = settings;
+    kind_ = parse_fields(section, "fields")[0].kind;
+    bound_ = kind_->bind(
+        {.info = {{.name = "x"}}, .types = {block.columns[0].type}, .at = {0}});
+    Faults faults;
+    bound_->parser()->parse(block, values_, faults);
+    std::set<std::int64_t> bad;
+    for (const RowFault& fault : faults.rows) bad.insert(fault.row);
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      if (!bad.contains(row)) rows_.push_back(values_.row(row));
+  }
+
+  bool any() const { return !rows_.empty(); }
+
+  /// The heights and widths of pictures: what is drawn of a whole one.
+  std::set<std::pair<std::int64_t, std::int64_t>> sizes() const {
+    Values runs;
+    Faults faults;
+    bound_->encoder(Json(), "")->encode(rows_, {.runs = &runs}, faults);
+    std::vector<StoredRow> stored;
+    for (std::int64_t row = 0; row < runs.rows(); ++row)
+      stored.push_back({.run = runs.row(row), .range = {.sample = row}});
+    std::vector<std::array<std::uint8_t, 3>> pixels(stored.size());
+    std::vector<std::array<std::int32_t, 5>> draws(stored.size());
+    const std::array<TensorPlace, 2> places = {
+        TensorPlace{.data = reinterpret_cast<std::byte*>(pixels.data()),
+                    .bytes = sizeof(pixels[0])},
+        TensorPlace{.data = reinterpret_cast<std::byte*>(draws.data()),
+                    .bytes = sizeof(draws[0])}};
+    kind_->finisher(true)->finish(stored, {}, places);
+    std::set<std::pair<std::int64_t, std::int64_t>> sizes;
+    for (const auto& draw : draws)
+      if (draw[2] > 0) sizes.emplace(draw[2], draw[3]);  // 0: it is damaged
+    return sizes;
+  }
+
+ private:
+  std::shared_ptr<const FieldKind> kind_;
+  std::shared_ptr<const BoundField> bound_;
+  Values values_;
+  std::vector<ValueRow> rows_;  // of `values_`
+};
+
+}  // namespace
+
+std::optional<Media> media_in(const std::string& name, Column values) {
+  Block block;
+  block.rows = values.length;
+  block.columns.push_back(std::move(values));
+  Json image, audio;
+  image["column"] = audio["column"] = name;
+  image["size"] = audio["seconds"] = std::int64_t{1};
+  image["train"] = "resize";
+  image["flip"] = std::int64_t{0};
+  image["record_draws"] = true;
+  try {
+    if (const FilesOf files("image", image, block); files.any()) {
+      const auto sizes = files.sizes();
+      if (sizes.size() == 1)
+        return Media("image", sizes.begin()->first, sizes.begin()->second);
+      if (!sizes.empty()) return Media("image", 0, 0);
+    }
+    if (FilesOf("audio", audio, block).any()) return Media("audio", 0, 0);
+  } catch (const Error&) {
+    // No part that decodes them is there.
+  }
+  return std::nullopt;
+}
+
+}  // namespace penstock::python
