@@ -138,7 +138,7 @@ class FetchDiagnosis {
       verdict_.cause = formatted("%d workers on %d processors do not keep up",
                                  w.workers, w.cpus);
       verdict_.no_action =
-          std::string(w.workers > w.cpus
+          std::string(most_workers() > w.cpus
                           ? "each further worker takes its memory, too"
                           : "there are no processors for more workers") +
           ": make an item cheaper, or move work out of " + made_by(w);

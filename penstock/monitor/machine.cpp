@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "penstock/base/folder.h"
@@ -168,8 +170,30 @@ std::optional<ProcessCounters> read_process(pid_t process,
   return counters;
 }
 
-std::vector<pid_t> processes_below(pid_t process,
-                                   const std::filesystem::path& root) {
+namespace {
+
+std::filesystem::path children_file(pid_t process, const std::string& thread,
+                                    const std::filesystem::path& root) {
+  return root / "proc" / std::to_string(process) / "task" / thread / "children";
+}
+
+/// Of each of its threads (CONFIG_PROC_CHILDREN), so that the other processes
+/// of a machine, which may be thousands, are not looked at.
+std::vector<pid_t> told_children(pid_t process,
+                                 const std::filesystem::path& root) {
+  std::vector<pid_t> children;
+  std::error_code none;
+  const auto threads = root / "proc" / std::to_string(process) / "task";
+  for (const FolderEntry& entry : entries_of(threads, none)) {
+    std::ifstream file(
+        children_file(process, entry.path.filename().string(), root));
+    for (pid_t child = 0; file >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+/// By the parents that all processes name.
+std::multimap<pid_t, pid_t> all_children(const std::filesystem::path& root) {
   std::multimap<pid_t, pid_t> children;
   std::error_code none;
   for (const FolderEntry& entry : entries_of(root / "proc", none)) {
@@ -181,14 +205,28 @@ std::vector<pid_t> processes_below(pid_t process,
       children.emplace(static_cast<pid_t>(number_of(words[1])),
                        static_cast<pid_t>(number_of(number)));
   }
+  return children;
+}
+
+}  // namespace
+
+std::vector<pid_t> processes_below(pid_t process,
+                                   const std::filesystem::path& root) {
+  std::error_code none;
+  const bool told = std::filesystem::exists(
+      children_file(process, std::to_string(process), root), none);
+  std::multimap<pid_t, pid_t> all;
+  if (!told) all = all_children(root);
   std::vector<pid_t> below;
+  std::set<pid_t> seen;  // a made-up tree could hold a circle
   pid_t of = process;
-  // A made-up tree could hold a circle: nobody comes twice.
   for (std::size_t next = 0;; of = below[next++]) {
-    auto [first, last] = children.equal_range(of);
-    for (auto child = first; child != last; ++child)
-      below.push_back(child->second);
-    children.erase(first, last);
+    std::vector<pid_t> children;
+    if (told) children = told_children(of, root);
+    for (auto [at, end] = all.equal_range(of); at != end; ++at)
+      children.push_back(at->second);
+    for (pid_t child : children)
+      if (seen.insert(child).second) below.push_back(child);
     if (next == below.size()) return below;
   }
 }

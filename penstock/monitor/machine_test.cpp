@@ -1,5 +1,6 @@
 #include "penstock/monitor/machine.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -90,6 +91,13 @@ TEST_F(MachineTest, FindsTheProcessesBelowOne) {
   EXPECT_TRUE(processes_below(7, root_).empty());
   write("proc/5/stat", "5 (a) S 7 1\n");  // a circle
   EXPECT_EQ(processes_below(5, root_).size(), 3u);
+
+  // Where the kernel tells the children of each thread, by these alone.
+  write("proc/5/task/5/children", "8 ");
+  write("proc/5/task/55/children", "9 10 ");
+  write("proc/9/task/9/children", "11 ");
+  EXPECT_THAT(processes_below(5, root_),
+              testing::UnorderedElementsAre(8, 9, 10, 11));
 }
 
 TEST(Machine, KnowsThisOne) {

@@ -181,6 +181,24 @@ class Rehearsal(unittest.TestCase):
         self.assertGreater(large.worker_s, small.worker_s)
         self.assertGreater(small.loop_s, 0)
 
+    def test_processor_time_is_that_of_what_counts(self):
+        def work(seconds):
+            end = time.thread_time() + seconds
+            while time.thread_time() < end:
+                pass
+
+        meter = Meter()
+        for first in (True, False, False):
+            asked = meter.asked()
+            work(0.03)  # the wait for a batch; the first one does not count
+            meter.answered(asked, 1, first)
+            work(0.03)  # a step
+        meter.asked()
+        meter.paused()
+        work(0.03)  # between two epochs
+        self.assertGreater(meter.cpu_s, 5 * 0.03 - 0.005)
+        self.assertLess(meter.cpu_s, 6 * 0.03)
+
     def test_what_cannot_be_pickled_is_said_so(self):
         transfer = measured_transfer(lambda: 0, 4)
         self.assertEqual(transfer[:2], (0, 0))
