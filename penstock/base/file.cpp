@@ -116,12 +116,30 @@ Path behind_links(const Path& path) {
   return none ? path : found;
 }
 
-/// Writes to a device or a pipe, which nothing may replace.
+/// Whether it is a file that a process has open, as /dev/stdout names one.
+bool is_open_file(Path path) {
+  std::error_code none;
+  for (int links = 0; links < 8 && std::filesystem::is_symlink(path, none);
+       ++links) {
+    const Path folder = std::filesystem::weakly_canonical(
+        path.has_parent_path() ? path.parent_path() : Path("."), none);
+    if (folder.string().starts_with("/proc/")) return true;
+    path = folder / std::filesystem::read_symlink(path, none);
+  }
+  return false;
+}
+
+/// Writes at the end of what nothing may replace: a device, a pipe, a file that
+/// is open.
 class DeviceWriter final : public FileWriter {
  public:
   explicit DeviceWriter(const Path& path)
-      : path_(path), file_(path, O_WRONLY | O_APPEND) {
-    if (!file_.open()) fail();
+      : path_(path), file_(path, O_WRONLY | O_APPEND | O_NONBLOCK) {
+    if (!file_.open())
+      refuse(ErrorKind::request, "write to it", path_, errno,
+             errno == ENXIO ? ": nobody reads the pipe" : "");
+    // Only opening must not wait, for a reader who never comes.
+    if (::fcntl(file_.number(), F_SETFL, O_APPEND) != 0) fail();
   }
   void append(std::span<const std::byte> bytes) override {
     if (!write_all(file_.number(), bytes)) fail();
@@ -286,6 +304,7 @@ class RealFiles final : public FileSystem {
     if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) &&
         !S_ISDIR(found.st_mode))
       return std::make_unique<DeviceWriter>(path);
+    if (is_open_file(path)) return std::make_unique<DeviceWriter>(path);
     return std::make_unique<RealWriter>(behind_links(path));
   }
 

@@ -66,6 +66,31 @@ TEST_F(FileTest, APipeOrDeviceIsWrittenToAndStaysOne) {
   EXPECT_EQ(entries(), 2u);
 }
 
+TEST_F(FileTest, APipeThatNobodyReadsIsRefusedAndNotWaitedFor) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  try {
+    real_files().write_atomic(pipe, "x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.parts().why, testing::HasSubstr("nobody reads the pipe"));
+  }
+}
+
+// As --output /dev/stdout >> log.
+TEST_F(FileTest, AFileThatIsOpenIsWrittenAtItsEnd) {
+  FileSystem& files = real_files();
+  files.write_atomic(folder_ / "log", "before, ");
+  const int file = ::open((folder_ / "log").c_str(), O_WRONLY | O_APPEND);
+  ASSERT_GE(file, 0);
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(file),
+                                  folder_ / "out");
+  files.write_atomic(folder_ / "out", "through it, ");
+  EXPECT_EQ(::write(file, "after", 5), 5);
+  ::close(file);
+  EXPECT_EQ(files.read(folder_ / "log"), "before, through it, after");
+}
+
 TEST_F(FileTest, TheFileBehindALinkIsReplacedAndTheLinkStays) {
   FileSystem& files = real_files();
   files.write_atomic(folder_ / "a", "first");

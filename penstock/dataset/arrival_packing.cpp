@@ -50,14 +50,18 @@ void name_first_fault(const RowsById& rows, std::size_t row_bytes,
 /// Of each block, by number.
 using BlockFaults = std::map<std::size_t, Faults>;
 
-DamagedRows by_id(const RowsById& rows, const BlockFaults& found) {
+DamagedRows by_id(const RowsById& rows, BlockFaults found) {
+  for (auto& [block, faults] : found)  // of several fields, the first one's
+    std::ranges::stable_sort(faults.rows, {}, &RowFault::row);
   DamagedRows damaged;
   for (SampleId id = 0; !found.empty() && id < rows.count(); ++id) {
     const auto block = found.find(rows.ref(id).block);
     if (block == found.end()) continue;
-    const auto fault = std::ranges::find(
-        block->second.rows, std::int64_t{rows.ref(id).row}, &RowFault::row);
-    if (fault != block->second.rows.end()) damaged.emplace(id, *fault);
+    const std::int64_t row{rows.ref(id).row};
+    const auto fault =
+        std::ranges::lower_bound(block->second.rows, row, {}, &RowFault::row);
+    if (fault != block->second.rows.end() && fault->row == row)
+      damaged.emplace(id, *fault);
   }
   return damaged;
 }
