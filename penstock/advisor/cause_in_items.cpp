@@ -92,6 +92,13 @@ std::optional<ItemCause> single_items(const FetchWindow& window) {
           "lets the others go on"};
 }
 
+/// Whether this is a good part of what was seen waiting.
+bool waits_in(const ThreadSightings& seen,
+              std::int64_t ThreadSightings::*what) {
+  return seen.looks_waiting() >= kFewestSeen &&
+         share(double(seen.*what), double(seen.waiting())) >= kWaitsIn;
+}
+
 struct Waiting {
   std::int64_t ThreadSightings::*seen;
   const char* cause;
@@ -124,9 +131,7 @@ std::optional<ItemCause> items_in(const FetchWindow& window, double items) {
         .next = "make an item cheaper, or keep what it makes"};
   const ThreadSightings& seen = making.seen;
   for (const Waiting& kind : kKinds) {
-    if (seen.looks_waiting() < kFewestSeen ||
-        share(double(seen.*kind.seen), double(seen.waiting())) < kWaitsIn)
-      continue;
+    if (!waits_in(seen, kind.seen)) continue;
     return ItemCause{.stage = made_by(window),
                      .cause = took + "and mostly " + kind.cause,
                      .next = kind.next};
@@ -159,9 +164,7 @@ std::optional<ItemCause> cause_in_items(const FetchWindow& window) {
 }
 
 bool waits_in_lock(const Making& making) {
-  const ThreadSightings& seen = making.seen;
-  return seen.looks_waiting() >= kFewestSeen &&
-         share(double(seen.in_lock), double(seen.waiting())) >= kWaitsIn;
+  return waits_in(making.seen, &ThreadSightings::in_lock);
 }
 
 const char* made_by(const FetchWindow& window) {

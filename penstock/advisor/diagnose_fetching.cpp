@@ -249,6 +249,7 @@ class FetchDiagnosis {
     const FetchWindow& w = window_;
     double made = std::max(w.wait_s, w.host_wait_s);
     double made_cpu = 0, received = 0, moved_cpu = 0;
+    const auto batches = static_cast<double>(w.batches);
     if (w.worker_items > 0) {  // some of it is made ahead
       double share =
           static_cast<double>(w.items) / static_cast<double>(w.worker_items);
@@ -257,12 +258,10 @@ class FetchDiagnosis {
       if (w.blocked_s) {
         received = std::max(0.0, w.wait_s - *w.blocked_s);
       } else if (w.transfer) {
-        const auto batches = static_cast<double>(w.batches);
         made += w.transfer->worker_s * batches;
         received = std::min(w.wait_s, w.transfer->loop_s * batches);
       }
     } else if (w.transfer) {
-      double batches = static_cast<double>(w.batches);
       made += w.transfer->worker_s * batches;
       received = w.transfer->loop_s * batches;
       moved_cpu = (w.transfer->worker_s + w.transfer->loop_s) * batches;

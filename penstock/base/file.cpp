@@ -104,18 +104,6 @@ void sync_folder(const Path& folder) {
   if (file.open()) ::fsync(file.number());
 }
 
-/// The file that `path` names, behind links of this user or of root; others are
-/// replaced, since who made them may not write to what they point at.
-Path behind_links(const Path& path) {
-  struct stat link {};
-  std::error_code none;
-  if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode) ||
-      !is_ours(link))
-    return path;
-  Path found = std::filesystem::weakly_canonical(path, none);
-  return none ? path : found;
-}
-
 /// Whether it is a file that a process has open, as /dev/stdout names one.
 bool is_open_file(Path path) {
   std::error_code none;
@@ -300,12 +288,20 @@ class RealFiles final : public FileSystem {
   }
 
   std::unique_ptr<FileWriter> create(const Path& path) override {
-    struct stat found {};
+    struct stat link {
+    }, found{};
+    const bool is_link =
+        ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
+    // Who made the link may not write to what it points at: it is replaced.
+    if (is_link && !is_ours(link)) return std::make_unique<RealWriter>(path);
     if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) &&
         !S_ISDIR(found.st_mode))
       return std::make_unique<DeviceWriter>(path);
+    if (!is_link) return std::make_unique<RealWriter>(path);
     if (is_open_file(path)) return std::make_unique<DeviceWriter>(path);
-    return std::make_unique<RealWriter>(behind_links(path));
+    std::error_code none;
+    const Path behind = std::filesystem::weakly_canonical(path, none);
+    return std::make_unique<RealWriter>(none ? path : behind);
   }
 
   std::unique_ptr<FileMapping> map(const Path& path) override {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
+
+#include "penstock/dataset/row_finisher.h"
 
 // A row is stored at its id, the rank of its key. Where rows arrive in another
 // order, packing by id would keep nearly every parsed block until the end, next
@@ -51,8 +54,7 @@ void name_first_fault(const RowsById& rows, std::size_t row_bytes,
 using BlockFaults = std::map<std::size_t, Faults>;
 
 DamagedRows by_id(const RowsById& rows, BlockFaults found) {
-  for (auto& [block, faults] : found)  // of several fields, the first one's
-    std::ranges::stable_sort(faults.rows, {}, &RowFault::row);
+  for (auto& [block, faults] : found) keep_first_of_each(faults, 0);
   DamagedRows damaged;
   for (SampleId id = 0; !found.empty() && id < rows.count(); ++id) {
     const auto block = found.find(rows.ref(id).block);
@@ -124,7 +126,7 @@ DamagedRows pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
     RowRef ref = rows.ref(id);
     return starts[ref.block] + ref.row;
   });
-  return by_id(rows, found);
+  return by_id(rows, std::move(found));
 }
 
 }  // namespace penstock

@@ -84,19 +84,8 @@ class TestFile {
       text.resize(bytes, padding == H5T_STR_SPACEPAD ? ' ' : '\0');
       all += text;
     }
-    const hsize_t dims[] = {texts.size()};
-    hid_t space = H5Screate_simple(1, dims, nullptr);
-    hid_t set = H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT,
-                           H5P_DEFAULT, H5P_DEFAULT);
-    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all.data());
-    H5Dclose(set);
-    H5Sclose(space);
-    hid_t one = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate_by_name(file_, name.c_str(), "first", type, one,
-                                        H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(attribute, type, all.data());
-    H5Aclose(attribute);
-    H5Sclose(one);
+    write_list(name, type, texts.size(), all.data());
+    write_attribute(name, "first", type, H5Screate(H5S_SCALAR), all.data());
     H5Tclose(type);
   }
 
@@ -105,14 +94,10 @@ class TestFile {
   void attribute(const std::string& of, const std::string& name,
                  const std::vector<Value>& values,
                  const std::vector<hsize_t>& dims) {
-    hid_t type = memory_type<Value>();
-    hid_t space =
-        H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
-    hid_t made = H5Acreate_by_name(file_, of.c_str(), name.c_str(), type, space,
-                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(made, type, values.data());
-    H5Aclose(made);
-    H5Sclose(space);
+    write_attribute(
+        of, name, memory_type<Value>(),
+        H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+        values.data());
   }
 
   void group(const std::string& name) {
@@ -129,17 +114,30 @@ class TestFile {
       const auto small = static_cast<signed char>(number);
       H5Tenum_insert(type, member.c_str(), &small);
     }
-    const hsize_t dims[] = {values.size()};
-    hid_t space = H5Screate_simple(1, dims, nullptr);
-    hid_t set = H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT,
-                           H5P_DEFAULT, H5P_DEFAULT);
-    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
-    H5Dclose(set);
-    H5Sclose(space);
+    write_list(name, type, values.size(), values.data());
     H5Tclose(type);
   }
 
  private:
+  /// A data set of one dimension, whose values lie as in memory.
+  void write_list(const std::string& name, hid_t type, hsize_t count,
+                  const void* values) {
+    hid_t space = H5Screate_simple(1, &count, nullptr);
+    hid_t set = H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT,
+                           H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    H5Dclose(set);
+    H5Sclose(space);
+  }
+  /// Closes the space.
+  void write_attribute(const std::string& of, const std::string& name,
+                       hid_t type, hid_t space, const void* values) {
+    hid_t made = H5Acreate_by_name(file_, of.c_str(), name.c_str(), type, space,
+                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(made, type, values);
+    H5Aclose(made);
+    H5Sclose(space);
+  }
   template <class Value>
   static hid_t memory_type() {
     if constexpr (std::is_same_v<Value, std::string>) {

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections import deque
-from operator import sub
 from typing import TYPE_CHECKING, Any
 
 from ..cuda_steps import CudaSteps, place_of_gpu
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _MEASURES_AT = 4  # batches, and then powers of two
 _READS_EVERY_S = 1.0  # of what a GPU's driver says
-_CPU_EVERY_S = 0.02  # asking for a process's time takes up to 10 us
 _LEAST_READINGS = 3
 # Until torch works on a GPU: to find in its many names whether it does takes
 # 6 us between two batches.
@@ -106,11 +104,7 @@ class Meter:
         self._gpu_use: list[float] = []  # a reading a second
         self._gpu_read = 0.0
         self._handed_out: float | None = None
-        self._blocked_now = 0.0
-        # By the host's clock, waits and steps that count; and when that was
-        # looked at, with the clock and the processor time of this process.
-        self._counted_s, self._looks_at_cpu = 0.0, 0.0
-        self._cpu_seen: tuple[float, float, float] | None = None
+        self._blocked_now = self._cpu_before = 0.0
         self._thread = threading.get_native_id()
         self._scheduled = scheduled(self._thread)
 
@@ -118,15 +112,15 @@ class Meter:
         """next() begins. Returns the time."""
         if self._steps is not None:
             self._time_on_gpu("asks")
-        now = time.perf_counter()
+        now, cpu = time.perf_counter(), time.process_time()
         if self._handed_out is not None:
             pauses = self.pauses
             if self._steps is None:
                 self.loop_s += self._without_pause(now - self._handed_out)
             if self.pauses == pauses:
-                self._counted_s += now - self._handed_out
+                self.cpu_s += cpu - self._cpu_before
             self._handed_out = None
-        self._blocked_now = 0.0
+        self._cpu_before, self._blocked_now = cpu, 0.0
         if self._steps is None and now >= self._looks_for_gpu_at:
             self._looks_for_gpu_at = now + _LOOKS_FOR_GPU_S
             self._time_on_gpu("asks")
@@ -147,40 +141,26 @@ class Meter:
 
     def answered(self, asked: float, items: int, first: bool) -> float:
         """The batch is there. Returns how long the loop waited for it."""
-        now = time.perf_counter()
+        now, cpu = time.perf_counter(), time.process_time()
         if first:
             self.first_batch_s = now - asked  # no part of the waiting below
         else:
             self.host_wait_s += now - asked
-            self._counted_s += now - asked
             if self._steps is None:
                 self.wait_s += now - asked
+            self.cpu_s += cpu - self._cpu_before
             self.blocked_s += self._blocked_now
-        if first or now >= self._looks_at_cpu:
-            self._count_cpu(goes_on=not first)
-            self._looks_at_cpu = now + _CPU_EVERY_S
         self.batches += 1
         self.items += items
-        self._handed_out = now
+        self._handed_out, self._cpu_before = now, cpu
         if self._steps is not None:
             if first:
                 self._time_on_gpu("restart")
             self._time_on_gpu("got", 0, items)
         return now - asked
 
-    def _count_cpu(self, goes_on: bool = True) -> None:
-        """What this process used since the last look, or the share of it that
-        the time had which counts; of no look before, nothing."""
-        seen = time.perf_counter(), time.process_time(), self._counted_s
-        if goes_on and self._cpu_seen is not None:
-            wall, cpu, counted = map(sub, seen, self._cpu_seen)
-            self.cpu_s += cpu * min(1.0, counted / wall) if wall > 0 else 0.0
-        self._cpu_seen = seen
-
     def paused(self) -> None:
         """An epoch is over: what comes now is not the loop's time."""
-        self._count_cpu()
-        self._cpu_seen = None
         self._handed_out = None
         self._time_on_gpu("rests")
 
@@ -249,6 +229,7 @@ class Meter:
         """What was done since the last batch is no part of the loop."""
         if self._handed_out is not None:
             self._handed_out = time.perf_counter()
+            self._cpu_before = time.process_time()
             self._time_on_gpu("restart")
 
     def processors_left(self) -> float:
@@ -301,8 +282,6 @@ class Meter:
         from .._engine import FetchWindow
 
         self._time_on_gpu("settle" if wait else "collect")
-        if self._cpu_seen is not None:
-            self._count_cpu()
         window = FetchWindow()
         for name in _COUNTED:
             setattr(window, name, getattr(self, name))
