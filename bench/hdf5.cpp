@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "bench/measure.h"
+#include "penstock/base/host_limits.h"
 #include "penstock/sampling/sampling.h"
 #include "penstock/sources/files/open_file.h"
 #include "penstock/sources/sources.h"
@@ -217,7 +218,8 @@ int run(int count, char** arguments) {
   result["mb"] = file.megabytes();
   result["file_mb"] =
       static_cast<double>(std::filesystem::file_size(file.path)) / 1e6;
-  for (int threads : {1, 2})
+  const auto cpus = static_cast<int>(std::max(1.0, read_cpu_limit()));
+  for (int threads = 1; threads <= cpus; threads *= 2)
     result["workloads"].push_back(measured(file, threads, repeats));
   std::filesystem::remove_all(folder);
   return finish(result);

@@ -56,9 +56,8 @@ class OnceMore {
       for (int scope = 0; scope < of.scopes; ++scope) BusyScope busy(*of.meter);
       of.meter->add_items(256, 1024);
     }
-    clock_.got();
     clock_.group(0, 256);
-    clock_.before_wait(stream);
+    clock_.got(stream);
     clock_.after_wait(stream);
     clock_.after_step(stream);
     clock_.ask_at_once();

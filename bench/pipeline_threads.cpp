@@ -53,9 +53,8 @@ class Threads {
     StepClock clock(device->clock());
     clock.ask();
     while (std::optional<std::int64_t> batch = queues_.back()->pop()) {
-      clock.got();
+      clock.got(*stream);
       clock.group(0, 1);
-      clock.before_wait(*stream);
       clock.after_wait(*stream);
       stream->step(static_cast<std::uint64_t>(*batch));
       clock.after_step(*stream);

@@ -20,7 +20,8 @@ void LookPace::add(std::int64_t working, std::int64_t waiting) {
 
 int LookPace::periods() const {
   if (learned_ < kOften) return 1;
-  return learned_ < kSeldom ? 10 : 20;
+  if (learned_ >= kSeldom) return 20;
+  return has_waited_ ? 4 : 10;
 }
 
 }  // namespace penstock

@@ -12,7 +12,8 @@ class LookPace {
  public:
   /// A look found so many threads at work, of which some waited.
   void add(std::int64_t working, std::int64_t waiting);
-  /// Until the next look: 1 for 40 looks, 10 for as many as make 200, then 20.
+  /// Until the next look: 1 for 40 looks, then 4, or 10 where none found one
+  /// that waits, for as many as make 200, then 20.
   int periods() const;
 
  private:

@@ -73,7 +73,12 @@ void StepClock::ask(Nanoseconds now) {
   // All steps before a pause are accounted for: the next one follows from here.
   if (std::exchange(paused_, false)) last_end_ = current_.asked;
 }
-void StepClock::got() { current_.got = clock_->now(); }
+
+void StepClock::got(Stream& stream) {
+  before_wait(stream);
+  const bool never_behind = current_.before_wait.state() == nullptr;
+  current_.got = never_behind ? current_.before_wait.time() : clock_->now();
+}
 
 void StepClock::before_wait(Stream& stream) {
   current_.before_wait = stream.record();

@@ -56,13 +56,15 @@ class StepClock {
  public:
   explicit StepClock(Clock& clock) : clock_(&clock) {}
 
-  /// Before and after the host requests the next batch.
+  /// Before and after the host requests the next batch. The second is also
+  /// before_wait(): where the stream is never behind, one look at the clock.
   void ask();
-  void got();
+  void got(Stream& stream);
   /// ask() right behind after_step(), which looked at the clock: at most once
   /// for each step.
   void ask_at_once();
-  /// Around the stream's wait for the batch, then after the step.
+  /// Around the stream's wait for the batch, then after the step. The first
+  /// where the host did something else since got().
   void before_wait(Stream& stream);
   void after_wait(Stream& stream);
   void after_step(Stream& stream);

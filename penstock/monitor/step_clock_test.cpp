@@ -35,7 +35,7 @@ class StepClockTest : public testing::Test {
   void step(Nanoseconds data, Nanoseconds host, std::size_t copied = 0) {
     clock_->ask();
     pass(data);
-    clock_->got();
+    clock_->got(*stream_);
     Event ready;
     if (copied != 0) {
       target_ = device_->allocate(copied);
@@ -62,8 +62,7 @@ class StepClockTest : public testing::Test {
 TEST_F(StepClockTest, CountsTheStepsAfterWhichNothingWasLeftToDo) {
   for (int i = 0; i < 6; ++i) {
     clock_->ask();
-    clock_->got();
-    clock_->before_wait(*stream_);
+    clock_->got(*stream_);
     clock_->after_wait(*stream_);
     stream_->step(number_++);
     if (i % 2 == 1) pass(30ms);  // the host works on while the device is done
@@ -132,8 +131,7 @@ TEST_F(StepClockTest, AsksAtTheEndOfAStepWithoutLookingAtTheClockAgain) {
   for (int i = 0; i < 3; ++i) {
     clock_->ask_at_once();
     pass(15ms);  // the step itself takes 10 ms of it, and is then waited for
-    clock_->got();
-    clock_->before_wait(*stream_);
+    clock_->got(*stream_);
     clock_->after_wait(*stream_);
     stream_->step(number_++);
     clock_->after_step(*stream_);
@@ -149,7 +147,7 @@ TEST_F(StepClockTest, AsksAtOnceOnlyBehindAStep) {
   step(0ms, 0ms);
   clock_->ask_at_once();
   EXPECT_THROW(clock_->ask_at_once(), Error);
-  clock_->got();
+  clock_->got(*stream_);
 }
 
 TEST_F(StepClockTest, ADeviceThatIsNeverBehindWaitsForNoCopy) {
@@ -158,8 +156,7 @@ TEST_F(StepClockTest, ADeviceThatIsNeverBehindWaitsForNoCopy) {
   StepClock clock(cpu->clock());
   for (int i = 0; i < 5; ++i) {
     clock.ask();
-    clock.got();
-    clock.before_wait(*stream);
+    clock.got(*stream);
     clock.after_wait(*stream);
     clock.after_step(*stream);
   }

@@ -61,8 +61,7 @@ TEST(Trace, HoldsTheStepsOfTheDeviceOnTheSameClock) {
   const Nanoseconds before = wall_clock().now();
   for (int step = 0; step < 4; ++step) {
     clock.ask();
-    clock.got();
-    clock.before_wait(*stream);
+    clock.got(*stream);
     clock.after_wait(*stream);
     clock.group(0, 1, step);
     stream->step(static_cast<std::uint64_t>(step));

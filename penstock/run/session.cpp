@@ -164,7 +164,7 @@ std::optional<Batch> Session::next() {
   take(batch->at(), batch->rows(), std::ssize(batch->rejected()));
   {
     Lock lock(stream_mutex_);
-    if (in_step_) clock_.before_wait(*stream_);
+    if (in_step_) clock_.got(*stream_);
     batch->wait_on(stream_);
     if (in_step_) clock_.after_wait(*stream_);
   }
@@ -181,7 +181,7 @@ std::optional<FilledBatch> Session::next_into(std::span<const TensorView> to) {
   take(batch->at, batch->rows, std::ssize(batch->rejected));
   if (in_step_) {
     Lock lock(stream_mutex_);
-    clock_.before_wait(*stream_);
+    clock_.got(*stream_);
     clock_.after_wait(*stream_);
   }
   return batch;
@@ -200,10 +200,7 @@ const std::vector<BatchTensor>& Session::tensors() {
 void Session::take(Position at, std::int64_t rows, std::int64_t rejected) {
   taken_ = at;
   in_step_ = options_.timed && !elsewhere_;
-  if (in_step_) {
-    clock_.got();
-    clock_.group(at.epoch, rows, at.step);
-  }
+  if (in_step_) clock_.group(at.epoch, rows, at.step);
   if (numbers_.steps == 0) numbers_.first_step = wall_clock().now();
   ++numbers_.steps;
   numbers_.samples += rows;

@@ -44,7 +44,7 @@ class Made:
         self.seconds = array("d")
         self.batch_seconds = array("d")
         self.slowest, self.slowest_s = "", 0.0
-        self.batches = 1  # and those skipped before it; see _Timing.skips()
+        self.batches = 1  # and those skipped before it; see _Timing.to_skip
         self.pauses = 0  # batches that took many times the mean
         self.seen: tuple[int, ...] = (0,) * 7
         self.ran_ns = self.queued_ns = 0  # on a processor, and waiting for one
@@ -114,7 +114,11 @@ class _Timing:
         self._made = Made()
         self._sampler: ThreadSampler | None = None
         self._process = 0  # whose threads it looks at
-        self._to_skip = self._skipped = self._taken = 0
+        # The batch at hand is not timed: the next one that is stands for it.
+        # Batches that are made quickly are timed in their turn only, or it
+        # would cost more than it tells.
+        self.to_skip = 0
+        self._skipped = self._taken = 0
         self._spent = self._began = self._looks_at = 0.0
         self._looked: tuple[int, int] | None = None
 
@@ -130,17 +134,8 @@ class _Timing:
             self._sampler, self._process = ThreadSampler(), process
         return self._sampler
 
-    def skips(self) -> bool:
-        """Whether the batch at hand is not timed: the next one that is stands
-        for it. Batches that are made quickly are timed in their turn only, or
-        it would cost more than it tells."""
-        return self._to_skip > 0
-
-    def take(self) -> Made | None:
-        """How the batch was made; None where it was skipped."""
-        if self._to_skip:
-            self._to_skip -= 1
-            return None
+    def take(self) -> Made:
+        """How the batch was made."""
         made, self._made = self._made, Made()
         made.seen = tuple(self._sampler_here().take())
         made.batches += self._skipped
@@ -153,7 +148,7 @@ class _Timing:
         self._spent += made.item_s + made.collate_s
         if self._taken >= _ALL_OF:
             each = max(self._spent / self._taken, 1e-6)
-            self._skipped = self._to_skip = min(
+            self._skipped = self.to_skip = min(
                 _MOST_SKIPPED, max(0, int(_TIMED_EVERY_S / each) - 1))
         now = time.perf_counter()
         if now < self._looks_at:
@@ -180,7 +175,8 @@ class _Timing:
 
     def not_timed(self, make: Callable[[], Any]) -> Any:
         """The same for a batch that is skipped: its thread is looked at."""
-        sampler = self._sampler_here()
+        sampler = self._sampler  # there since a batch was timed
+        assert sampler is not None
         sampler.begin()
         try:
             return make()
@@ -217,7 +213,7 @@ class _TimedMap(_Timed):
         """torch requests a batch so where it can: what is measured for each
         item is then one look at the clock."""
         timing, dataset = self._timing, self._behind
-        if timing.skips():
+        if timing.to_skip:
             return cast(list[Any], timing.not_timed(
                 lambda: [dataset[index] for index in indices]))
 
@@ -236,7 +232,7 @@ class _TimedMapOfMany(_TimedMap):
 
     def __getitem__(self, index: Any) -> Any:
         timing = self._timing
-        if timing.skips():
+        if timing.to_skip:
             return timing.not_timed(lambda: self._behind[index])
 
         def make(ends: list[float]) -> Any:
@@ -247,7 +243,7 @@ class _TimedMapOfMany(_TimedMap):
 
     def __getitems__(self, indices: list[Any]) -> Any:
         timing = self._timing
-        if timing.skips():
+        if timing.to_skip:
             return timing.not_timed(lambda: self._behind.__getitems__(indices))
 
         def make(ends: list[float]) -> Any:
@@ -271,7 +267,7 @@ class _TimedIterable(_Timed):
         while True:
             try:
                 item = timing.not_timed(lambda: next(items)) \
-                    if timing.skips() else timing.timed(make, lambda at: f"item {count}")
+                    if timing.to_skip else timing.timed(make, lambda at: f"item {count}")
             except StopIteration:
                 return
             count += 1
@@ -299,14 +295,16 @@ class _Stamping:
         self._behind, self._timing = behind, timing
 
     def __call__(self, items: Any) -> Any:
-        made = self._timing.take()
-        if made is None:
+        timing = self._timing
+        if timing.to_skip:
+            timing.to_skip -= 1
             return self._behind(items)
+        made = timing.take()
         wall, cpu = time.perf_counter(), time.thread_time()
         batch = self._behind(items)
         made.collate_s += time.perf_counter() - wall
         made.collate_cpu_s += time.thread_time() - cpu
-        self._timing.took(made)
+        timing.took(made)
         return Stamped(batch, made)
 
 

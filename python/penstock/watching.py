@@ -66,6 +66,9 @@ class _Idle:
 
 def _rows_of(batch: Any) -> int:
     """The length of the first tensor or list in it; 1 where there is none."""
+    shape = getattr(batch, "shape", None)  # len() of a tensor takes as long again
+    if isinstance(shape, tuple) and shape:
+        return max(1, int(shape[0]))
     if isinstance(batch, dict):
         batch = next(iter(batch.values()), None)
     if isinstance(batch, (tuple, list)) and batch and hasattr(

@@ -32,6 +32,20 @@ class Clock:
         return self.time
 
 
+class StandingTime:
+    """A module `time` whose clock only moves when the loop sleeps."""
+    def __init__(self):
+        self.now = 0.0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def perf_counter(self):
+        return self.now
+
+    monotonic = process_time = perf_counter
+
+
 class OnScreen(unittest.TestCase):
     def setUp(self):
         self.clock = Clock()
@@ -106,12 +120,12 @@ class OnScreen(unittest.TestCase):
 
 
 class Lines(Case):
-    def lines(self, loop):
+    def lines(self, loop, sleep=time.sleep):
         file = Terminal()
         with mock.patch("penstock.progress._width", return_value=200), \
                 mock.patch("penstock.progress._REDRAWN_S", 0):
             for _ in loop(file):
-                time.sleep(0.11)
+                sleep(0.11)
         text = file.getvalue()
         self.assertTrue(text.startswith("\r") and text.endswith("\n"), text)
         return [line.rstrip() for line in text[1:-1].split("\r")]
@@ -162,9 +176,12 @@ class Lines(Case):
         self.assertEqual(shown, [b.ids.tolist() for b in self.open()])
 
     def test_the_drop_in_has_one_too(self):
-        loader = penstock.DataLoader(list(range(40)), batch_size=4)
-        lines = self.lines(lambda file: penstock.progress(
-            loader, epochs=2, file=file))
+        clock = StandingTime()
+        with mock.patch("penstock._dataloader.meter.time", clock), \
+                mock.patch("penstock._dataloader.line.time", clock):
+            loader = penstock.DataLoader(list(range(40)), batch_size=4)
+            lines = self.lines(lambda file: penstock.progress(
+                loader, epochs=2, file=file), clock.sleep)
         self.assertRegex(lines[-1], LINE)
         self.assertRegex(lines[-1], r"^ep 1/2 10/10 █{20} \[00:01<00:01\]")
         self.assertIn("AU 100 %", lines[-1])
