@@ -81,8 +81,7 @@ void monitor(Device& device, Stream& stream, const Event& ready) {
   StepClock steps(device.clock());
   for (std::uint64_t number = 0; number < 10; ++number) {
     steps.ask();  // here the loop waits for its batch
-    steps.got();
-    steps.before_wait(stream);
+    steps.got(stream);
     stream.wait(ready);
     steps.after_wait(stream);
     stream.step(number);

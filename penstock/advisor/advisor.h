@@ -51,7 +51,9 @@ struct ItemCause {
 std::optional<ItemCause> cause_in_items(const FetchWindow& window);
 /// Whether a lock is a good part of what items wait for: more workers would
 /// wait for it, too.
-bool waits_in_lock(const FetchWindow::Making& making);
+bool waits_in_lock(const FetchWindow& window);
+/// What could be done about that.
+const char* instead_of_lock();
 /// What makes the items of a window: "__getitem__", or "__iter__".
 const char* made_by(const FetchWindow& window);
 /// Whether a loop waits for so long that its input limits it.

@@ -15,7 +15,7 @@ constexpr double kSlowShare = 0.2;  // of the making, by those that stand out
 constexpr double kFewSlow = 0.05;   // of the items
 constexpr double kComputing = 0.7;  // of its time, on a processor
 constexpr double kCrowdedOut = 0.6;  // of its time, without a processor
-constexpr double kWaitsIn = 0.35;    // of what was seen waiting
+constexpr double kWaitsIn = 0.3;     // of what was seen waiting
 constexpr std::int64_t kFewestSeen = 10;
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -163,9 +163,15 @@ std::optional<ItemCause> cause_in_items(const FetchWindow& window) {
   return items_in(window, items);
 }
 
-bool waits_in_lock(const Making& making) {
-  return waits_in(making.seen, &ThreadSightings::in_lock);
+bool waits_in_lock(const FetchWindow& window) {
+  if (window.making)
+    return waits_in(window.making->seen, &ThreadSightings::in_lock);
+  if (!window.looked || window.looked->looks < kFewestSeen) return false;
+  return share(double(window.looked->in_lock), double(window.looked->looks)) >=
+         kWaitsIn;
 }
+
+const char* instead_of_lock() { return kKinds[0].next; }
 
 const char* made_by(const FetchWindow& window) {
   return window.iterable ? "__iter__" : "__getitem__";

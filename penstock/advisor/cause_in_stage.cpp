@@ -266,7 +266,7 @@ std::optional<std::string> single_pieces(const StageNumbers& stage) {
     return std::nullopt;
   return formatted(
       "one in %.0f pieces of work of '%s' takes more than ten times the median "
-      "of %.3g ms (one row in %.0f), the longest about %.0f ms, and what comes "
+      "of %.3g ms (one row in %.0f), the longest %.0f ms, and what comes "
       "after it waits for it: the longest steps name their samples",
       static_cast<double>(count) / slow_pieces, stage.name.c_str(),
       1e3 * median, rows / slow_pieces, 1e3 * seconds(longest));

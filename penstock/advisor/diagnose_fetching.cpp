@@ -3,7 +3,9 @@
 // batches), that of the workers (making and sending batches, shared among
 // them), and that of all processors (everything that was done on one). Moving
 // batches between processes is measured: with workers as it happens, without
-// them by moving one batch in the loop's own process.
+// them by moving one batch in the loop's own process. Items that wait more than
+// they compute may have more workers than there are processors, which then wait
+// for these, too.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -12,6 +14,7 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/gaps_in_steps.h"
+#include "penstock/advisor/makers.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/base/formatted.h"
 
@@ -22,9 +25,11 @@ constexpr std::int64_t kLeastBatches = 8;
 constexpr double kLeastRatio = 1 + kSmallestGain;
 constexpr double kShortest = 1e-9;      // seconds, to divide by
 constexpr double kKeepsUp = 1.3;        // as fast as the loop: workers keep up
+constexpr double kFarAhead = 10;        // so much faster: none is made too late
 constexpr double kShareInPeace = 0.9;   // below: other work has the processors
 constexpr double kWaitsInCrowd = 0.25;  // of the time: more is no small matter
 constexpr double kWaitsMostly = 0.5;    // computes less: it needs no processor
+constexpr double kSleeps = 0.1;         // processors in use
 constexpr int kMostThatWait = 32;       // workers: each takes memory, too
 
 /// How many times as fast as the loop takes batches the workers make them.
@@ -39,7 +44,7 @@ std::optional<double> workers_ahead(const FetchWindow& window) {
 /// The loop waits, and for processors that other work has: its batches were
 /// made long before.
 bool waits_in_crowd(const FetchWindow& window) {
-  return window.cpu_share < kShareInPeace &&
+  return share_of_processors(window) < kShareInPeace &&
          window.wait_s <= kWaitsInCrowd * window.spent_s() &&
          workers_ahead(window).value_or(0) >= kKeepsUp;
 }
@@ -56,7 +61,10 @@ struct ItemTimes {
 class FetchDiagnosis {
  public:
   explicit FetchDiagnosis(const FetchWindow& window)
-      : window_(window), cpus_(window.cpus * window.cpu_share) {}
+      : window_(window),
+        makers_(use_of_makers(window)),
+        left_(share_of_processors(window)),
+        cpus_(window.cpus * left_) {}
 
   Verdict make() {
     verdict_.limit = limit_of(window_);
@@ -97,12 +105,23 @@ class FetchDiagnosis {
           "; moving a batch between processes, tried here, takes %.2f ms of a "
           "worker and %.2f ms of the loop",
           w.transfer->worker_s * 1000, w.transfer->loop_s * 1000);
-    if (w.cpu_share < 0.9)
+    if (!w.making && w.looked)
+      text += formatted(
+          "; making a batch needed a processor for %.0f%% of the time it took",
+          100 * makers_.value_or(MakersUse()).runnable());
+    if (left_ < kShareInPeace && !mostly_sleeps())
       text += formatted(
           "; other work left the loop a processor for %.0f%% of the time in "
           "which it could run",
-          100 * w.cpu_share);
+          100 * left_);
     return text;
+  }
+
+  /// Loop and workers need so little of the processors that the time for which
+  /// they wait for one shows how soon they are woken.
+  bool mostly_sleeps() const {
+    const FetchWindow& w = window_;
+    return w.looked && w.cpu_s + w.worker_cpu_s < kSleeps * w.spent_s();
   }
 
   /// A GPU that waits for the loop within the steps.
@@ -134,6 +153,10 @@ class FetchDiagnosis {
           "make its batches, or a thread of its own ahead of the loop, which "
           "would be up to %.0f %% faster if it never waited",
           100 * w.wait_s / std::max(w.loop_s, kShortest));
+    } else if (!w.making && w.workers > 1 && waits_in_lock(w)) {
+      verdict_.cause +=
+          ": they wait for a lock that another worker, thread or process holds";
+      verdict_.no_action = instead_of_lock();
     } else if (w.workers >= most_workers()) {
       verdict_.cause = formatted("%d workers on %d processors do not keep up",
                                  w.workers, w.cpus);
@@ -141,7 +164,13 @@ class FetchDiagnosis {
           std::string(most_workers() > w.cpus
                           ? "each further worker takes its memory, too"
                           : "there are no processors for more workers") +
-          ": make an item cheaper, or move work out of " + made_by(w);
+          ": make an item cheaper, or " +
+          (w.making || most_workers() <= w.cpus
+               ? std::string("move work out of ") + made_by(w)
+           : w.iterable
+               ? "let __iter__ wait once for many of them"
+               : "let __getitems__, which gets a batch's indices, wait once "
+                 "for all of them");
     } else if (w.workers == 0 && !w.transfer) {
       verdict_.no_action =
           "what it would cost to move batches between processes is not "
@@ -166,16 +195,17 @@ class FetchDiagnosis {
     if (!verdict_.no_action.empty()) verdict_.no_action += "; " + found->next;
   }
 
+  /// For workers beyond the processors. Threads that compute may be one at a
+  /// time: each needs Python's lock for some of it.
+  int shared_cpus() const { return window_.threads ? 1 : window_.cpus; }
+
   /// As many as there are processors; of workers that wait, and not for a lock,
   /// as many as these can carry.
   int most_workers() const {
     const FetchWindow& w = window_;
-    if (!w.making || waits_in_lock(*w.making)) return w.cpus;
-    const double all = w.making->item_s + w.making->collate_s;
-    const double computes = (w.making->item_cpu_s + w.making->collate_cpu_s) /
-                            std::max(all * w.making->cpu_share, kShortest);
-    if (all <= 0 || computes >= kWaitsMostly) return w.cpus;
-    const double carried = w.cpus / std::max(computes, 0.01);
+    if (!makers_ || makers_->runnable() >= kWaitsMostly || waits_in_lock(w))
+      return w.cpus;
+    const double carried = shared_cpus() / std::max(makers_->runnable(), 0.01);
     return std::max(w.cpus,
                     static_cast<int>(std::min<double>(kMostThatWait, carried)));
   }
@@ -185,8 +215,9 @@ class FetchDiagnosis {
     std::string cost =
         w.workers + more > w.cpus
             ? formatted(
-                  "%d more processes, which wait most of the time, and "
-                  "their memory, at that gain at most",
+                  "%d more workers, which wait most of the time, and "
+                  "their memory, at that gain at most: what they wait for must "
+                  "serve as many at once",
                   more)
             : formatted("%d of %d processors, at that gain at most", more,
                         w.cpus);
@@ -267,8 +298,19 @@ class FetchDiagnosis {
       moved_cpu = (w.transfer->worker_s + w.transfer->loop_s) * batches;
     }
     return {.loop = std::max(w.loop_s, kShortest) + received,
-            .workers = made / workers,
+            .workers = makers_seconds(workers, made),
             .processors = (w.cpu_s + made_cpu + moved_cpu) / cpus_};
+  }
+
+  /// For what took one of them `made`. Where each has a processor, what it
+  /// waits for one is due to other work, and stays.
+  double makers_seconds(int workers, double made) const {
+    if (!makers_ || makers_->runnable() >= kWaitsMostly) return made / workers;
+    const double waits = made * (1 - makers_->runnable());
+    const bool own = window_.workers > window_.cpus;
+    return seconds_of_workers(
+        workers, waits, made * (own ? makers_->ran : makers_->runnable()),
+        workers > window_.cpus ? shared_cpus() : window_.cpus);
   }
 
   std::string why_no_workers(ItemTimes with_more, double gain) const {
@@ -292,13 +334,27 @@ class FetchDiagnosis {
                  "workers=\"threads\" where the data set releases the "
                  "interpreter's lock",
                  with_more.loop - window_.loop_s, window_.wait_s);
+    if (are_made_in_time())
+      return more +
+             formatted(
+                 ": batches are made %.0f times as fast as the loop takes "
+                 "them, and it waits until they reach it; make an item "
+                 "smaller, or set workers=\"threads\" where the data set "
+                 "releases the interpreter's lock",
+                 *workers_ahead(window_));
     return more + ": make an item cheaper";
+  }
+
+  /// Batches are made so fast that hardly one of them can be late: what the
+  /// loop waits for is that they reach it.
+  bool are_made_in_time() const {
+    return workers_ahead(window_).value_or(0) >= kFarAhead;
   }
 
   /// Neither processors nor receiving holds the loop up, nor are there too few
   /// workers.
   bool come_in_bursts(ItemTimes with_more) const {
-    return window_.workers > 0 &&
+    return window_.workers > 0 && !are_made_in_time() &&
            with_more.processors < std::max(with_more.loop, with_more.workers) &&
            with_more.loop <= window_.loop_s * kLeastRatio;
   }
@@ -341,6 +397,8 @@ class FetchDiagnosis {
   }
 
   const FetchWindow& window_;
+  const std::optional<MakersUse> makers_;
+  const double left_;  // share of a processor that a thread gets
   const double cpus_;  // those that other work leaves
   Verdict verdict_;
 };

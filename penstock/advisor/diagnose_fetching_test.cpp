@@ -8,6 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 /// 100 batches of 10 items; the workers had never a result when the loop asked.
 FetchWindow window(double wait_s, double loop_s, double worker_s, int workers,
@@ -161,14 +162,72 @@ TEST(FetchingTest, ItemsThatWaitCanHaveMoreWorkersThanThereAreProcessors) {
   FetchWindow waits = window(9, 1, 10, 1, 2);
   EXPECT_EQ(offered(waits), "1 to 2, 1.00");
   waits.making = FetchWindow::Making{.item_s = 10, .item_cpu_s = 0.5};
-  EXPECT_EQ(offered(waits), "1 to 10, 9.00");
+  EXPECT_EQ(offered(waits), "1 to 10, 8.98");
   EXPECT_THAT(diagnose(waits).actions[0].cost,
-              HasSubstr("9 more processes, which wait most of the time"));
+              HasSubstr("9 more workers, which wait most of the time"));
   waits.making->item_cpu_s = 6;
   EXPECT_EQ(offered(waits), "1 to 2, 1.00") << "they compute";
   waits.making->item_cpu_s = 0.5;
   waits.making->seen = {.in_lock = 90, .looks = 100};
   EXPECT_EQ(offered(waits), "1 to 2, 1.00") << "they wait for one lock";
+}
+
+TEST(FetchingTest, WorkersThatWereSeenWaitingCanBeMoreThanProcessors) {
+  using Looked = FetchWindow::Looked;
+  FetchWindow waits = window(9.9, 0.1, 10, 1, 2);
+  EXPECT_EQ(offered(waits), "1 to 2, 1.00") << "nobody looked";
+  waits.looked = Looked{.seconds = 5, .ran_s = 0.1};
+  EXPECT_EQ(offered(waits), "1 to 32, 30.94");
+  EXPECT_THAT(diagnose(waits).because,
+              HasSubstr("needed a processor for 2% of the time"));
+  EXPECT_THAT(diagnose(waits).actions[0].cost,
+              HasSubstr("what they wait for must serve as many at once"));
+  waits.cpu_share = 0.6;
+  EXPECT_THAT(diagnose(waits).because, Not(HasSubstr("other work")))
+      << "who computes nothing shows how soon it is woken";
+  waits.cpu_share = 1;
+  waits.looked->queued_s = 3;
+  EXPECT_EQ(offered(waits), "1 to 2, 1.00") << "they wait for a processor";
+  waits.looked->queued_s = 0;
+  waits.worker_cpu_s = 9;
+  EXPECT_EQ(offered(waits), "1 to 2, 1.00") << "their other threads compute";
+
+  FetchWindow inline_items = window(9.9, 0.1, 0, 0, 2);
+  inline_items.looked = Looked{.seconds = 5, .ran_s = 0.1};
+  EXPECT_EQ(offered(inline_items), "0 to 32, 31.26");
+}
+
+TEST(FetchingTest, TheyShareTheProcessorsThatTheyNeed) {
+  FetchWindow waits = window(9.9, 0.1, 10, 1, 2);
+  waits.worker_cpu_s = 2;
+  waits.looked = FetchWindow::Looked{.seconds = 10, .ran_s = 2};
+  const Verdict verdict = diagnose(waits);
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].to, Json(10)) << "of 0.2 processors each";
+  EXPECT_GT(verdict.actions[0].predicted_gain, 6);
+  EXPECT_LT(verdict.actions[0].predicted_gain, 8);
+}
+
+TEST(FetchingTest, ThreadsThatComputeMayDoSoOneAtATime) {
+  FetchWindow waits = window(9.9, 0.1, 10, 1, 2);
+  waits.looked = FetchWindow::Looked{.seconds = 10, .ran_s = 2};
+  EXPECT_EQ(diagnose(waits).actions.at(0).to, Json(10));
+  waits.threads = true;
+  EXPECT_EQ(diagnose(waits).actions.at(0).to, Json(5));
+  EXPECT_LT(diagnose(waits).actions.at(0).predicted_gain, 3.1);
+}
+
+TEST(FetchingTest, WorkersThatWaitForOneLockGetNoMoreOfThem) {
+  FetchWindow locked = window(9, 1, 10, 2, 4);
+  locked.looked = FetchWindow::Looked{.seconds = 5, .looks = 9, .in_lock = 9};
+  EXPECT_EQ(offered(locked), "2 to 10, 4.00") << "nine looks say little";
+  locked.looked->looks = 20;
+  Verdict verdict = diagnose(locked);
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.cause, HasSubstr("wait for a lock that another worker"));
+  EXPECT_THAT(verdict.no_action, HasSubstr("wait for the same lock"));
+  locked.workers = 1;
+  EXPECT_NE(offered(locked), "none") << "no other worker can hold it";
 }
 
 TEST(FetchingTest, WorkersOfAnIterableDataSetMustShareIt) {
@@ -201,6 +260,24 @@ TEST(FetchingTest, MoreBatchesAheadAreOfferedAgainstBursts) {
   EXPECT_EQ(verdict.actions[0].from, Json(2));
   EXPECT_EQ(verdict.actions[0].to, Json(4));
   EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.4, 1e-9);
+}
+
+// Its worker makes a batch in a twentieth of a step.
+TEST(FetchingTest, BatchesThatAreMadeInTimeAreNotMadeEarlier) {
+  FetchWindow device = window(0.6, 9.4, 0.5, 1);
+  device.prefetch = 2;
+  Verdict verdict = diagnose(device);
+  EXPECT_EQ(verdict.limit, Limit::compute);
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("the loop would be 6.4% faster"));
+
+  FetchWindow quick = window(2, 8, 0.5, 1);
+  quick.prefetch = 2;
+  verdict = diagnose(quick);
+  EXPECT_EQ(verdict.limit, Limit::data);
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("16 times as fast as the loop takes "
+                                           "them, and it waits until they"));
 }
 
 TEST(FetchingTest, AGainOfLessThanTwoPercentIsNoAdvice) {

@@ -24,12 +24,25 @@ struct FetchWindow {
 
   int workers = 0;          ///< 0: the loop's own thread makes the batches
   bool has_workers = true;  ///< `num_workers` can be set
+  /// The workers are threads of the loop's process.
+  bool threads = false;
   /// The data set has `__iter__` alone, all of which each worker runs.
   bool iterable = false;
   int prefetch = 0;  ///< batches made ahead by each; 0: not known
   std::int64_t worker_items = 0;
   double worker_s = 0;      ///< the workers made and sent these items
   double worker_cpu_s = 0;  ///< of their processes; 0 for threads
+
+  /// How those that make items spent the part of their time that was looked
+  /// at, and what they were seen at while the loop waited for them.
+  struct Looked {
+    double seconds = 0;
+    double ran_s = 0;     ///< on a processor
+    double queued_s = 0;  ///< they could run, and waited for one
+    std::int64_t looks = 0;
+    std::int64_t in_lock = 0;  ///< they waited for a lock that others may hold
+  };
+  std::optional<Looked> looked;  ///< none: not known
 
   /// What moving one batch between processes costs.
   struct Transfer {

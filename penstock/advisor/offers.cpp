@@ -90,11 +90,16 @@ std::optional<Action> add_reader(const Snapshot& window, const Pool& readers) {
                    .cost = cost_of_reader(window, to)});
 }
 
-const char* cost_of_workers(int from, int to, bool wait) {
+std::string cost_of_workers(const Snapshot& window, int from, int to,
+                            bool wait) {
   if (wait) return "one more thread, which waits most of the time";
-  if (from > 0) return "one more processor";
-  return to == 1 ? "one more processor, and 'loader.prefetch' above 0"
-                 : "two more processors, and 'loader.prefetch' above 0";
+  std::string cost =
+      to == from + 1 ? "one more processor" : "two more processors";
+  if (from == 0) cost += ", and 'loader.prefetch' above 0";
+  if (window.loader_cpus > 0 && to > window.loader_cpus)
+    cost += formatted(", and 'loader.cpus' at %d: it allows %d", to,
+                      window.loader_cpus);
+  return cost;
 }
 
 }  // namespace
@@ -105,7 +110,8 @@ TierChoice tiers_in(const Snapshot& window) {
       std::ranges::find_if(all.rbegin(), all.rend(), &TierCapacity::in_use);
   if (slowest == all.rend()) return {};
   TierChoice tiers;
-  tiers.used = &*std::ranges::find_if(all, &TierCapacity::in_use);
+  for (const TierCapacity& tier : all)
+    if (tier.in_use) tiers.used += (tiers.used.empty() ? "" : ", ") + tier.name;
   for (const TierCapacity& tier : all) {
     if (&tier == &*slowest) break;
     const bool could = tier.fits || !tier.lacks_budget.empty();
@@ -131,7 +137,7 @@ std::optional<Action> keep_rows(const Snapshot& window, const TierChoice& tiers,
     if (tiers.faster == nullptr) return std::nullopt;
     return worth_it(
         {.knob = "loader.cache",
-         .from = tiers.used->name,
+         .from = tiers.used,
          .to = "auto",
          .predicted_gain = gain(window, kept),
          .cost = memory_of(*tiers.faster) + ", and one pass to fill it"});
@@ -153,7 +159,7 @@ std::optional<Action> keep_on_device(const Snapshot& window,
   if (tiers.faster == nullptr || tiers.faster->name != "device")
     return std::nullopt;
   return worth_it({.knob = "loader.cache",
-                   .from = tiers.used->name,
+                   .from = tiers.used,
                    .to = "device",
                    .predicted_gain = gain(window, {}),
                    .cost = "device " + memory_of(*tiers.faster)});
@@ -187,7 +193,7 @@ std::optional<Action> add_threads(const Snapshot& window, const Pool& slowest) {
          .from = from,
          .to = to,
          .predicted_gain = gain(window, with_threads(window, slowest, to)),
-         .cost = cost_of_workers(from, to, wait)});
+         .cost = cost_of_workers(window, from, to, wait)});
     if (more) return more;
   }
   return std::nullopt;

@@ -9,10 +9,11 @@
 
 namespace penstock {
 
-/// The tier in use and the fastest one above it that has room, or would have it
-/// with a larger budget; null where that was not measured or is not so.
+/// The tiers in use and the fastest one above the slowest of them that has
+/// room, or would have it with a larger budget; null where that was not
+/// measured or is not so.
 struct TierChoice {
-  const TierCapacity* used = nullptr;    // the fastest that holds rows
+  std::string used;                      // that hold rows: "device, ram"
   const TierCapacity* faster = nullptr;  // than the slowest of these: holds all
   std::string no_room;  // why none of the faster ones can be had
 };

@@ -61,5 +61,43 @@ TEST(Offers, AReaderOfWholeBatchesIsPromisedWithTheBatchesAheadThatItNeeds) {
   }
 }
 
+TEST(Offers, OfRowsThatTheDeviceKeepsInPartAllTiersAreNamed) {
+  Snapshot window;
+  window.parts = {.steps = 10, .samples = 1000, .wall = 4s, .compute = 1s};
+  window.parts.wait_copy = 3s;
+  window.limits.cpus = 2;
+  window.tiers = {{.name = "device",
+                   .in_use = true,
+                   .holds = 0.5,
+                   .lacks_budget = "loader.cache.device_gib"},
+                  {.name = "ram", .fits = true, .in_use = true, .holds = 0.5}};
+  const Verdict verdict = diagnose(window);
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].from, Json("device, ram"));
+  EXPECT_EQ(verdict.actions[0].to, Json("device"));
+}
+
+TEST(Offers, AProcessorBeyondTheBudgetIsNamedWithTheBudget) {
+  Snapshot window;
+  window.parts = {.steps = 10, .samples = 1000, .wall = 4s, .compute = 1s};
+  window.parts.wait_data = 3s;
+  window.limits.cpus = 4;
+  window.prefetch = 2;
+  StageNumbers prepare{.name = "prepare", .workers = 1, .pool = "loader"};
+  prepare.items = 1000;
+  prepare.busy_wall = prepare.busy_cpu = 4s;
+  window.stages = {prepare};
+  for (int budget : {0, 1, 2}) {
+    window.loader_cpus = budget;
+    const Verdict verdict = diagnose(window);
+    ASSERT_FALSE(verdict.actions.empty());
+    EXPECT_EQ(verdict.actions[0].knob, "loader.workers");
+    EXPECT_EQ(verdict.actions[0].cost,
+              budget == 1
+                  ? "one more processor, and 'loader.cpus' at 2: it allows 1"
+                  : "one more processor");
+  }
+}
+
 }  // namespace
 }  // namespace penstock

@@ -242,8 +242,7 @@ void TableDataset::take_what_is_known(
   bad_.clear();
   for (const Json& bad : about.find("quarantine")->array())
     bad_.push_back(bad_row_of(bad));
-  const Json* damaged = about.find("damaged");  // stores of before have none
-  damaged_ = damaged == nullptr ? DamagedRows() : damaged_rows_of(*damaged);
+  damaged_ = damaged_rows_of(*about.find("damaged"));
   statistics_.clear();
   for (const Field& field : options_.fields) {
     const Json* found = about.find("statistics")->find(field.name);

@@ -6,9 +6,9 @@ namespace penstock {
 
 namespace {
 
-/// The middle of [4 + q, 5 + q) quarters of its octave.
+/// The middle of [16 + n, 17 + n) sixteenths of its octave.
 double middle_of(int bucket) {
-  return std::ldexp((4.5 + bucket % 4) / 4, bucket / 4);
+  return std::ldexp((16.5 + bucket % 16) / 16, bucket / 16);
 }
 
 }  // namespace
@@ -19,10 +19,17 @@ std::optional<Nanoseconds> Durations::quantile(double share) const {
   const auto wanted = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(std::ceil(share * static_cast<double>(all))), 1,
       all);
+  if (wanted == all) return Nanoseconds(longest_);
   std::int64_t seen = 0;
   int bucket = 0;
   while ((seen += counts_[static_cast<std::size_t>(bucket)]) < wanted) ++bucket;
-  return Nanoseconds(static_cast<std::int64_t>(middle_of(bucket)));
+  return Nanoseconds(
+      std::min(static_cast<std::int64_t>(middle_of(bucket)), longest_));
+}
+
+bool Durations::alike() const {
+  return std::ranges::count_if(
+             counts_, [](std::int64_t count) { return count > 0; }) == 1;
 }
 
 double Durations::variation() const {
@@ -42,6 +49,7 @@ double Durations::variation() const {
 Durations& Durations::operator+=(const Durations& other) {
   for (std::size_t i = 0; i < counts_.size(); ++i)
     counts_[i] += other.counts_[i];
+  longest_ = std::max(longest_, other.longest_);
   return *this;
 }
 
@@ -49,6 +57,7 @@ Durations DurationMeter::read() const {
   Durations read;
   for (std::size_t i = 0; i < counts_.size(); ++i)
     read.counts_[i] = counts_[i].load(std::memory_order_relaxed);
+  read.longest_ = longest_.load(std::memory_order_relaxed);
   return read;
 }
 

@@ -56,6 +56,7 @@ struct Snapshot {
   /// `gather`, as settings of the fields; empty: nothing is known.
   std::string cheaper;
   HostLimits limits;
+  int loader_cpus = 0;  ///< that the loader may use, `loader.cpus`; 0: all
   HostUse use;
 };
 

@@ -1,5 +1,6 @@
 #include "penstock/monitor/thread_sampler.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -102,6 +103,19 @@ std::optional<ThreadDoes> what_line_says(std::string_view line,
   int descriptor = -1;  // " 0x3 ..."
   if (end - after > 3) std::from_chars(after + 3, end, descriptor, 16);
   return is_socket(descriptor) ? ThreadDoes::in_network : ThreadDoes::in_file;
+}
+
+bool waits_for_process(std::string_view line) {
+  if (what_line_says(line, [](int) { return false; }) != ThreadDoes::in_lock)
+    return false;
+  long call = 0;
+  unsigned long what = 0;  // its second argument: "202 0x7f.. 0x80 ..."
+  const char* const end = line.data() + line.size();
+  const char* after = std::from_chars(line.data(), end, call).ptr;
+  if (call != SYS_futex) return true;
+  after = std::find(after < end ? after + 1 : end, end, ' ');
+  if (end - after > 3) std::from_chars(after + 3, end, what, 16);
+  return (what & FUTEX_PRIVATE_FLAG) == 0;
 }
 
 std::optional<ThreadDoes> what_thread_does(pid_t thread,

@@ -27,10 +27,15 @@ std::optional<ThreadDoes> what_thread_does(
 std::optional<ThreadDoes> what_line_says(std::string_view line,
                                          bool (*is_socket)(int descriptor));
 
+/// Whether such a line is of a thread that waits for a lock that another
+/// process may hold. Threads of one process wait for each other, for a result,
+/// say, by a lock that the kernel knows to be theirs alone.
+bool waits_for_process(std::string_view line);
+
 /// Looks at threads of this process from a thread of its own while they are at
-/// some work: every 5 ms, every 50 ms after 40 looks and every 100 ms after
-/// 200, or sooner where nobody waits (LookPace): to wake it takes some 50 us on
-/// a virtual machine. Thread-safe. The thread does not live on in a forked
+/// some work: every 5 ms, every 20 ms after 40 looks and every 100 ms after
+/// 200, or seldomer where nobody waits (LookPace): to wake it takes some 50 us
+/// on a virtual machine. Thread-safe. The thread does not live on in a forked
 /// process: make another sampler there; the one that was copied sees nothing,
 /// and may be destroyed.
 class ThreadSampler {

@@ -37,6 +37,19 @@ TEST(WhatLineSays, NamesWhatAThreadIsIn) {
   EXPECT_EQ(what_line_says("what?", never), std::nullopt);
 }
 
+TEST(WaitsForProcess, OfLocksThatAnotherProcessMayHold) {
+  const std::string futex = std::to_string(SYS_futex);
+  EXPECT_TRUE(waits_for_process(futex + " 0x7f973d2a2000 0x109 0x0"));
+  EXPECT_FALSE(waits_for_process(futex + " 0x5605bd2d3540 0x189 0x0"))
+      << "FUTEX_PRIVATE_FLAG";
+  EXPECT_TRUE(waits_for_process(futex))
+      << "cut off: nothing says it is private";
+  EXPECT_TRUE(waits_for_process(std::to_string(SYS_flock) + " 0x8 0x2"));
+  EXPECT_FALSE(waits_for_process(std::to_string(SYS_clock_nanosleep) + " 0x1"));
+  for (const char* other : {"running", "-1 0x7f 0x55", "", "what?"})
+    EXPECT_FALSE(waits_for_process(other));
+}
+
 TEST(WhatThreadDoes, IsUnknownWhereTheKernelDoesNotTell) {
   EXPECT_EQ(what_thread_does(1, "/nowhere"), std::nullopt);
 }

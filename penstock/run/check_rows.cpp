@@ -4,6 +4,7 @@
 #include <atomic>
 #include <set>
 
+#include "penstock/run/first_files.h"
 #include "penstock/run/peek.h"
 
 // A source alone is read block by block: each thread takes partitions, counts
@@ -21,24 +22,51 @@ struct Found {
   std::vector<std::uint64_t> keys = {};  ///< hashes of all
 };
 
-/// The field that decodes all of each file of such a source, which are its
-/// first column; null: its rows are no files.
-std::shared_ptr<const BoundField> files_of(const SourceSpec& spec,
-                                           const Schema& schema,
-                                           const Source& source) {
+/// A column of files, and the field that decodes all of each.
+struct FilesColumn {
+  std::size_t at;
+  std::shared_ptr<const BoundField> field;
+};
+
+FilesColumn files_column(const std::string& kind, std::size_t at,
+                         const Schema& schema, const Source& source) {
   // Any rate can become 1 Hz, and any part of a sound may be drawn.
-  const char* fields =
-      spec.kind == "audio"
+  Json fields = Json::parse(
+      kind == "audio"
           ? R"({"file": {"audio": {"rate": 1, "seconds": 1, "crop": "random"}}})"
-      : spec.kind == "images" ? R"({"file": {"image": {"size": 1}}})"
-                              : nullptr;
-  if (fields == nullptr) return nullptr;
-  return bind_fields(parse_fields(Json::parse(fields, "check"), "fields"),
-                     schema.columns, source.types())[0];
+          : R"({"file": {"image": {"size": 1}}})",
+      "check");
+  fields["file"][kind]["column"] = schema.columns[at].name;
+  return {at, parse_fields(fields, "fields")[0].kind->bind(
+                  {.info = {schema.columns[at]},
+                   .types = {source.types()[at]},
+                   .at = {at}})};
 }
 
+/// Those of a source of files are its first column; columns of a table are told
+/// by their first rows.
+std::vector<FilesColumn> files_of(const SourceSpec& spec, const Schema& schema,
+                                  const Source& source, StopFlag stop) {
+  if (spec.kind == "audio" || spec.kind == "images")
+    return {files_column(spec.kind == "audio" ? "audio" : "image", 0, schema,
+                         source)};
+  std::vector<FilesColumn> files;
+  const std::vector<ColumnRequest> requests = surveyed_columns(schema);
+  for (std::size_t at = 0; at < requests.size(); ++at)
+    if (source.types()[at].kind == ColumnKind::binary)
+      if (const auto media = media_in(spec, requests[at], stop))
+        files.push_back(files_column(media->kind, at, schema, source));
+  return files;
+}
+
+/// Decodes the files of one column. One thread's.
+struct FilesParser {
+  std::size_t at;
+  std::unique_ptr<FieldParser> parser;
+};
+
 void look(const Schema& schema, const KeyList& keys, const Block& block,
-          FieldParser* files, Found& found) {
+          const std::vector<FilesParser>& files, Found& found) {
   found.surveyor.add(block);
   for (std::int64_t row = 0; row < keys.size(); ++row)
     found.keys.push_back(hash_of_key(keys, row));
@@ -54,12 +82,15 @@ void look(const Schema& schema, const KeyList& keys, const Block& block,
   };
   for (const RowProblem& problem : block.problems)
     add(problem.row, schema.columns[problem.column].name, problem.why);
-  if (files == nullptr) return;
-  Values values;
-  Faults faults;
-  files->parse(block, values, faults);
-  for (RowFault& fault : faults.rows)
-    add(fault.row, std::move(fault.place), std::move(fault.why));
+  for (const FilesParser& column : files) {
+    Values values;
+    Faults faults;
+    column.parser->parse(block, values, faults);
+    for (RowFault& fault :
+         faults.rows)  // NULL, which the source allows, is none
+      if (block.columns[column.at].valid(fault.row))
+        add(fault.row, std::move(fault.place), std::move(fault.why));
+  }
 }
 
 /// How many keys more than one row has.
@@ -91,8 +122,9 @@ Json bad_json(std::vector<BadRow> bad) {
 }
 
 /// Reads all partitions on so many threads.
-void read_all(Source& source, const Schema& schema, const BoundField* files,
-              std::vector<Found>& found, StopFlag stop) {
+void read_all(Source& source, const Schema& schema,
+              const std::vector<FilesColumn>& files, std::vector<Found>& found,
+              StopFlag stop) {
   const std::vector<Partition> parts =
       source.partitions(static_cast<int>(found.size()));
   std::atomic<std::size_t> next{0};
@@ -101,11 +133,13 @@ void read_all(Source& source, const Schema& schema, const BoundField* files,
   auto read = [&](int worker) {
     Found& own = found[static_cast<std::size_t>(worker)];
     std::unique_ptr<Reader> reader = open_checked_reader(source);
-    const auto decoding = files == nullptr ? nullptr : files->checking_parser();
+    std::vector<FilesParser> decoding;
+    for (const FilesColumn& column : files)
+      decoding.push_back({column.at, column.field->checking_parser()});
     for (std::size_t at = 0; (at = next.fetch_add(1)) < parts.size();)
       reader->scan(parts[at], {}, [&](KeyList& keys, Block& block) {
         end_if_stopped(stop);
-        look(schema, keys, block, decoding.get(), own);
+        look(schema, keys, block, decoding, own);
         return true;
       });
   };
@@ -131,8 +165,7 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   if (source->abilities().global_lock) workers = 1;
   std::vector<Found> found(static_cast<std::size_t>(std::max(1, workers)),
                            Found{Surveyor(schema, *source)});
-  const auto files = files_of(spec, schema, *source);
-  read_all(*source, schema, files.get(), found, stop);
+  read_all(*source, schema, files_of(spec, schema, *source, stop), found, stop);
   Found& all = found.front();
   for (std::size_t i = 1; i < found.size(); ++i) {
     all.surveyor.add(found[i].surveyor);

@@ -6,7 +6,8 @@
 namespace penstock {
 
 /// All rows of a source, read once by `workers` threads: what is wrong with
-/// them, and what each column holds, as peek() has it.
+/// them, and what each column holds, as peek() has it. Pictures and sounds are
+/// decoded, those of a table where the first rows of its column are such.
 ///
 ///     {source, rows, seconds, bad_rows, bad: [{row, column, why}], columns,
 ///      left_out: [{name, why, next}]}

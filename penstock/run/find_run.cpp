@@ -17,10 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& where, const std::string& why,
-                         const std::string& next) {
+[[noreturn]] void refuse(const char* what, const std::string& where,
+                         const std::string& why, const std::string& next) {
   throw Error(ErrorKind::request, {.code = "explain.no_run",
-                                   .what = "cannot explain the run",
+                                   .what = what,
                                    .where = where,
                                    .why = why,
                                    .next = next});
@@ -145,7 +145,7 @@ void note_version(const Json& document, std::vector<std::string>& notes) {
 void take_over(const Json& progress, Json& report) {
   const Json* verdict = found_in(progress, {"so_far", "verdict"});
   if (verdict == nullptr || !verdict->is_object()) return;
-  for (const char* key : {"au", "parts", "stages", "verdict"})
+  for (const char* key : {"au", "rate", "parts", "stages", "verdict"})
     if (const Json* value = found_in(progress, {"so_far", key}))
       report[key] = *value;
 }
@@ -214,17 +214,17 @@ std::optional<Json> document_in(const fs::path& file, std::string& why) {
   return std::nullopt;
 }
 
-FoundRun find_run(const std::string& path) {
+FoundRun find_run(const std::string& path, const char* what) {
   std::error_code none;
   if (!fs::exists(path, none))
-    refuse(path, "there is no such file or folder",
+    refuse(what, path, "there is no such file or folder",
            "name a folder that a run has written (output.dir/latest), or its "
            "report.json");
   std::string why;
   if (!fs::is_directory(path, none)) {
     std::optional<Json> report = document_in(path, why);
     if (!report || report->find("verdict") == nullptr)
-      refuse(path,
+      refuse(what, path,
              why.empty()
                  ? "it is not the report of a run: it has no \"verdict\""
                  : why,
@@ -242,7 +242,7 @@ FoundRun find_run(const std::string& path) {
   const std::string no_run =
       why.empty() ? "it holds no run.json" : "run.json is damaged: " + why;
   if (!run && steps_in(folder / "steps.jsonl").steps() == 0)
-    refuse(path,
+    refuse(what, path,
            why.empty() ? "it holds neither report.json nor run.json" : no_run,
            next_for(path));
   FoundRun found = unfinished(folder, run.value_or(Json(Json::Object{})));

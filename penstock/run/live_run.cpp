@@ -34,7 +34,7 @@ std::string of_all(const Json& json, const char* at, const char* all) {
 }  // namespace
 
 LiveRun::LiveRun(const std::string& path) {
-  const FoundRun found = find_run(path);  // refuses what is none
+  const FoundRun found = find_run(path, "cannot watch the run");
   folder_ = text_in(found.report, {"run"});
   std::error_code none;
   if (found.report.find("unfinished") == nullptr ||

@@ -129,8 +129,14 @@ TEST_F(LiveRunTest, AnotherProcessOfTheSameNumberIsNotTheRuns) {
 TEST_F(LiveRunTest, ARunThatWasKilledIsExplainedByWhatItHadMeasured) {
   auto killed = std::make_unique<ProgressFile>(folder_, whole_);
   tell(*killed);
+  // Its first steps were faster than those of the window that was judged.
+  write("steps.jsonl",
+        "{\"epoch\": 0, \"seconds\": 1, \"rows\": 640}\n"
+        "{\"epoch\": 0, \"seconds\": 1.1, \"rows\": 640}\n");
   const FoundRun found = find_run(folder_.string());
   EXPECT_EQ(number_in(found.report, {"au"}), 0.25);
+  EXPECT_NEAR(*number_in(found.report, {"samples_per_s"}), 6400, 1);
+  EXPECT_EQ(needed_rate(found.report), 640 / 0.25);
   EXPECT_EQ(text_in(found.report, {"verdict", "limit"}), "data");
   EXPECT_EQ(text_in(found.report, {"verdict", "stage"}), "read");
 }

@@ -82,6 +82,7 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
   if (present == 0) return "no values";
   if (column.infinite > 0)
     return "infinite in " + counted(column.infinite, "row");
+  if (column.info.nested) return "holds " + column.info.declared;
   if (column.info.timestamp) return "";
   if (column.real() || column.integer()) {
     if (column.one_number()) return "one value alone";

@@ -35,10 +35,10 @@ void RunTrace::end(const std::function<void(const std::string&)>& note) {
 std::optional<Nanoseconds> time_of(const StageNumbers& stage, double share) {
   const std::optional<Nanoseconds> time = stage.times.quantile(share);
   if (!time || stage.busy_wall.count() <= 0) return time;
+  // Read at another moment, and where not each is timed, it may be beyond them.
   const Nanoseconds mean = stage.busy_wall / stage.times.count();
-  // They lie in one part of the histogram, of which it tells the middle alone.
-  if (stage.times.quantile(0) == stage.times.quantile(1)) return mean;
-  return share >= 1 ? std::max(*time, mean) : *time;
+  if (share >= 1) return std::max(*time, mean);
+  return stage.times.alike() ? mean : *time;
 }
 
 std::vector<std::string> timing_lines(const std::vector<StageNumbers>& stages) {

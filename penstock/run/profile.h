@@ -34,13 +34,13 @@ class RunTrace {
   std::optional<Trace> trace_;
 };
 
-/// The time that `share` of a stage's pieces of work did not exceed, to within
-/// a tenth: where all took about as long it is their mean, and the longest is
-/// never shorter than that. None where there were none.
+/// The time that `share` of a stage's pieces of work did not exceed, as its
+/// Durations know it: where all took about as long it is their mean, and the
+/// longest is never shorter than that. None where there were none.
 std::optional<Nanoseconds> time_of(const StageNumbers& stage, double share);
 
 /// What each stage took for a piece of work, one line each: "read > avg 25.3
-/// ms, max 78.1 ms, 412 times". A maximum is known to within a tenth.
+/// ms, max 78.1 ms, 412 times".
 std::vector<std::string> timing_lines(const std::vector<StageNumbers>& stages);
 
 }  // namespace penstock

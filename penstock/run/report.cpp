@@ -76,6 +76,7 @@ Json stage_json(const StageNumbers& stage, double wall, double rows) {
   };
   json["p50_ms"] = quantile_ms(0.5);
   json["p99_ms"] = quantile_ms(0.99);
+  json["max_ms"] = quantile_ms(1);
   json["blocked_get"] = share(stage.blocked_get);
   json["blocked_put"] = share(stage.blocked_put);
   json["bytes"] = stage.bytes;

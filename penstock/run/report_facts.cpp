@@ -34,6 +34,7 @@ ShownStage stage_of(const Json& stage, const std::string& limiting) {
                    .busy = number_in(stage, {"busy"}),
                    .p50_ms = number_in(stage, {"p50_ms"}),
                    .p99_ms = number_in(stage, {"p99_ms"}),
+                   .max_ms = number_in(stage, {"max_ms"}),
                    .waits_for_input = number_in(stage, {"blocked_get"}),
                    .waits_for_room = number_in(stage, {"blocked_put"})};
   shown.limits = !limiting.empty() && shown.name == limiting;
@@ -143,7 +144,10 @@ std::vector<std::vector<std::string>> tuner_rows(const Json& report) {
 }
 
 std::optional<double> needed_rate(const Json& report) {
-  auto rate = number_in(report, {"samples_per_s"});
+  // Of an unfinished run the parts are those of a window, which has its own
+  // rate.
+  auto rate = number_in(report, {"rate"});
+  if (!rate) rate = number_in(report, {"samples_per_s"});
   auto computes = number_in(report, {"parts", "compute"});
   // Without a utilisation the steps are no work that an input could keep up
   // with.

@@ -62,7 +62,7 @@ struct ShownStage {
   std::optional<double> workers = {};     ///< 0: the loop's own thread
   std::optional<double> rate = {};        ///< samples per second
   std::optional<double> busy = {};        ///< of the time of its threads
-  std::optional<double> p50_ms = {}, p99_ms = {};
+  std::optional<double> p50_ms = {}, p99_ms = {}, max_ms = {};
   std::optional<double> waits_for_input = {}, waits_for_room = {};
 };
 /// Those that do any work, in the order of the data; a pool that does several

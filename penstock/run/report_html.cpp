@@ -172,6 +172,7 @@ std::string about_stage(const ShownStage& stage) {
     add("p50", stage.p50_ms, shown_number(stage.p50_ms) + " ms");
     add("p99", stage.p99_ms, shown_number(stage.p99_ms) + " ms");
   }
+  add("longest", stage.max_ms, shown_number(stage.max_ms) + " ms");
   add("waits for input", stage.waits_for_input,
       shown_share(stage.waits_for_input));
   add("waits for room", stage.waits_for_room,

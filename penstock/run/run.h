@@ -12,6 +12,7 @@
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/find_run.h"
+#include "penstock/run/first_files.h"
 #include "penstock/run/hf_datasets.h"
 #include "penstock/run/live_run.h"
 #include "penstock/run/machine_profile.h"

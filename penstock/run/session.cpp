@@ -466,6 +466,7 @@ Snapshot Session::snapshot() {
   if (std::optional<LoaderThreads> threads = loader_->threads())
     snapshot.prefetch = threads->prefetch;
   snapshot.limits = read_host_limits();
+  snapshot.loader_cpus = job_.loading.cpus.value_or(0);
   snapshot.use = use_between(used_before_, use_so_far());
   return snapshot;
 }

@@ -20,6 +20,9 @@ struct Setting {
   std::vector<double> utilisations = {};
 
   double rate() const { return median(rates); }
+  double spread() const {
+    return std::ranges::max(rates) - std::ranges::min(rates);
+  }
   static double median(std::vector<double> values) {
     std::ranges::sort(values);
     const std::size_t half = values.size() / 2;
@@ -80,7 +83,8 @@ class Sweeping {
     if (ceilings_.empty()) return json;
     double ceiling = Setting::median(ceilings_);
     if (!sweep_.ceiling_only) {  // what was reached with an input is no more
-      ceiling = std::max(ceiling, best().rate());
+      for (const Setting& setting : settings_)
+        ceiling = std::max(ceiling, setting.rate());
       json["best_of_ceiling"] = best().rate() / ceiling;
     }
     json["ceiling"] = ceiling;
@@ -181,6 +185,12 @@ class Sweeping {
   }
 
   void measure_all() {
+    if (!settings_.empty()) {  // what comes first is slower: not the present
+      say("warming up");
+      measure(settings_[0]);
+      settings_[0].rates.clear();
+      settings_[0].utilisations.clear();
+    }
     for (int repeat = 0; repeat < sweep_.repeats; ++repeat) {
       const std::string round = "round " + std::to_string(repeat + 1) + " of " +
                                 std::to_string(sweep_.repeats) + ": ";
@@ -218,12 +228,21 @@ class Sweeping {
       setting.utilisations.push_back(parts.utilisation());
   }
 
-  /// The present ones, unless others are better by more than the noise.
+  /// The present ones, unless others are better by more than the noise: than
+  /// rounds of the same settings differ by.
   const Setting& best() const {
-    const Setting& found =
-        *std::ranges::max_element(settings_, {}, &Setting::rate);
-    return found.rate() > (1 + kWorthIt) * settings_[0].rate() ? found
-                                                               : settings_[0];
+    const Setting* found = &settings_[0];
+    for (const Setting& setting : settings_)
+      if (setting.rate() > found->rate() && is_better(setting))
+        found = &setting;
+    return *found;
+  }
+
+  bool is_better(const Setting& setting) const {
+    const Setting& present = settings_[0];
+    return setting.rate() - present.rate() >
+           std::max(kWorthIt * present.rate(),
+                    present.spread() + setting.spread());
   }
 
   Json settings_json() const {
@@ -234,6 +253,7 @@ class Sweeping {
     json["present"] = 0;
     json["best"] = static_cast<std::int64_t>(&best() - settings_.data());
     json["gain"] = best().rate() / settings_[0].rate() - 1;
+    json["rounds"] = sweep_.repeats;
     json["cumulative"] = Json::Array{};
     auto add = [&](const char* what, auto allowed) {
       double rate = 0;

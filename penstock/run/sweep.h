@@ -27,12 +27,13 @@ struct Sweep {
 ///
 /// Gives {"settings": [{"loader.workers", "loader.prefetch", "rate": {"median",
 /// "min", "max"}, "au"}], "present", "best": places in that list, "gain",
-/// "ceiling", "best_of_ceiling", "cumulative": [{"what", "rate"}]}. Rates are
-/// samples per second. `ceiling` is the rate of the steps alone, over one batch
-/// that is there already, or that of the best setting where it was higher: the
-/// most that any work on the input can give; null where steps take no time.
+/// "rounds", "ceiling", "best_of_ceiling", "cumulative": [{"what", "rate"}]}.
+/// Rates are samples per second. `ceiling` is the rate of the steps alone, over
+/// one batch that is there already, or that of a setting where it was higher:
+/// the most that any work on the input can give; null where steps take no time.
 /// `gain` is that of the best over the present ones, by their medians. With a
-/// gain of less than 2 % the present settings are the best.
+/// gain of less than 2 %, or than rounds of the same settings differ by, the
+/// present ones are the best.
 ///
 /// The rows are read once. Writes no run. Throws Error(request) for numbers
 /// that make no sense, code bench.numbers, and what reading, preparing and

@@ -5,19 +5,16 @@
 #include <string>
 #include <tuple>
 
-#include "penstock/sources/sources.h"
+#include "penstock/run/run.h"
 
 namespace penstock::python {
 
-/// What files in a column are: "image", or "audio"; and the height and width of
-/// all pictures that were looked at, 0 where they differ, and of sounds.
-using Media = std::tuple<std::string, std::int64_t, std::int64_t>;
+/// Media as Python has it: its kind, height, width, nulls.
+using MediaTuple = std::tuple<std::string, std::int64_t, std::int64_t, bool>;
 
-/// So many rows of a column are looked at.
-inline constexpr std::int64_t kMediaRows = 16;
-
-/// Of the rows that hold such files; nothing where none does, or nothing here
-/// can decode them. `name` is the column's.
-std::optional<Media> media_in(const std::string& name, Column values);
+inline std::optional<MediaTuple> tuple_of(const std::optional<Media>& media) {
+  if (!media) return std::nullopt;
+  return MediaTuple(media->kind, media->height, media->width, media->nulls);
+}
 
 }  // namespace penstock::python

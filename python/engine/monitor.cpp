@@ -3,6 +3,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include <array>
 
@@ -50,6 +51,7 @@ void bind_monitor(nb::module_& module) {
              trace.write(file);
            })
       .def("text", &Trace::text);
+  module.def("waits_for_process", &waits_for_process, nb::arg("line"));
   nb::class_<ThreadSampler>(module, "ThreadSampler",
                             "Looks at what threads do while they work.")
       .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })

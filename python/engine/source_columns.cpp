@@ -171,27 +171,13 @@ class SourceColumns {
     if (found > most) return std::nullopt;
     return static_cast<std::int64_t>(found);
   }
-  /// Of the first rows of a column of bytes.
-  std::optional<Media> media(std::size_t column) const {
-    using Found = std::optional<Media>;
-    const std::string name = columns_.at(column).info.name;
+  /// Of the first rows of a column of bytes that are not NULL.
+  std::optional<MediaTuple> media(std::size_t column) const {
     const ColumnRequest wanted = requests_.at(column);
-    return interruptible<Found>([spec = spec_, name, wanted](const Stop& stop) {
-      const auto source = open_source(
-          spec, {wanted}, {.stop = StopFlag(stop.get()), .keys = false});
-      Found found;
-      for (const Partition& part : source->partitions(1)) {
-        bool any = false;
-        source->open_reader()->scan(
-            part, {.rows = kMediaRows}, [&](KeyList&, Block& block) {
-              any = true;
-              found = media_in(name, std::move(block.columns[0]));
-              return false;
-            });
-        if (any) break;
-      }
-      return found;
-    });
+    return tuple_of(interruptible<std::optional<Media>>(
+        [spec = spec_, wanted](const Stop& stop) {
+          return media_in(spec, wanted, StopFlag(stop.get()));
+        }));
   }
   /// What is not among the columns: its name, and why.
   std::vector<std::pair<std::string, std::string>> left_out() const {

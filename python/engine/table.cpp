@@ -146,16 +146,15 @@ class Table {
     if (!few) return std::nullopt;
     return static_cast<std::int64_t>(seen.size());
   }
-  /// Of its first rows, of a column of bytes.
-  std::optional<Media> media(std::size_t column) const {
+  /// Of its first rows that are not NULL, of a column of bytes.
+  std::optional<MediaTuple> media(std::size_t column) const {
     GilRelease unlocked;
     const ArrowColumn& about = table_->columns().at(column);
-    Column first{.type = about.type};
+    FirstFiles first;
     each_row(column, [&](const Column& values, std::int64_t row) {
-      first.append_from(values, row);
-      return first.length < kMediaRows;
+      return first.add(values, row);
     });
-    return media_in(about.info.name, std::move(first));
+    return tuple_of(first.media(about.info.name));
   }
   /// Of the rows for which the condition `where` is true; "": of all.
   OwnRows source_rows(const std::string& where) const {

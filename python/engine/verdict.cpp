@@ -17,6 +17,10 @@ namespace nb = nanobind;
 /// Running, in a lock, a file, the network, asleep, elsewhere; looks.
 using Sightings = std::array<std::int64_t, 7>;
 
+ThreadSightings sightings_of(const Sightings& seen) {
+  return {seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6]};
+}
+
 /// As a run's report has it.
 std::string report_of(const FetchWindow& window) {
   Verdict verdict = diagnose(window);
@@ -50,14 +54,12 @@ void bind_making(nb::module_& module) {
       .def_rw("slowest_s", &Making::slowest_s)
       .def_rw("cpu_share", &Making::cpu_share)
       .def("add_seen", [](Making& making, const Sightings& seen) {
-        making.seen +=
-            {seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6]};
+        making.seen += sightings_of(seen);
       });
 }
 
-}  // namespace
-
-void bind_verdict(nb::module_& module) {
+/// What a FetchWindow is made of.
+void bind_parts(nb::module_& module) {
   using Transfer = FetchWindow::Transfer;
   nb::class_<Transfer>(module, "Transfer",
                        "Seconds that moving a batch between processes takes.")
@@ -68,6 +70,17 @@ void bind_verdict(nb::module_& module) {
             new (made) Transfer{worker_s, loop_s, std::move(why_not)};
           },
           nb::arg("worker_s"), nb::arg("loop_s"), nb::arg("why_not"));
+  using Looked = FetchWindow::Looked;
+  nb::class_<Looked>(module, "Looked",
+                     "How the makers of batches spend their time, by looks.")
+      .def(
+          "__init__",
+          [](Looked* made, double seconds, double ran_s, double queued_s,
+             std::int64_t looks, std::int64_t in_lock) {
+            new (made) Looked{seconds, ran_s, queued_s, looks, in_lock};
+          },
+          nb::arg("seconds"), nb::arg("ran_s"), nb::arg("queued_s"),
+          nb::arg("looks"), nb::arg("in_lock"));
   using Copies = FetchWindow::Copies;
   nb::class_<Copies>(module, "Copies",
                      "Seconds of a batch's copy to a GPU, both ways.")
@@ -78,6 +91,18 @@ void bind_verdict(nb::module_& module) {
           },
           nb::arg("pageable_s"), nb::arg("pinned_s"));
   bind_making(module);
+}
+
+bool seen_in_lock(const Sightings& seen) {
+  FetchWindow window;
+  window.making = FetchWindow::Making{.seen = sightings_of(seen)};
+  return waits_in_lock(window);
+}
+
+}  // namespace
+
+void bind_verdict(nb::module_& module) {
+  bind_parts(module);
   nb::class_<FetchWindow>(module, "FetchWindow",
                           "What was counted of a loop; times are seconds.")
       .def(nb::init<>())
@@ -92,10 +117,12 @@ void bind_verdict(nb::module_& module) {
       .def_rw("workers", &FetchWindow::workers)
       .def_rw("has_workers", &FetchWindow::has_workers)
       .def_rw("iterable", &FetchWindow::iterable)
+      .def_rw("threads", &FetchWindow::threads)
       .def_rw("prefetch", &FetchWindow::prefetch)
       .def_rw("worker_items", &FetchWindow::worker_items)
       .def_rw("worker_s", &FetchWindow::worker_s)
       .def_rw("worker_cpu_s", &FetchWindow::worker_cpu_s)
+      .def_rw("looked", &FetchWindow::looked, nb::arg("looked").none())
       .def_rw("transfer", &FetchWindow::transfer, nb::arg("transfer").none())
       .def_rw("making", &FetchWindow::making, nb::arg("making").none())
       .def_rw("copies", &FetchWindow::copies, nb::arg("copies").none())
@@ -110,6 +137,7 @@ void bind_verdict(nb::module_& module) {
            })
       .def("worker_rate", &FetchWindow::worker_rate)
       .def("report", &report_of);
+  module.def("waits_in_lock", &seen_in_lock, nb::arg("seen"));
   module.def("waits_for_batches", &waits_for_batches, nb::arg("wait_s"),
              nb::arg("loop_s"));
 }

@@ -22,7 +22,7 @@ from .errors import RequestError, refused
 _WORTH_IT = 0.02  # of a rate: what the noise may be
 _WARM_UP = 2  # batches: the first ones start the workers
 _COMPUTES = 0.5  # of its time: what does less waits
-_WORKERS_THAT_WAIT = 4  # for a processor, at most
+_MOST_THAT_WAIT = 32  # workers: each takes memory, too
 
 
 class Setting:
@@ -38,6 +38,15 @@ class Setting:
         """Samples per second: the median."""
         return statistics.median(self.rates)
 
+    def is_better_than(self, present: Setting) -> bool:
+        """By more than the noise: than rounds of the same settings differ by."""
+        return self.rate - present.rate > max(
+            _WORTH_IT * present.rate, self.spread + present.spread)
+
+    @property
+    def spread(self) -> float:
+        return max(self.rates) - min(self.rates)
+
     def report(self) -> dict[str, Any]:
         return {**self.arguments,
                 "rate": {"median": self.rate, "min": min(self.rates),
@@ -49,16 +58,16 @@ class Bench:
     """What was measured. `str()` is a table; `report` a dictionary:
     {"settings": [{"num_workers", "prefetch_factor", "pin_memory",
     "persistent_workers", "rate": {"median", "min", "max"}, "first_batch_s"}],
-    "present", "best": places in that list, "gain", "ceiling",
+    "present", "best": places in that list, "gain", "rounds", "ceiling",
     "best_of_ceiling", "cumulative": [{"what", "rate"}]}. Rates are samples per
     second; `ceiling` is that of the steps alone, None without `step`."""
 
     def __init__(self, tried: Sequence[Setting], ceiling: float | None,
                  cumulative: list[dict[str, Any]]) -> None:
         present = tried[0]
-        best = max(tried, key=lambda setting: setting.rate)
-        if best.rate <= (1 + _WORTH_IT) * present.rate:
-            best = present
+        best = max((present, *(setting for setting in tried
+                               if setting.is_better_than(present))),
+                   key=lambda setting: setting.rate)
         #: The arguments of the best, for a loader.
         self.settings: dict[str, Any] = {
             key: value for key, value in best.arguments.items()
@@ -66,7 +75,8 @@ class Bench:
         self.report: dict[str, Any] = {
             "settings": [setting.report() for setting in tried],
             "present": 0, "best": list(tried).index(best),
-            "gain": best.rate / present.rate - 1, "ceiling": ceiling,
+            "gain": best.rate / present.rate - 1, "rounds": len(present.rates),
+            "ceiling": ceiling,
             "best_of_ceiling": best.rate / ceiling if ceiling else None,
             "cumulative": cumulative}
 
@@ -98,7 +108,12 @@ class Bench:
         lines.append(
             f"best: {gain:.0f} % faster than the present settings"
             if self.report["best"] != self.report["present"] else
-            "the present settings are the best: no other gained 2 %")
+            "the present settings are the best: no other gained 2 %, and more "
+            "than rounds differ by")
+        if self.report["best"] != self.report["present"] and \
+                self.report["rounds"] == 1:
+            lines.append("that is of one round: what differs by chance is not "
+                         "known")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -119,7 +134,8 @@ def bench(dataset: Any, *, batch_size: int = 64, num_workers: int = 0,
     `num_workers`, `prefetch_factor`, `pin_memory` and `persistent_workers` are
     the present settings, to which the best is compared; `workers` and
     `prefetch` those that are tried (default: 0, 1, 2, 4, ... up to the
-    processors, or to four times as many where items mostly wait; 2 and 4).
+    processors, or, where items mostly wait, to as many as these can carry, 32 at
+    most; 2 and 4).
     Pinning is tried where there is an accelerator.
     `step(batch)` is what the loop does with a batch; without it the input
     alone is measured. Other arguments (collate_fn, sampler, ...) go to the
@@ -141,7 +157,7 @@ def bench(dataset: Any, *, batch_size: int = 64, num_workers: int = 0,
                      pin_memory=pin_memory,
                      persistent_workers=persistent_workers)]
     counts = list(workers) if workers is not None else \
-        _counts(meter.waits(tried[0].arguments))
+        _counts(meter.computing(tried[0].arguments))
     for arguments_of in _settings(counts, prefetch):
         if all(arguments_of != one.arguments for one in tried):
             tried.append(Setting(**arguments_of))
@@ -163,9 +179,12 @@ def _ours() -> Callable[..., Any]:
     return DataLoader
 
 
-def _counts(wait: bool) -> list[int]:
-    """Workers that wait need no processor meanwhile."""
-    most = len(os.sched_getaffinity(0)) * (_WORKERS_THAT_WAIT if wait else 1)
+def _counts(computing: float) -> list[int]:
+    """Of workers that compute for this share of their time: while they wait,
+    they need no processor."""
+    most = cpus = len(os.sched_getaffinity(0))
+    if computing < _COMPUTES:
+        most = max(cpus, min(_MOST_THAT_WAIT, int(cpus / max(computing, 0.01))))
     counts = [0]
     count = 1
     while count < most:
@@ -266,8 +285,8 @@ class _Meter:
                                 "prefetch_factor": None,
                                 "persistent_workers": False}))
 
-    def waits(self, arguments: dict[str, Any]) -> bool:
-        """Whether making a batch is mostly waiting."""
+    def computing(self, arguments: dict[str, Any]) -> float:
+        """Of the time that making a batch takes, the share on a processor."""
         self._say("what making a batch takes")
         wall = cpu = 0.0
         batches = self._alone(arguments)
@@ -277,7 +296,7 @@ class _Meter:
                 break
             wall = time.perf_counter() - began
             cpu = time.process_time() - before
-        return cpu < _COMPUTES * wall
+        return cpu / wall if wall else 1.0
 
     def ceiling(self, arguments: dict[str, Any], which: str) -> float:
         """The steps over one batch that is there already."""

@@ -160,6 +160,7 @@ class DataLoader(Generic[_Item]):
         self.collate_fn = collate_fn or _collate.default_for(self._batched)
         self._progress = Progress(Meter(max_bad))
         self._progress.meter.iterable = self._iterable
+        self._progress.meter.threads = self._threads
         self._seed_is_ours = seed is None
         self._replay = None if generator is None else Replay(generator)
         self._next_epoch = 0
@@ -263,7 +264,8 @@ class DataLoader(Generic[_Item]):
         fetch: InlineFetch | PooledFetch
         if self.num_workers == 0:
             fetch = InlineFetch(self.dataset, self._collate(), settings,
-                                batches, self._iterable, skip)
+                                batches, self._iterable, skip,
+                                self._progress.meter)
             if self._threads:
                 self._progress.meter.transfer = NO_TRANSFER
         else:

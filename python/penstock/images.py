@@ -240,7 +240,8 @@ def _caption(arrays: Mapping[str, Any], name: str, at: int,
     for other, array in arrays.items():
         if other != name and array.ndim == 1:
             value = array[at].item()
-            known = classes is not None and isinstance(value, int)
+            known = (classes is not None and isinstance(value, int)
+                     and 0 <= value < len(classes))
             told.append(f"{other} {classes[value]}" if known and classes
                         else f"{other} {value}")
         elif other == name + "_draw":

@@ -7,9 +7,9 @@ from typing import Any, Mapping
 
 _BYTES, _PATH = ".bytes", ".path"  # Hugging Face's {"bytes", "path"}
 
-# "image" or "audio", and the height and width of all pictures that were looked
-# at: 0 where they differ, and of sounds.
-Media = tuple[str, int, int]
+# "image" or "audio", the height and width of all pictures that were looked at, 0
+# where they differ, and of sounds; and whether there were NULLs before them.
+Media = tuple[str, int, int, bool]
 
 
 def is_path_of_media(column: str, kinds: Mapping[str, str]) -> bool:
@@ -32,11 +32,11 @@ def field_of(column: str) -> str:
     return column.removesuffix(_BYTES)
 
 
-def rule_of(column: str, media: Media) -> dict[str, Any] | None:
+def rule_of(column: str, media: Media, skips: bool) -> dict[str, Any] | None:
     """The field that such a column is by itself: pictures of one size as they
-    are. None where somebody has to choose."""
-    _, height, width = media
-    if not height:
+    are. None where somebody has to choose; `skips`: bad rows are left out."""
+    _, height, width, nulls = media
+    if not height or (nulls and not skips):
         return None
     return {"image": {"column": column, "size": [height, width],
                       "train": "none", "val": "none", "flip": 0}}
@@ -45,6 +45,9 @@ def rule_of(column: str, media: Media) -> dict[str, Any] | None:
 def why_not(column: str, media: Media, rules: Mapping[str, Any]) -> str:
     """That it is left out, and what to write instead; `rules`: of the other
     columns."""
+    if media[1]:
+        return ("holds pictures, and NULL: on_bad=\"skip\" leaves out the rows that "
+                "have none")
     if media[0] == "image":
         what = "pictures of several sizes: which one they get is yours to say"
         rule: dict[str, Any] = {"image": {"column": column, "size": 224}}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Protocol, Sequence
 
+from . import _engine
+
 if TYPE_CHECKING:
     from ._dataloader.meter import Meter
     from ._dataloader.transfer_cost import TransferCost
@@ -13,8 +15,6 @@ _LEAST_BATCHES = 8
 _STEADY_BATCHES = 256  # so many are gone through: the first ones count little
 _CROWDED = 0.9  # of the time a thread could run, it had a processor for less
 _MORE_THAN_LEFT = 1.1  # of the processors that are idle or its own
-_IN_LOCK = 0.35  # of what was seen waiting
-_FEWEST_SEEN = 10
 
 
 class Made(Protocol):
@@ -25,7 +25,8 @@ class Made(Protocol):
     item_cpu_s: float
     collate_s: float
     collate_cpu_s: float
-    # Looks at threads: running, in a lock, a file, the network, asleep, other.
+    # Of looks at threads: running, in a lock, a file, the network, asleep,
+    # elsewhere; and how many looks.
     seen: tuple[int, ...]
 
     @property
@@ -79,7 +80,7 @@ def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
         least, most = min(rates), max(rates)
         why.append("other work has the processors, and may leave it no more "
                    "of them")
-    if to > workers and waits_in_lock(made.seen):
+    if to > workers and _engine.waits_in_lock(list(made.seen)):
         least = min(least, now.rate)
         why.append("more workers may wait for the same lock")
     up_to = {"samples_per_s": most, "gain": most / now.rate - 1,
@@ -193,9 +194,3 @@ def processors_got(threads_now: int, threads_then: int, cpus: int,
     then = min(threads_then, cpus) if threads_then + others <= cpus else \
         cpus * threads_then / (threads_then + others)
     return now, max(now, min(then, float(cpus)))
-
-
-def waits_in_lock(seen: Sequence[int]) -> bool:
-    """Whether a lock is a good part of what items wait for."""
-    waiting = sum(seen[1:])
-    return waiting >= _FEWEST_SEEN and seen[1] >= _IN_LOCK * waiting

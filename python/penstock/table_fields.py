@@ -45,12 +45,14 @@ class Columns(Protocol):
         """What its first rows hold; None: neither pictures nor sounds."""
 
 
-def fields_of_columns(table: Columns) -> tuple[dict[str, Any], list[str]]:
+def fields_of_columns(table: Columns, skips: bool = False
+                      ) -> tuple[dict[str, Any], list[str]]:
     """A field of each column that can be one by itself, and why the others
     cannot: numbers in their own width, times as seconds since 1970, declared
     classes and texts of few values as categories, lists and tensors of numbers
     as arrays, bytes that are pictures of one size as these. Numbers that say
-    which of declared classes a row has stay what they are."""
+    which of declared classes a row has stay what they are. `skips`: bad rows are
+    left out."""
     rules: dict[str, Any] = {}
     left_out: list[str] = []
     media: dict[str, Media] = {}  # that no rule was made for
@@ -65,7 +67,7 @@ def fields_of_columns(table: Columns) -> tuple[dict[str, Any], list[str]]:
         elif is_path_of_media(name, kinds):
             left_out.append(f"'{name}' {why_no_path(name, kinds)}")
         elif kind == "binary" and (found := table.media(at)) is not None:
-            if (rule := rule_of(name, found)) is None:
+            if (rule := rule_of(name, found, skips)) is None:
                 media[name] = found
             else:
                 rules[_field_name(field_of(name), rule,
@@ -88,7 +90,8 @@ def fields_of_source(section: Mapping[str, Any], text: str
     columns = _engine.SourceColumns.seen(text, MOST_CLASSES)
     if kind in ("images", "audio"):
         return *_fields_of_media(str(kind), columns), ""
-    rules, left_out = fields_of_columns(columns)
+    rules, left_out = fields_of_columns(columns,
+                                        section.get("on_bad") == "skip")
     left_out += [f"'{name}': {why}" for name, why in columns.left_out]
     if not rules:
         raise refused("fields.none", "no column can be a field by itself",

@@ -68,7 +68,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     rows = found.source_rows(about.get("where", ""))
     if fields is not None:
         return rows, None, []
-    rules, left_out = fields_of_columns(found)
+    rules, left_out = fields_of_columns(found, about.get("on_bad") == "skip")
     left_out += [f"'{column}' {why}" for column, why in unread.items()]
     left_out += [f"'{column}' is the index: reset_index() makes it a column"
                  for column in index]

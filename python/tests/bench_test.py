@@ -7,11 +7,13 @@ import pathlib
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 import numpy
 
 import penstock
 from entry import main
+from penstock import benching
 
 
 class Slow:
@@ -51,10 +53,39 @@ class Benches(unittest.TestCase):
         json.dumps(report)
 
     def test_items_that_wait_are_tried_with_more_workers_than_processors(self):
-        found = self.bench(Slow(), seconds=0.02)
-        self.assertEqual(max(setting["num_workers"]
-                             for setting in found.report["settings"]),
-                         4 * len(os.sched_getaffinity(0)))
+        found = self.bench(Slow(seconds=0.01), seconds=0.02)
+        most = max(setting["num_workers"]
+                   for setting in found.report["settings"])
+        cpus = len(os.sched_getaffinity(0))
+        if cpus < 16:
+            self.assertGreater(most, cpus)
+        self.assertLessEqual(most, max(cpus, 32))
+
+    def test_workers_that_wait_are_as_many_as_processors_can_carry(self):
+        with mock.patch("os.sched_getaffinity", lambda _: range(2)):
+            self.assertEqual(benching._counts(0.9), [0, 1, 2])
+            self.assertEqual(benching._counts(0.2), [0, 1, 2, 4, 8, 10])
+            self.assertEqual(benching._counts(0.0), [0, 1, 2, 4, 8, 16, 32])
+
+    def test_what_differs_by_chance_is_not_the_best(self):
+        def setting(workers, *rates):
+            made = benching.Setting(
+                num_workers=workers, prefetch_factor=None, pin_memory=False,
+                persistent_workers=False)
+            made.rates, made.first_batch_s = list(rates), [0.1]
+            return made
+
+        present = setting(0, 100, 110, 90)
+        chance, better = setting(1, 115, 130, 112), setting(2, 141, 150, 145)
+        found = benching.Bench([present, chance], None, [])
+        self.assertEqual(found.report["best"], 0)
+        self.assertIn("than rounds differ by", str(found))
+        found = benching.Bench([present, chance, better], None, [])
+        self.assertEqual((found.report["best"], found.report["rounds"]), (2, 3))
+        self.assertNotIn("one round", str(found))
+        found = benching.Bench([setting(0, 100), setting(1, 130)], None, [])
+        self.assertIn("best: 30 % faster", str(found))
+        self.assertIn("of one round", str(found))
 
     def test_a_step_is_the_ceiling(self):
         found = self.bench(Slow(seconds=0), workers=(0,),

@@ -1,16 +1,19 @@
 """What stats() and explain() say."""
 import json
+import os
 import pathlib
+import tempfile
 import time
 import unittest
 from unittest import mock
 
 from dataloader_case import Case
-from dataloader_sets import Busy, Numbers
+from dataloader_sets import Busy, Locked, Numbers, Slow
 from entry import main
 from fake_cuda import Gpu
 from penstock._dataloader.fetching import Bad
 from penstock._dataloader import meter as meters
+from penstock._dataloader.looks import Looks, waits_for_process
 from penstock._dataloader.meter import Meter
 from penstock._dataloader.transfer_cost import (NO_TRANSFER, TransferCost,
                                                measured_transfer)
@@ -173,6 +176,43 @@ class Stats(Case):
         self.assertLessEqual(meter.blocked_s, meter.wait_s)
 
 
+class Waiting(Case):
+    def told(self, dataset, **arguments):
+        loader = self.loader(dataset, batch_size=4, **arguments)
+        with mock.patch("os.sched_getaffinity", lambda _: range(2)):
+            list(loader)
+            return loader.explain()
+
+    def test_items_that_wait_may_have_more_workers_than_processors(self):
+        for workers, kind in ((0, "auto"), (1, "processes"), (2, "processes"),
+                              (1, "threads"), (2, "threads")):
+            with self.subTest(workers=workers, kind=kind):
+                told = self.told(Slow(48, seconds=0.02),
+                                 num_workers=workers, workers=kind)
+                if "needed a processor" not in told.because:
+                    self.skipTest("the kernel tells nothing of threads")
+                (action,) = told.actions
+                self.assertEqual((action["knob"], action["from"]),
+                                 ("num_workers", workers))
+                self.assertGreater(action["to"], 2)
+                self.assertIn("which wait most of the time", action["cost"])
+
+    def test_items_that_compute_may_not(self):
+        for workers in (0, 1, 2):
+            told = self.told(Busy(80, seconds=0.005), num_workers=workers)
+            for action in told.actions:
+                self.assertLessEqual(action["to"], 2)
+
+    def test_workers_that_wait_for_one_lock_get_no_more_of_them(self):
+        with tempfile.NamedTemporaryFile() as file:
+            told = self.told(Locked(240, seconds=0.004, path=file.name),
+                             num_workers=4)
+        if waits_for_process(os.getpid()) is None:
+            self.skipTest("the kernel tells nothing of processes")
+        self.assertEqual(told.actions, [])
+        self.assertIn("wait for a lock that another worker", told.cause)
+
+
 class Rehearsal(unittest.TestCase):
     def test_a_larger_batch_takes_longer(self):
         small, large = (measured_transfer(bytearray(size), 4)
@@ -300,6 +340,13 @@ class Advice(unittest.TestCase):
             with mock.patch.object(meters, "scheduled", lambda _: now):
                 self.assertEqual(meter.processors_left(), left)
 
+    def test_what_waits_for_a_processor_needs_one(self):
+        waits = {"looked_s": 10, "ran_s": 0.5}
+        self.assertEqual(self.changes(9.9, 0.1, 10, workers=1, cpus=2, **waits)
+                         [1], 32)
+        self.assertEqual(self.changes(9.9, 0.1, 10, workers=1, cpus=2,
+                                      queued_s=5, **waits)[1], 2)
+
     def test_a_notebook_shows_it_as_a_table(self):
         page = self.explained(9, 1, 10, workers=1)._repr_html_()
         for text in ("<b>data</b>: the workers do not keep up",
@@ -331,6 +378,35 @@ class OfBefore(unittest.TestCase):
             "limit", "stage", "cause", "because", "actions", "no_action")}
         return {"limits": stats["limits"], "au": told.au, "parts": told.parts,
                 "samples_per_s": told.samples_per_s, "verdict": verdict}
+
+
+class LooksAtMakers(unittest.TestCase):
+    def looked(self, seconds_of_batches):
+        """A look costs: each of 32 batches, and then one every 20 ms."""
+        looks, now, looked = Looks(), [0.0], 0
+        with mock.patch("time.perf_counter", lambda: now[0]), \
+                mock.patch("penstock._dataloader.looks.scheduled",
+                           lambda _: (round(1e9 * now[0]), 0)):
+            for took in seconds_of_batches:
+                looks.begin()
+                now[0] += took
+                looks.end()
+                looked += looks.take()[0] > 0
+        return looked
+
+    def test_at_each_batch_that_takes_long_but_the_first(self):
+        self.assertEqual(self.looked([0.05] * 100), 99)
+
+    def test_at_some_of_many_short_ones(self):
+        self.assertAlmostEqual(self.looked([0.001] * 232), 32 + 10, delta=1)
+
+    def test_what_the_kernel_does_not_tell_is_not_counted(self):
+        looks = Looks()
+        with mock.patch("penstock._dataloader.looks.scheduled", lambda _: None):
+            for _ in range(3):
+                looks.begin()
+                looks.end()
+        self.assertEqual(looks.take(), (0, 0, 0))
 
 
 class TooManyBad(Case):

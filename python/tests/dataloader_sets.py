@@ -4,6 +4,7 @@ It imports no torch, so that most tests start their workers quickly.
 """
 import collections
 import collections.abc
+import fcntl
 import os
 import random
 import signal
@@ -144,6 +145,16 @@ class Busy(Rows):
         until = time.perf_counter() + self.seconds
         while time.perf_counter() < until:
             pass
+        return i
+
+
+class Locked(Rows):
+    """Items are made one at a time, in whatever process: `path` is locked."""
+
+    def __getitem__(self, i):
+        with open(self.path, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            time.sleep(self.seconds)
         return i
 
 

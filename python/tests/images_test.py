@@ -422,6 +422,13 @@ class Folder(unittest.TestCase):
                 penstock.show(batch, "label")
             self.assertEqual(caught.exception.code, "images.show")
 
+    def test_whole_numbers_that_are_no_class_are_shown_as_they_are(self):
+        beside = {"label": numpy.int64([1, -1]), "age": numpy.int64([30, 40])}
+        self.assertEqual(
+            [images._caption(beside, "image", at, ["cat", "dog"])
+             for at in range(2)],
+            ["label dog, age 30", "label -1, age 40"])
+
     def test_normalised_pictures_are_shown_in_their_colours(self):
         floats = numpy.float32([[[0, 1]], [[0.5, 0]], [[1, 0.25]]])
         shown = images.bytes_of((floats - 0.5) / 0.25, [0.5] * 3, [0.25] * 3)

@@ -105,6 +105,35 @@ class Tables(unittest.TestCase):
                              batch_size=8, on_bad="skip") as loader:
             self.assertIn('"size": [5, 4]', repr(loader))
 
+    def test_rows_without_a_picture_at_the_beginning_hide_none(self):
+        source = self.database([None] * 100 + [picture(5, 4)] * 40)
+        with penstock.Loader(source, batch_size=8, on_bad="skip") as loader:
+            self.assertEqual(loader.peek().numpy()["photo"].shape,
+                             (8, 3, 5, 4))
+
+    def test_pictures_between_nulls_are_named_with_what_takes_them(self):
+        source = self.database([None, picture(5, 4)] * 20)
+        with penstock.Loader(source, batch_size=8) as loader:
+            self.assertEqual(list(loader.peek().keys()), ["kind"])
+            self.assertIn("left out: 'photo' holds pictures, and NULL: "
+                          'on_bad="skip"', repr(loader))
+        with penstock.Loader(source, batch_size=8, on_bad="skip") as loader:
+            self.assertEqual(len(list(loader)), 3)
+
+    def test_a_column_of_nulls_holds_no_pictures(self):
+        with penstock.Loader(self.database([None] * 40)) as loader:
+            self.assertIn("'photo' holds BLOB", repr(loader))
+
+    @unittest.skipUnless(HAS_PYARROW, "pyarrow is not installed")
+    def test_nor_do_they_in_a_table_in_memory(self):
+        import pyarrow
+
+        table = pyarrow.table({"photo": [None] * 100 + [picture(5, 4)] * 40,
+                               "n": list(range(140))})
+        with penstock.Loader(table, batch_size=8, on_bad="skip") as loader:
+            self.assertEqual(loader.peek().numpy()["photo"].shape,
+                             (8, 3, 5, 4))
+
     def test_other_bytes_are_left_out_as_before(self):
         with penstock.Loader(self.database([b"neither"] * 40)) as loader:
             self.assertIn("'photo' holds BLOB", repr(loader))

@@ -186,8 +186,8 @@ class ByThemselves(Folder):
             [psql, "-q", "-v", "ON_ERROR_STOP=1", POSTGRES], check=True,
             text=True, input="DROP TABLE IF EXISTS decimals; CREATE TABLE "
             "decimals(id int PRIMARY KEY, price numeric(10,2), flat real[], "
-            "square real[][]); INSERT INTO decimals SELECT i, i / 4.0, "
-            "ARRAY[i, 1], ARRAY[[i, 1], [2, 3]] FROM "
+            "square real[][], tags text[]); INSERT INTO decimals SELECT i, "
+            "i / 4.0, ARRAY[i, 1], ARRAY[[i, 1], [2, 3]], ARRAY['a', 'b'] FROM "
             f"generate_series(0, {ROWS - 1}) i;")
         source = f"{POSTGRES}#decimals"
         found, text = one_batch(source)
@@ -195,6 +195,7 @@ class ByThemselves(Folder):
         self.assertEqual(found["price"][:3].tolist(), [0, .25, .5])
         self.assertEqual(found["flat"][1].tolist(), [1, 1])
         self.assertIn("left out: 'square' holds real[][]", text)
+        self.assertIn("left out: 'tags' holds text[]", text)
         found, _ = one_batch(source, {"square": {
             "array": {"column": "square", "shape": [2, 2]}}})
         self.assertEqual(found["square"][5].tolist(), [[5, 1], [2, 3]])

@@ -28,6 +28,12 @@ class Bench(Case):
         self.assertGreater(found["ceiling"], 0)
         self.assertLess(found["ceiling"], 8 / 0.0009)
 
+    def test_steps_that_take_no_time_have_no_ceiling(self):
+        self.good_start()
+        text = self.succeed("bench", "job.json", "--ceiling", "--seconds",
+                            "0.03", "--set", "device=cpu").out
+        self.assertIn("there is no ceiling", text)
+
     def test_a_source_as_it_is(self):
         self.database([(i, "text", i / 2) for i in range(64)])
         self.check(self.succeed("bench", "sqlite:d.sqlite#t", "--batch-size",

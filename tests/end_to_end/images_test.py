@@ -1,5 +1,6 @@
 """Folders, tar files and columns of pictures: the same batches wherever they come
 from, with any number of workers and on any device; what is wrong is named."""
+import contextlib
 import io
 import json
 import os
@@ -344,6 +345,25 @@ class Images(Case):
         self.write_job(self.job(fields=fields,
                                 loader={"batch_size": 8, "seed": 3}))
         self.assertEqual(self.tensors()[2]["x"], expected)
+
+    def test_a_check_of_a_table_decodes_its_pictures(self):
+        good = (DATA / "rgb.png").read_bytes()
+        damaged = bytearray(good)
+        damaged[damaged.find(b"IDAT") + 20] ^= 0x55
+        with contextlib.closing(
+                sqlite3.connect(self.folder / "d.sqlite")) as base, base:
+            base.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, photo BLOB, "
+                         "other BLOB)")
+            base.executemany("INSERT INTO t VALUES (?, ?, x'00')", [
+                (i, None if i < 20 else bytes(damaged) if i == 50 else good)
+                for i in range(60)])
+        for workers in (1, 8):
+            found = self.run_it("check", "sqlite:d.sqlite#t", "--workers",
+                                workers, "--json").json()
+            self.assertEqual((found["rows"], found["bad_rows"]), (60, 1))
+            self.assertEqual((found["bad"][0]["row"], found["bad"][0]["column"]),
+                             ("50", "photo"))
+            self.assertIn("damaged PNG", found["bad"][0]["why"])
 
     def table_of_paths(self, names, labels):
         (self.folder / "rows.csv").write_text("file,class,labels\n" + "".join(

@@ -2,6 +2,7 @@
 import json
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -123,6 +124,16 @@ class Monitor(Case):
         self.assertEqual(seen["compared"]["cpu_percent"]["before"],
                          before["metrics"]["cpu_percent"]["mean"])
 
+    def test_says_that_a_process_has_ended_and_speaks_of_no_lock_of_python(self):
+        sleeping = subprocess.Popen(["sleep", "0.5"])
+        reaper = threading.Thread(target=sleeping.wait)
+        reaper.start()
+        text = self.succeed("monitor", "--interval=0.1", "--gpus=none",
+                            f"--pid={sleeping.pid}").out
+        reaper.join()
+        self.assertIn("the process has ended", text)
+        self.assertNotIn("interpreter", text)
+
     def test_ends_with_its_summary_when_it_is_stopped(self):
         running = subprocess.Popen(
             [PROGRAM, "monitor", "--interval=0.1", "--gpus=none", "--json"],
@@ -137,9 +148,15 @@ class Monitor(Case):
                      "explain.no_run", "no-run")
         self.refused(self.run_it("monitor", "--pid=2147483632", "--json"),
                      "request", "monitor.process", "2147483632")
-        (self.folder / "other.json").write_text("{}")
-        self.refused(self.run_it("monitor", "--compare=other.json", "--json"),
-                     "request", "monitor.compare", "other.json")
+        self.assertIn("cannot watch the run",
+                      self.run_it("monitor", "no-run").err)
+        for other in ({}, {"metrics": [1]}, {"metrics": {"rmse": 2.5}},
+                      {"metrics": {"cpu_percent": {}}},
+                      {"metrics": {"cpu_percent": {"mean": None}}}):
+            (self.folder / "other.json").write_text(json.dumps(other))
+            self.refused(
+                self.run_it("monitor", "--compare=other.json", "--json"),
+                "request", "monitor.compare", "other.json")
         self.assertEqual(self.run_it("monitor", "--compare=none.json",
                                      "--json").code, 2)
         self.assertEqual(self.run_it("monitor", "--interval=0").code, 2)

@@ -44,6 +44,13 @@ class Sim(Case):
         self.assertIn("all 3.0 processors of the budget are used",
                       none["tuned"]["rests"])
 
+    def test_a_list_without_a_pipeline_is_refused(self):
+        self.write("none.json", [])
+        for arguments in ((), ("none.json",)):
+            told = self.run_it("sim", *arguments)
+            self.assertEqual(told.code, 2)
+            self.assertIn("nothing to simulate", told.err)
+
     def test_moves_threads_from_stage_to_stage_as_one_change(self):
         self.write("full.json", {
             "step_ms": 10, "cpus": 4, "batches": 1000, "stages": [

@@ -13,6 +13,8 @@
 namespace penstock {
 namespace {
 
+constexpr double kNear = 0.9;  // of the ceiling
+
 struct BenchArguments {
   std::string job;
   std::vector<std::string> sets;
@@ -50,7 +52,10 @@ std::string ceiling_of(const Json& json) {
 }
 
 std::string summary_of_sweep(const Json& json) {
-  if (json.find("settings") == nullptr) return ceiling_of(json);
+  if (json.find("settings") == nullptr)
+    return json.find("ceiling")->is_null()
+               ? "there is no ceiling: the steps take no time here\n"
+               : ceiling_of(json);
   const auto& settings = json.find("settings")->array();
   const auto at = [&](const char* key) {
     return static_cast<std::size_t>(json.find(key)->integer());
@@ -75,13 +80,24 @@ std::string summary_of_sweep(const Json& json) {
     text += step.find("what")->string() + ": " +
             rate(step.find("rate")->number()) + " samples/s\n";
   text += ceiling_of(json);
-  if (const Json* of = json.find("best_of_ceiling"))
-    text += "the best reaches " + percent(*of) + " of that\n";
+  if (const Json* of = json.find("best_of_ceiling")) {
+    text += "the best reaches " + percent(*of) + " of that";
+    if (of->number() < kNear)
+      text +=
+          "; what else limits, penstock train and penstock explain tell of the "
+          "job";
+    text += "\n";
+  }
   if (at("best") == at("present"))
-    return text + "the present settings are the best: no other gained 2 %\n";
-  return text + "best: " + named(settings[at("best")]) + ", " +
-         percent(*json.find("gain")) + " faster than the present " +
-         named(settings[at("present")]) + "\n";
+    return text +
+           "the present settings are the best: no other gained 2 %, and more "
+           "than rounds differ by\n";
+  text += "best: " + named(settings[at("best")]) + ", " +
+          percent(*json.find("gain")) + " faster than the present " +
+          named(settings[at("present")]) + "\n";
+  if (json.find("rounds")->integer() == 1)
+    text += "that is of one round: what differs by chance is not known\n";
+  return text;
 }
 
 bool is_job(const BenchArguments& arguments) {

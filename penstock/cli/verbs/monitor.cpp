@@ -3,13 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "penstock/base/formatted.h"
+#include "penstock/base/kernel_files.h"
 #include "penstock/base/user_file.h"
 #include "penstock/cli/interpreter_lock.h"
 #include "penstock/cli/output.h"
@@ -35,9 +36,9 @@ std::string shown_value(const std::string& name, double value) {
   if (is_bytes(name))
     return shown_bytes(static_cast<std::size_t>(std::max(0.0, value))) +
            (name.ends_with("_s") ? "/s" : "");
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.1f", value);
-  return text + std::string(name.ends_with("_percent") ? " %" : "");
+  const bool percent = name.ends_with("_percent");
+  const bool whole = !percent && value == std::floor(value);  // threads, steps
+  return formatted("%.*f", whole ? 0 : 1, value) + (percent ? " %" : "");
 }
 
 /// What percentages are of stands still; others fill their own range.
@@ -136,15 +137,24 @@ std::string comparison_of(const Json& changes) {
   return "\n" + table_text(rows);
 }
 
+/// A run's report has other "metrics".
+bool is_summary(const Json& json) {
+  const Json* metrics = json.is_object() ? json.find("metrics") : nullptr;
+  if (metrics == nullptr || !metrics->is_object()) return false;
+  return std::ranges::all_of(metrics->object(), [](const auto& metric) {
+    return number_in(metric.second, {"mean"}).has_value();
+  });
+}
+
 Json read_summary(const std::string& file) {
   Json json = Json::parse(
       read_user_file(file, "cannot read the numbers to compare with"), file);
-  if (json.is_object() && json.find("metrics") != nullptr) return json;
+  if (is_summary(json)) return json;
   throw Error(ErrorKind::request,
               {.code = "monitor.compare",
                .what = "cannot compare with an earlier summary",
                .where = file,
-               .why = "it holds no 'metrics'",
+               .why = "it is no summary of 'penstock monitor'",
                .next = "write one with 'penstock monitor --output FILE'"});
 }
 
@@ -186,6 +196,13 @@ std::string run_line(const LiveRun& run) {
   return run.line() + (verdict.empty() ? "" : " | " + verdict) + "\n";
 }
 
+/// Whether it may have Python's lock, by what it has mapped.
+bool may_run_python(int process) {
+  const std::string maps =
+      kernel_text("/proc/" + std::to_string(process) + "/maps");
+  return maps.empty() || maps.find("python") != maps.npos;
+}
+
 std::optional<pid_t> process_of(const MonitorArguments& arguments,
                                 const std::optional<LiveRun>& run) {
   if (arguments.pid > 0) return arguments.pid;
@@ -212,10 +229,11 @@ Json findings_of(const std::optional<LiveRun>& run,
 }
 
 void show_summary(const Json& summary, const std::optional<LiveRun>& run,
-                  const std::optional<InterpreterLock>& lock,
+                  const std::optional<InterpreterLock>& lock, bool lives,
                   const Invocation& invocation) {
   if (invocation.json) return print_document(summary);
   print("\n" + summary_of_machine(summary));
+  if (!lives && !run) print("the process has ended\n");
   if (run && run->ended())
     print("the run has ended. " + printable(run->verdict()) +
           "\npenstock explain " + run->folder().string() + " says more\n");
@@ -233,7 +251,8 @@ void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
   MachineSeries series(
       {.process = process_of(arguments, run), .gpus = arguments.gpus});
   std::optional<InterpreterLock> lock;
-  if (arguments.pid > 0) lock.emplace(arguments.pid);
+  if (arguments.pid > 0 && may_run_python(arguments.pid))
+    lock.emplace(arguments.pid);
   const bool screen = !invocation.json && ::isatty(STDOUT_FILENO) == 1;
   Screen drawn;
   const Nanoseconds began = wall_clock().now();
@@ -263,7 +282,7 @@ void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
   if (!before.is_null())
     summary["compared"] = compare_summaries(before, summary);
   // Where the file cannot be written, what was measured is shown all the same.
-  show_summary(summary, run, lock, invocation);
+  show_summary(summary, run, lock, series.process_lives(), invocation);
   if (!arguments.output.empty())
     real_files().write_atomic(arguments.output, summary.dump(1) + "\n");
 }

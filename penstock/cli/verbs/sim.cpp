@@ -91,10 +91,19 @@ Json result_of(const Json& document, const std::string& origin, bool tunes) {
   return result;
 }
 
+[[noreturn]] void nothing_to_simulate(const char* why) {
+  throw Error(ErrorKind::request, {.code = "cli.arguments",
+                                   .what = "there is nothing to simulate",
+                                   .where = "the command line",
+                                   .why = why,
+                                   .next = "penstock sim pipeline.json"});
+}
+
 void run_sim(const SimArguments& arguments, Invocation& invocation) {
   const std::vector<std::string>& files = arguments.files;
   std::vector<Json> results;
   bool list = files.size() > 1;
+  if (files.empty()) nothing_to_simulate("no file is named");
   for (const std::string& file : files) {
     const Json document =
         Json::parse(read_user_file(file, "cannot read the pipeline"), file);
@@ -108,6 +117,7 @@ void run_sim(const SimArguments& arguments, Invocation& invocation) {
                                   file + "[" + std::to_string(i) + "]",
                                   arguments.tune));
   }
+  if (results.empty()) nothing_to_simulate("the list holds no pipeline");
   if (invocation.json)
     return print_document(list ? Json(std::move(results)) : results.front());
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -129,16 +139,7 @@ Verb sim_verb() {
                          "\"cpus\"");
             add_json(options, invocation,
                      "One JSON document, or a list of them");
-            return [arguments](Invocation& of) {
-              if (arguments->files.empty())
-                throw Error(ErrorKind::request,
-                            {.code = "cli.arguments",
-                             .what = "there is nothing to simulate",
-                             .where = "the command line",
-                             .why = "no file is named",
-                             .next = "penstock sim pipeline.json"});
-              run_sim(*arguments, of);
-            };
+            return [arguments](Invocation& of) { run_sim(*arguments, of); };
           }};
 }
 

@@ -230,6 +230,20 @@ TEST_F(PostgresArrays, OfSeveralDimensionsInTheFirstRowsAreKnownAsSuch) {
   EXPECT_THAT(nested(spec), IsEmpty());
 }
 
+TEST_F(PostgresArrays, OfTextsAndDecimalsAreNoTexts) {
+  schema_.execute(
+      "CREATE DOMAIN words AS text[]; CREATE TABLE t(id int PRIMARY KEY, tags "
+      "text[], prices numeric(10,2)[], flags boolean[], named words, word "
+      "text, "
+      "flat real[])");
+  std::vector<std::string> names;
+  for (const ColumnInfo& column : read_schema(schema_.spec()).columns)
+    if (column.nested) names.push_back(column.name + " " + column.declared);
+  EXPECT_THAT(names, ElementsAre("tags text[]", "prices numeric(10,2)[]",
+                                 "flags boolean[]",
+                                 "named " + schema_.name() + ".words"));
+}
+
 TEST_F(PostgresArrays, AreHashedAsTheirText) {
   Block block = read("int[]", "(1, '{1,2}')",
                      {.column = "x", .as = ReadAs::value, .hashed = true});

@@ -156,6 +156,8 @@ void Table::add_column(std::string column, std::string declared,
   if (type.category == 'U' &&
       (type.base == "vector" || type.base.ends_with(".vector")))
     kind = Kind::vector;
+  // Those of texts or decimals are read as SQL writes them, "{a,b}".
+  const bool list = type.category == 'A' && kind == Kind::other;
   kinds.push_back(kind);
   types.push_back(std::move(type));
   schema.columns.push_back(
@@ -165,7 +167,8 @@ void Table::add_column(std::string column, std::string declared,
        .timestamp = kind == Kind::date || kind == Kind::timestamp ||
                     kind == Kind::timestamptz,
        .text = kind == Kind::text || kind == Kind::padded_text,
-       .as = kind == Kind::numeric ? ReadAs::number : ReadAs::value});
+       .as = kind == Kind::numeric ? ReadAs::number : ReadAs::value,
+       .nested = list});
 }
 
 TableName::TableName(const std::string& written) : name(written) {

@@ -1,5 +1,7 @@
 #include "penstock/sources/sqlite/storage_classes.h"
 
+#include <string_view>
+
 #include "penstock/sources/condition.h"
 
 namespace penstock::sqlite {
@@ -18,11 +20,11 @@ struct Seen {
   ColumnInfo* column;
   bool integers = false, reals = false, texts = false, bytes = false;
 
-  void add(int type) {
-    integers = integers || type == SQLITE_INTEGER;
-    reals = reals || type == SQLITE_FLOAT;
-    texts = texts || type == SQLITE_TEXT;
-    bytes = bytes || type == SQLITE_BLOB;
+  void add(std::string_view type) {
+    integers = integers || type == "integer";
+    reals = reals || type == "real";
+    texts = texts || type == "text";
+    bytes = bytes || type == "blob";
   }
   /// Mixed values, and no value, leave the column what it is.
   void tell() const {
@@ -44,7 +46,9 @@ void look_at_storage_classes(Connection& connection, const SourceSpec& spec,
   std::vector<Seen> open;
   for (ColumnInfo& column : table.schema.columns) {
     if (!is_open(column)) continue;
-    names += (open.empty() ? "" : ", ") + identifier(column.name);
+    // SQLite finds it without reading a value, which may be a picture.
+    names += (open.empty() ? "typeof(" : ", typeof(") +
+             identifier(column.name) + ")";
     open.push_back({.column = &column});
   }
   if (open.empty()) return;
@@ -54,7 +58,7 @@ void look_at_storage_classes(Connection& connection, const SourceSpec& spec,
   for (bool row = connection.send(rows.get()); row;
        row = connection.next(rows.get()))
     for (std::size_t at = 0; at < open.size(); ++at)
-      open[at].add(sqlite3_column_type(rows.get(), static_cast<int>(at)));
+      open[at].add(text_at(rows.get(), static_cast<int>(at), false));
   for (const Seen& column : open) column.tell();
 }
 

@@ -29,6 +29,10 @@ class Parser final : public FieldParser {
         place = boxes_.column;
         why = read(block, row, size);
       }
+      if (why.empty() && !boxes_.classes.empty()) {
+        place = boxes_.classes;
+        why = read_classes(block.columns[at_.back()], row);
+      }
       if (!why.empty())
         faults.reject(
             {.row = row, .place = std::move(place), .why = std::move(why)});
@@ -46,6 +50,26 @@ class Parser final : public FieldParser {
     if (!column.valid(row)) return {};  // no boxes
     return read_boxes(std::string(column.text(row)), boxes_, size[0], size[1],
                       found_);
+  }
+
+  /// A list of numbers, or one written as JSON.
+  std::string read_classes(const Column& column, std::int64_t row) {
+    Json classes(Json::Array{});
+    if (!column.valid(row)) return set_classes(classes, found_);
+    if (column.type.kind == ColumnKind::list) {
+      const Column& numbers = column.children[0];
+      for (std::int64_t at = column.offset(row); at < column.offset(row + 1);
+           ++at)
+        classes.push_back(numbers.valid(at) ? Json(numbers.as_float64(at))
+                                            : Json());
+      return set_classes(classes, found_);
+    }
+    try {
+      classes = Json::parse(column.text(row), boxes_.classes);
+    } catch (const Error& error) {
+      return "it is not JSON: " + error.parts().why;
+    }
+    return set_classes(classes, found_);
   }
 
   std::string size_of_picture(const Block& block, std::int64_t row,
@@ -110,6 +134,7 @@ class BoxesKind final : public BuiltInKind {
       add(boxes_.width, ReadAs::number, "width");
       add(boxes_.height, ReadAs::number, "height");
     }
+    if (!boxes_.classes.empty()) add(boxes_.classes, ReadAs::value, "classes");
     return all;
   }
   StoredForm stored() const override {
@@ -136,8 +161,10 @@ class BoxesKind final : public BuiltInKind {
     for (std::size_t i = 0; i < columns.types.size(); ++i) {
       const ColumnKind kind = columns.types[i].kind;
       const bool bytes = kind == ColumnKind::binary || kind == ColumnKind::utf8;
-      const bool size = i > 0 && !boxes_.width.empty();
-      if (bytes || size) continue;
+      const bool classes =
+          !boxes_.classes.empty() && i + 1 == columns.types.size();
+      const bool size = i > 0 && !classes && !boxes_.width.empty();
+      if (bytes || size || (classes && kind == ColumnKind::list)) continue;
       throw Error(
           ErrorKind::request,
           {.code = "fields.not_text",
@@ -145,8 +172,8 @@ class BoxesKind final : public BuiltInKind {
            .where = "fields." + name_ + ".boxes",
            .why = "column '" + columns.info[i].name + "' holds " +
                   std::string(name_of(columns.types[i])) + ", expected text",
-           .next = i == 0 ? "name a column of JSON"
-                          : "name the column of the pictures"});
+           .next = i == 0 || classes ? "name a column of JSON"
+                                     : "name the column of the pictures"});
     }
     return std::make_shared<BoundBoxes>(boxes_, columns.at);
   }
@@ -160,6 +187,9 @@ SettingsTable<Boxes> make_settings() {
   SettingsTable<Boxes> table;
   table.text("column", &Boxes::column, "of the boxes: JSON, or lines of YOLO")
       .not_empty()
+      .text("classes", &Boxes::classes,
+            "of the boxes, where another column has them: lists, as Hugging "
+            "Face's objects.category beside objects.bbox")
       .choice("format", &Boxes::format,
               {{"coco", BoxFormat::coco},
                {"voc", BoxFormat::voc},
@@ -179,6 +209,9 @@ SettingsTable<Boxes> make_settings() {
           section.refuse(boxes.width.empty() ? "width" : "height",
                          "one of \"width\" and \"height\" is missing",
                          "name both columns, or none");
+        if (!boxes.classes.empty() && boxes.format == BoxFormat::points)
+          section.refuse("classes", "key points have no classes",
+                         "leave it out");
       });
   return table;
 }

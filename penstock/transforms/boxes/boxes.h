@@ -23,6 +23,7 @@ enum class BoxFormat : std::uint8_t {
 /// A column of boxes, or of key points, on the pictures of an `image` field.
 struct Boxes {
   std::string column = "boxes";
+  std::string classes;  ///< a column of lists beside it; empty: it has them
   BoxFormat format = BoxFormat::coco;
   int most = 100;  ///< of a picture
   /// Columns with the sizes of pictures; both empty: the pictures' headers, of
@@ -58,6 +59,8 @@ std::shared_ptr<const FieldKind> make_boxes(std::string name, Boxes boxes);
 /// Face has it. In the format `yolo` also lines "class x y width height".
 std::string read_boxes(const std::string& text, const Boxes& boxes, int width,
                        int height, std::vector<StoredBox>& out);
+/// Gives boxes their classes, a list of as many. What is wrong with it.
+std::string set_classes(const Json& classes, std::vector<StoredBox>& boxes);
 
 /// `most` boxes as they are stored: width and height as int32, how many there
 /// are, and the boxes.

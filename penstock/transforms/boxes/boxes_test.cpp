@@ -168,7 +168,108 @@ TEST_F(BoxesTest, BadOnesAreNamed) {
   EXPECT_THAT(why("{", "coco"), HasSubstr("not JSON"));
   EXPECT_THAT(why("7 0.5 0.5 x 0.1", "yolo"), HasSubstr("found the line"));
   EXPECT_THAT(why("[[50, 3]]", "points"), HasSubstr("outside"));
+  EXPECT_THAT(why("[[1, 2, 2, 3]]", "points"),
+              HasSubstr("4 numbers, expected three for each point"));
   EXPECT_EQ(why("[]", "coco"), "");
+  const std::string word(100'000, 'a');
+  EXPECT_LT(why("[[\"" + word + "\"]]", "coco").size(), 200u);
+  EXPECT_LT(why(word, "yolo").size(), 200u);
+}
+
+TEST_F(BoxesTest, AClassIsAWholeNumberFrom0On) {
+  for (const auto& [format, text, found] :
+       std::vector<std::array<std::string, 3>>{
+           {"coco", R"([{"bbox": [1, 1, 2, 2], "category": "cat"}])",
+            "\"cat\""},
+           {"coco", R"({"bbox": [[1, 1, 2, 2]], "category": ["cat"]})",
+            "\"cat\""},
+           {"voc", "[[1, 1, 2, 2, -1]]", "-1"},
+           {"yolo", "1.5 0.5 0.5 0.1 0.1", "1.5"},
+           {"yolo", "[[1e10, 0.5, 0.5, 0.1, 0.1]]", "1"}}) {
+    SCOPED_TRACE(text);
+    EXPECT_THAT(why(text, format), HasSubstr("found the class " + found));
+  }
+  EXPECT_THAT(
+      why(R"({"bbox": [[1, 1, 2, 2], [1, 1, 2, 2]], "category": [3]})", "coco"),
+      HasSubstr("the classes [3], expected a list of 2"))
+      << "the second box would be one of class 0";
+}
+
+/// Lists of whole numbers; or written as JSON.
+Column lists_of(const std::vector<std::vector<std::int64_t>>& rows,
+                bool written) {
+  Column lists;
+  lists.type =
+      written ? ColumnType::text : ColumnType{.kind = ColumnKind::list};
+  lists.children.emplace_back().type = ColumnType::int64;
+  for (const std::vector<std::int64_t>& row : rows) {
+    Json json(Json::Array{});
+    for (std::int64_t number : row) json.push_back(number);
+    if (written) {
+      lists.append_text(json.dump());
+      continue;
+    }
+    for (std::int64_t number : row) lists.children[0].append_int64(number);
+    lists.append_list();
+  }
+  return lists;
+}
+
+TEST_F(BoxesTest, HaveTheClassesOfAnotherColumn) {
+  const Field of = field(R"({"width": "w", "height": "h", "most": 2,
+      "classes": "c", "image": {"size": [30, 40], "val": "none"}})");
+  for (bool written : {false, true}) {
+    Block block;
+    block.rows = 4;
+    block.columns.resize(3);
+    block.columns[0].type = ColumnType::text;
+    for (const char* text : {"[[4, 3, 16, 12], [1, 1, 2, 2]]",
+                             "[[4, 3, 16, 12]]", "[]", "[[4, 3, 16, 12]]"})
+      block.columns[0].append_text(text);
+    for (std::size_t side : {std::size_t{1}, std::size_t{2}}) {
+      block.columns[side].type = ColumnType::float64;
+      for (int row = 0; row < 4; ++row) block.columns[side].append_float64(50);
+    }
+    block.columns.push_back(lists_of({{7, 0}, {1, 2}, {}, {-3}}, written));
+    Values values;
+    Faults faults;
+    of.kind
+        ->bind({.info = {{.name = "boxes"},
+                         {.name = "w"},
+                         {.name = "h"},
+                         {.name = "c"}},
+                .types = {ColumnType::text, ColumnType::float64,
+                          ColumnType::float64, block.columns[3].type},
+                .at = {0, 1, 2, 3}})
+        ->parser()
+        ->parse(block, values, faults);
+    ASSERT_EQ(faults.rows.size(), 2u);
+    EXPECT_EQ(faults.rows[0].row, 1);
+    EXPECT_EQ(faults.rows[0].place, "c");
+    EXPECT_THAT(faults.rows[0].why, HasSubstr("expected a list of 1"));
+    EXPECT_THAT(faults.rows[1].why, HasSubstr("expected a whole number"));
+    stored_.assign(values.row(0).begin(), values.row(0).end());
+    finished(of, false);
+    EXPECT_THAT(classes_, ElementsAre(7, 0));
+  }
+  EXPECT_THROW(field(R"({"format": "points", "classes": "c", "image": {}})"),
+               Error);
+}
+
+TEST_F(BoxesTest, KeyPointsOfAnAnnotationAreNotItsBox) {
+  const Field of = field(R"({"format": "points", "width": "w", "height": "h",
+      "most": 3, "image": {"size": [30, 40], "val": "none"}})");
+  for (const char* text :
+       {R"([{"bbox": [1, 1, 2, 2], "category_id": 1,
+             "keypoints": [5, 6, 2, 0, 0, 0]}])",
+        R"({"bbox": [[1, 1, 2, 2]], "keypoints": [[5, 6, 2, 0, 0, 0]]})"}) {
+    ASSERT_TRUE(store(of, text, 40, 30).empty()) << text;
+    EXPECT_THAT(finished(of, false),
+                ElementsAre(FloatEq(5), FloatEq(6), 1, 0, 0, 0, 0, 0, 0))
+        << text;
+  }
+  EXPECT_THAT(why(R"([{"bbox": [1, 1, 2, 2]}])", "points"),
+              HasSubstr("no list \"keypoints\""));
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <sstream>
 
 #include "penstock/base/error.h"
 #include "penstock/base/json.h"
+#include "penstock/base/utf8.h"
 #include "penstock/transforms/boxes/boxes.h"
 
 namespace penstock {
@@ -12,10 +14,16 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// One box as it is written.
+constexpr std::size_t kShownBytes = 100;  // of what is wrong
+
+std::string shown(const Json& json) {
+  return beginning(json.dump(), kShownBytes);
+}
+
+/// One box as it is written; without a class it is of class 0.
 struct Written {
   Numbers numbers;
-  std::int32_t of_class = -1;
+  std::int32_t of_class = 0;
 };
 
 const Json* member(const Json& object,
@@ -23,6 +31,27 @@ const Json* member(const Json& object,
   for (const char* key : keys)
     if (const Json* found = object.find(key)) return found;
   return nullptr;
+}
+
+const Json* classes_of(const Json& object) {
+  return member(object, {"category_id", "category", "class", "label"});
+}
+
+/// What is wrong with a class.
+std::string read_class(const Json& json, std::int32_t& to) {
+  const double number = json.is_number() ? json.number() : -1;
+  if (!(number >= 0 && number == std::floor(number) &&
+        number <= std::numeric_limits<std::int32_t>::max()))
+    return "found the class " + shown(json) +
+           ", expected a whole number from 0 on";
+  to = static_cast<std::int32_t>(number);
+  return {};
+}
+
+std::string check_count(const Json& classes, std::size_t boxes) {
+  if (classes.is_array() && classes.array().size() == boxes) return {};
+  return "found the classes " + shown(classes) + ", expected a list of " +
+         std::to_string(boxes);
 }
 
 bool numbers_of(const Json& list, Numbers& to) {
@@ -43,7 +72,7 @@ class BoxReader {
 
   std::string read(const Json& json) {
     if (json.is_object()) return read_columns(json);
-    if (!json.is_array()) return "found " + json.dump() + ", expected a list";
+    if (!json.is_array()) return "found " + shown(json) + ", expected a list";
     for (const Json& one : json.array()) {
       std::string why = one.is_object() ? read_object(one) : read_list(one);
       if (!why.empty()) return why;
@@ -59,11 +88,11 @@ class BoxReader {
       for (double number; words >> number;) numbers.push_back(number);
       if (numbers.empty() && words.eof()) continue;
       if (!words.eof() || numbers.size() != 5)
-        return "found the line \"" + line +
+        return "found the line \"" + beginning(line, kShownBytes) +
                "\", expected class, x, y, width and height";
-      std::string why =
-          add({.numbers = {numbers.begin() + 1, numbers.end()},
-               .of_class = static_cast<std::int32_t>(numbers[0])});
+      Written box{.numbers = {numbers.begin() + 1, numbers.end()}};
+      std::string why = read_class(Json(numbers[0]), box.of_class);
+      if (why.empty()) why = add(std::move(box));
       if (!why.empty()) return why;
     }
     return {};
@@ -73,51 +102,72 @@ class BoxReader {
   std::string read_list(const Json& list) {
     Written box;
     if (!numbers_of(list, box.numbers))
-      return "found " + list.dump() + ", expected a list of numbers";
-    if (format_ == BoxFormat::yolo && box.numbers.size() == 5) {
-      box.of_class = static_cast<std::int32_t>(box.numbers[0]);
-      box.numbers.erase(box.numbers.begin());
-    } else if (format_ != BoxFormat::points && box.numbers.size() == 5) {
-      box.of_class = static_cast<std::int32_t>(box.numbers[4]);
-      box.numbers.pop_back();
+      return "found " + shown(list) + ", expected a list of numbers";
+    if (format_ != BoxFormat::points && box.numbers.size() == 5) {
+      const auto at = format_ == BoxFormat::yolo ? box.numbers.begin()
+                                                 : box.numbers.end() - 1;
+      std::string why = read_class(Json(*at), box.of_class);
+      if (!why.empty()) return why;
+      box.numbers.erase(at);
     }
-    return add(std::move(box));
+    return add_all(std::move(box));
   }
 
   std::string read_object(const Json& object) {
-    const Json* numbers = member(object, {"bbox", "box", "keypoints"});
-    const Json* of_class =
-        member(object, {"category_id", "category", "class", "label"});
+    const Json* numbers = numbers_in(object);
+    const Json* of_class = classes_of(object);
     Written box;
     if (numbers == nullptr || !numbers_of(*numbers, box.numbers))
-      return "found " + object.dump() + ", which has no list \"bbox\"";
-    if (of_class != nullptr && of_class->is_number())
-      box.of_class = static_cast<std::int32_t>(of_class->number());
-    if (format_ != BoxFormat::points) return add(std::move(box));
-    // COCO has all key points of an object in one list, three numbers each.
-    for (std::size_t at = 0; at + 3 <= box.numbers.size(); at += 3) {
-      std::string why = add({.numbers = {box.numbers[at], box.numbers[at + 1],
-                                         box.numbers[at + 2]}});
+      return no_list(object);
+    if (std::string why =
+            of_class ? read_class(*of_class, box.of_class) : std::string();
+        !why.empty())
+      return why;
+    return add_all(std::move(box));
+  }
+
+  std::string read_columns(const Json& columns) {
+    const Json* boxes = numbers_in(columns);
+    const Json* classes = classes_of(columns);
+    if (boxes == nullptr || !boxes->is_array()) return no_list(columns);
+    const std::size_t count = boxes->array().size();
+    if (classes != nullptr)
+      if (std::string why = check_count(*classes, count); !why.empty())
+        return why;
+    for (std::size_t at = 0; at < count; ++at) {
+      Written box;
+      if (!numbers_of(boxes->array()[at], box.numbers))
+        return "found " + shown(boxes->array()[at]) +
+               ", expected a list of numbers";
+      std::string why;
+      if (classes != nullptr)
+        why = read_class(classes->array()[at], box.of_class);
+      if (why.empty()) why = add_all(std::move(box));
       if (!why.empty()) return why;
     }
     return {};
   }
 
-  std::string read_columns(const Json& columns) {
-    const Json* boxes = member(columns, {"bbox", "box", "boxes", "keypoints"});
-    const Json* classes =
-        member(columns, {"category_id", "category", "class", "label"});
-    if (boxes == nullptr || !boxes->is_array())
-      return "found " + columns.dump() + ", which has no list \"bbox\"";
-    for (std::size_t at = 0; at < boxes->array().size(); ++at) {
-      Written box;
-      if (!numbers_of(boxes->array()[at], box.numbers))
-        return "found " + boxes->array()[at].dump() +
-               ", expected a list of numbers";
-      if (classes != nullptr && classes->is_array() &&
-          at < classes->array().size() && classes->array()[at].is_number())
-        box.of_class = static_cast<std::int32_t>(classes->array()[at].number());
-      std::string why = add(std::move(box));
+  /// An annotation of COCO has both.
+  const Json* numbers_in(const Json& object) const {
+    if (format_ == BoxFormat::points) return object.find("keypoints");
+    return member(object, {"bbox", "box", "boxes"});
+  }
+  std::string no_list(const Json& json) const {
+    return "found " + shown(json) + ", which has no list \"" +
+           (format_ == BoxFormat::points ? "keypoints" : "bbox") + "\"";
+  }
+
+  /// COCO has all key points of an object in one list, three numbers each.
+  std::string add_all(Written box) {
+    const Numbers& n = box.numbers;
+    if (format_ != BoxFormat::points || n.size() == 2)
+      return add(std::move(box));
+    if (n.size() % 3 != 0)
+      return "found " + std::to_string(n.size()) +
+             " numbers, expected three for each point";
+    for (std::size_t at = 0; at < n.size(); at += 3) {
+      std::string why = add({.numbers = {n[at], n[at + 1], n[at + 2]}});
       if (!why.empty()) return why;
     }
     return {};
@@ -125,11 +175,9 @@ class BoxReader {
 
   std::string add(Written box) {
     const bool point = format_ == BoxFormat::points;
-    const std::size_t least = point ? 2 : 4, most = point ? 3 : 4;
     Numbers& n = box.numbers;
-    if (n.size() < least || n.size() > most)
-      return "found " + std::to_string(n.size()) + " numbers, expected " +
-             std::to_string(most);
+    if (!point && n.size() != 4)
+      return "found " + std::to_string(n.size()) + " numbers, expected 4";
     if (!std::ranges::all_of(n, [](double of) { return std::isfinite(of); }))
       return "found a number that is none";
     const std::string shown = shown_of(n);
@@ -145,7 +193,7 @@ class BoxReader {
     std::string why = check(n, point, shown);
     if (!why.empty()) return why;
     StoredBox& to = out_.emplace_back();
-    to.of_class = box.of_class < 0 && !point ? 0 : box.of_class;
+    to.of_class = box.of_class;
     for (std::size_t i = 0; i < 4; ++i)
       to.numbers[i] = static_cast<float>(n[i]);
     return {};
@@ -183,6 +231,13 @@ class BoxReader {
 };
 
 }  // namespace
+
+std::string set_classes(const Json& classes, std::vector<StoredBox>& boxes) {
+  std::string why = check_count(classes, boxes.size());
+  for (std::size_t at = 0; why.empty() && at < boxes.size(); ++at)
+    why = read_class(classes.array()[at], boxes[at].of_class);
+  return why;
+}
 
 std::string read_boxes(const std::string& text, const Boxes& boxes, int width,
                        int height, std::vector<StoredBox>& out) {

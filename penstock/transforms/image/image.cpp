@@ -27,7 +27,8 @@ std::string other_size(const Image& image, const PictureHeader& header) {
          std::to_string(header.shown_width()) +
          " pixels (height, width), expected " + std::to_string(image.height) +
          " x " + std::to_string(image.width) +
-         ", since it is not resized (\"none\")";
+         ", since \"train\" or \"val\" is \"none\": \"resize\" gives all one "
+         "size";
 }
 
 /// What is wrong with a picture that has more pixels than are allowed.

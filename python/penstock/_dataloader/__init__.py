@@ -18,6 +18,7 @@
     errors          ours that torch's loader raises, too
     remote_error    exceptions that change the process
     meter           what is counted; the engine says what limits
+    looks           whether those that make items compute or wait
     transfer_cost   what moving a batch between processes costs
     line            the progress line
 

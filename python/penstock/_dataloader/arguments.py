@@ -159,7 +159,9 @@ def warn_of_workers(workers: int) -> None:
     cpus = len(os.sched_getaffinity(0))
     if workers > cpus:
         warnings.warn(f"{workers} workers on {cpus} processors: a suggested "
-                      f"max number of workers is {cpus}", stacklevel=5)
+                      f"max number of workers is {cpus}, unless items wait "
+                      "for most of their time (loader.explain() tells)",
+                      stacklevel=5)
 
 
 def described(loader: Any, own: bool, iterable: bool, threads: bool,

@@ -16,6 +16,7 @@ from ..explanation import Explanation
 from .errors import WorkerTimeout
 from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
                        grain_of, no_end)
+from .looks import Looks
 from .meter import Meter
 from .pinning import PinAhead, pinned_result
 from .seeds import batch_seeds
@@ -25,6 +26,7 @@ from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, WHOLE,
                      Result, Task)
 from .worker_pool import ProcessPool
 
+_LOOKS_EVERY_S = 0.02  # for each worker, while the loop waits
 _PATIENCE_S = 0.1  # between two looks whether the pinning thread must stop
 
 
@@ -56,8 +58,8 @@ class InlineFetch:
 
     def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None,
                  settings: Settings, batches: Iterator[Any], iterable: bool,
-                 skip: int) -> None:
-        self._batches = batches
+                 skip: int, meter: Meter) -> None:
+        self._batches, self._meter, self._looks = batches, meter, Looks()
         self._fetcher = Fetcher(dataset, collate_fn, settings)
         self._stream: Stream | None = None
         if iterable:
@@ -70,6 +72,14 @@ class InlineFetch:
 
     def take(self, stop: threading.Event | None = None) -> Taken:
         ids = next(self._batches)
+        self._looks.begin()
+        try:
+            return self._made(ids)
+        finally:
+            self._looks.end()
+            self._meter.looked(*self._looks.take())
+
+    def _made(self, ids: Any) -> Taken:
         if self._stream is not None:
             return self._stream.batch(ids), (), ids or 1
         try:
@@ -113,6 +123,7 @@ class PooledFetch:
                  meter: Meter) -> None:
         self.pool, self._policy, self._meter = pool, policy, meter
         self._round = 0
+        self._looks_at = 0.0
         self._may_split = policy.may_split
         self._results: dict[int, tuple[int, Any, int]] = {}
         self.failure: Error | None = None
@@ -222,6 +233,7 @@ class PooledFetch:
                 if stop.is_set():
                     raise StopIteration
             try:
+                self._look_at_workers()
                 waiting = time.perf_counter()
                 result = self.pool.receive(deadline)
                 self._meter.blocked(time.perf_counter() - waiting)
@@ -229,6 +241,15 @@ class PooledFetch:
             except Error as failure:
                 self.failure = failure
                 raise
+
+    def _look_at_workers(self) -> None:
+        """The loop is about to wait for them: what do they wait for?"""
+        now = time.perf_counter()
+        if now >= self._looks_at:
+            self._looks_at = now + _LOOKS_EVERY_S * self.pool.size
+            # At all of them: where they take turns, one may always do the same.
+            for worker in range(self.pool.size):
+                self._meter.saw(self.pool.waits_for_lock(worker))
 
     def _next_due(self) -> int | None:
         """The batch to hand out, None when it is not there yet."""
@@ -252,9 +273,10 @@ class PooledFetch:
     def _note(self, result: Result | None) -> None:
         if result is None:
             return
-        (number_of_round, number, kind, seconds, cpu_s, items, message,
+        (number_of_round, number, kind, seconds, cpu_s, *looked, items, message,
          worker) = result
         self._meter.worked(seconds, items, cpu_s)
+        self._meter.looked(*looked)
         if number_of_round != self._round:
             message.discard()
         elif kind == END:

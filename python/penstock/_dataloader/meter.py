@@ -15,6 +15,7 @@ from ..cuda_steps import CudaSteps, place_of_gpu
 from ..errors import TransformError, worded
 from ..explanation import Explanation
 from .fetching import Bad
+from .looks import scheduled as scheduled  # timed_items has it from here
 from .transfer_cost import TransferCost
 
 if TYPE_CHECKING:
@@ -35,21 +36,6 @@ _LIMITS = {"unknown": "unknown", "data": "loader", "compute": "loop"}
 _COUNTED = ("batches", "items", "first_batch_s", "wait_s", "loop_s",
             "blocked_s", "cpu_s", "worker_items", "worker_s", "worker_cpu_s",
             "gpu_steps", "gpu_drained", "host_wait_s")
-
-
-def scheduled(thread: int) -> tuple[int, int] | None:
-    """How long a thread of this process was on a processor, and how long it
-    waited for one."""
-    try:  # not by open(), which takes several times as long
-        file = os.open(f"/proc/self/task/{thread}/schedstat",
-                       os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            ran, waited, _ = map(int, os.read(file, 200).split())
-        finally:
-            os.close(file)
-    except (OSError, ValueError):
-        return None
-    return ran, waited
 
 
 def processor_share(ran_ns: int, queued_ns: int) -> float:
@@ -79,6 +65,7 @@ class Meter:
     def __init__(self, most_bad: int = 100) -> None:
         self.most_bad = most_bad
         self.iterable = False  # the data set has __iter__ alone
+        self.threads = False  # workers are threads
         self.reset()
 
     def reset(self) -> None:
@@ -86,6 +73,10 @@ class Meter:
         self.wait_s = self.loop_s = self.first_batch_s = 0.0
         self.host_wait_s = 0.0  # of the thread, whatever a GPU did meanwhile
         self.worker_s, self.worker_cpu_s, self.worker_items = 0.0, 0.0, 0
+        # Of a part of the time in which batches were made, what their maker
+        # was on a processor, and waited for one; and looks at makers.
+        self.looked_s = self.ran_s = self.queued_s = 0.0
+        self.looks = self.in_lock = 0
         # On processors, by this process, in `wait_s` and `loop_s`.
         self.cpu_s = 0.0
         self.blocked_s = 0.0  # of `wait_s`: until a worker had a result
@@ -209,6 +200,18 @@ class Meter:
         self.worker_cpu_s += cpu_s
         self.worker_items += items
 
+    def looked(self, seconds: float, ran_s: float, queued_s: float) -> None:
+        """So much of the making of batches was looked at (Looks.take())."""
+        self.looked_s += seconds
+        self.ran_s += ran_s
+        self.queued_s += queued_s
+
+    def saw(self, in_lock: bool | None) -> None:
+        """A look at somebody that makes a batch."""
+        if in_lock is not None:
+            self.looks += 1
+            self.in_lock += in_lock
+
     def wants_transfer_cost(self) -> bool:
         """Whether a verdict would have to know what moving a batch costs."""
         batches = self.batches
@@ -279,7 +282,7 @@ class Meter:
     def window(self, workers: int, wait: bool = True) -> FetchWindow:
         """What the engine makes a verdict of. `wait`: for steps that a GPU has
         still to do."""
-        from .._engine import FetchWindow
+        from .._engine import FetchWindow, Looked
 
         self._time_on_gpu("settle" if wait else "collect")
         window = FetchWindow()
@@ -290,7 +293,11 @@ class Meter:
             window.gpu_busy = sum(self._gpu_use) / len(self._gpu_use)
         if self.transfer is not None:
             window.transfer = transfer_of(self.transfer)
+        if self.looked_s > 0:
+            window.looked = Looked(self.looked_s, self.ran_s,
+                                   self.queued_s, self.looks, self.in_lock)
         window.workers, window.iterable = workers, self.iterable
+        window.threads = self.threads
         window.cpus = len(os.sched_getaffinity(0))
         window.cpu_share = self.processors_left()
         return window

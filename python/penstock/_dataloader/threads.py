@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .looks import Looks
 from .remote_error import RemoteError
 from .fetching import Fetcher, Stream, count_of, detail_of
 from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Job,
@@ -87,6 +88,10 @@ class ThreadPool:
         result, message.result = message.result, None
         return result
 
+    def waits_for_lock(self, worker: int) -> bool | None:
+        """Not known: to look takes Python's own lock from them."""
+        return None
+
     def pids(self) -> list[int]:
         return [os.getpid()]
 
@@ -115,6 +120,7 @@ class ThreadPool:
                                 self._dataset)
         kind: int | None
         fetcher, broken, not_begun = None, None, None
+        looks = Looks()
         try:
             if self._init is not None:
                 self._init(worker)
@@ -129,6 +135,7 @@ class ThreadPool:
                 if broken is None:
                     fetcher, not_begun = self._begun(where)
                 continue
+            looks.begin()
             began = time.perf_counter()
             try:
                 kind, result = (
@@ -138,12 +145,14 @@ class ThreadPool:
                 kind, result = ERROR, RemoteError(error, where,
                                                   detail_of(error))
             seconds = time.perf_counter() - began
+            looks.end()
             items = (task.ids or 1 if task.kind != FETCH
                      else count_of(task.ids))
             if kind is not None:
                 # The loop's process counts their time on processors.
                 self._results.put(Result(
-                    task.round, task.batch, kind, seconds, 0.0, items,
+                    task.round, task.batch, kind, seconds, 0.0,
+                    *looks.take(), items,
                     ThreadResult(result), worker))
 
     def _begun(self, where: str) -> tuple[Any, RemoteError | None]:

@@ -13,14 +13,14 @@ from .assembly_table import AssemblyTable
 from .collate import stack_without_shared_memory, torch_module
 from .fetching import (Fetcher, Seeds, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
+from .looks import Looks
 from .memory import Reader, Ref, Writer, give_back_freed
 from .packing import Message, open_ref, ref_of, seal
 from .preloading import NewModules
 from .remote_error import RemoteError
 
-# Worker to loop: round, batch, kind, seconds of work, those on a processor,
-# items; then a message.
-RESULT = struct.Struct("<qqqddq")
+# Worker to loop: a Result up to `items`; then a message.
+RESULT = struct.Struct("<qqqdddddq")
 BATCH, ERROR, END, WHOLE, READY = range(5)
 MOST_BYTES = 1 << 17  # of a message
 IDLE_MS = 100         # without a task: then others may have the memory
@@ -78,12 +78,17 @@ class Task(NamedTuple):
 class Result(NamedTuple):
     """What comes of a task: BATCH, ERROR, END of a stream, or WHOLE: its items
     cannot be sent, so one worker has to fetch them all. READY, before all
-    others, comes of none. The pool that handed it out opens `message`."""
+    others, comes of none. Of the `seconds` of work, `cpu_s` were on a processor;
+    `looked_s`, `ran_s` and `queued_s` are those of Looks.take(). The pool that
+    handed it out opens `message`."""
     round: int
     batch: int
     kind: int
     seconds: float
     cpu_s: float
+    looked_s: float
+    ran_s: float
+    queued_s: float
     items: int
     message: Any
     worker: int
@@ -105,6 +110,7 @@ class Worker:
         self._broken: RemoteError | None = None     # for good
         self._not_begun: RemoteError | None = None  # this epoch
         self._seconds, self._cpu_s, self._items = 0.0, 0.0, 0
+        self._looks = Looks()
 
     def prepare(self, base_seed: int,
                 worker_init_fn: Callable[[int], Any] | None,
@@ -159,7 +165,7 @@ class Worker:
             pass  # it closed while an answer was on its way
 
     def _run(self) -> None:
-        self._own.send(RESULT.pack(-1, -1, READY, 0, 0, 0))
+        self._own.send(RESULT.pack(-1, -1, READY, 0, 0, 0, 0, 0, 0))
         waiting = select.poll()
         waiting.register(self._own, select.POLLIN)
         waiting.register(self._shared, select.POLLIN)
@@ -189,6 +195,7 @@ class Worker:
         self._tell_torch()
         if task.round != self._assembly.round:
             return  # the loop has begun again
+        self._looks.begin()
         began, cpu = time.perf_counter(), time.process_time()
         kind: int | None
         message: bytes | None
@@ -209,6 +216,7 @@ class Worker:
         finally:
             self._seconds += time.perf_counter() - began
             self._cpu_s += time.process_time() - cpu
+            self._looks.end()
         if kind is not None and message is not None:
             self._send(task, kind, message)
 
@@ -224,6 +232,7 @@ class Worker:
     def _send(self, task: Task, kind: int, message: bytes) -> None:
         self._own.send(RESULT.pack(task.round, task.batch, kind,
                                    self._seconds, self._cpu_s,
+                                   *self._looks.take(),
                                    self._items) + message)
         self._seconds, self._cpu_s, self._items = 0.0, 0.0, 0
 

@@ -15,6 +15,7 @@ from . import packing
 from ..errors import Error, worded
 from .assembly_table import AssemblyTable, make_assembly_table
 from .errors import WorkerDied
+from .looks import waits_for_process
 from .memory import Reader, SlotTracker, Writer, make_memory
 from .server import FDS_A_MESSAGE, MOST_BYTES
 from .servers import ServerProcess, open_here, pair, said_of
@@ -164,6 +165,12 @@ class ProcessPool:
             if not ready and deadline is not None and \
                     time.monotonic() >= deadline:
                 return None
+
+    def waits_for_lock(self, worker: int) -> bool | None:
+        """Whether that one is seen waiting for a lock that another one may
+        hold; None: it is not seen."""
+        pids = self._server.status_of(self.id).pids
+        return None if pids is None else waits_for_process(pids[worker])
 
     def _died(self, worker: int) -> WorkerDied:
         until = time.monotonic() + _CLOSE_S

@@ -1,4 +1,4 @@
-#include "python/engine/media_values.h"
+#include "penstock/run/first_files.h"
 
 #include <array>
 #include <set>
@@ -8,8 +8,10 @@
 #include "penstock/base/error.h"
 #include "penstock/transforms/transforms.h"
 
-namespace penstock::python {
+namespace penstock {
 namespace {
+
+constexpr std::int64_t kMostRows = 1'000'000;  // that are looked at for files
 
 /// The rows of a column as a field of one kind has them.
 class FilesOf {
@@ -61,10 +63,20 @@ class FilesOf {
 
 }  // namespace
 
-std::optional<Media> media_in(const std::string& name, Column values) {
+bool FirstFiles::add(const Column& values, std::int64_t row) {
+  if (!first_) first_ = Column{.type = values.type};
+  if (values.valid(row))
+    first_->append_from(values, row);
+  else
+    nulls_ = true;
+  return first_->length < kRows;
+}
+
+std::optional<Media> FirstFiles::media(const std::string& name) {
+  if (!first_) return std::nullopt;
   Block block;
-  block.rows = values.length;
-  block.columns.push_back(std::move(values));
+  block.rows = first_->length;
+  block.columns.push_back(std::move(*first_));
   Json image, audio;
   image["column"] = audio["column"] = name;
   image["size"] = audio["seconds"] = std::int64_t{1};
@@ -75,14 +87,40 @@ std::optional<Media> media_in(const std::string& name, Column values) {
     if (const FilesOf files("image", image, block); files.any()) {
       const auto sizes = files.sizes();
       if (sizes.size() == 1)
-        return Media("image", sizes.begin()->first, sizes.begin()->second);
-      if (!sizes.empty()) return Media("image", 0, 0);
+        return Media{.kind = "image",
+                     .height = sizes.begin()->first,
+                     .width = sizes.begin()->second,
+                     .nulls = nulls_};
+      if (!sizes.empty()) return Media{.kind = "image", .nulls = nulls_};
     }
-    if (FilesOf("audio", audio, block).any()) return Media("audio", 0, 0);
+    if (FilesOf("audio", audio, block).any())
+      return Media{.kind = "audio", .nulls = nulls_};
   } catch (const Error&) {
     // No part that decodes them is there.
   }
   return std::nullopt;
 }
 
-}  // namespace penstock::python
+std::optional<Media> media_in(const SourceSpec& spec,
+                              const ColumnRequest& column, StopFlag stop) {
+  const auto source =
+      open_source(spec, {column}, {.stop = stop, .keys = false});
+  FirstFiles first;
+  std::int64_t rows = 0;
+  bool more = true;
+  for (const Partition& part : source->partitions(1)) {
+    source->open_reader()->scan(
+        part, {.rows = FirstFiles::kRows}, [&](KeyList&, Block& block) {
+          end_if_stopped(stop);
+          for (std::int64_t row = 0; more && row < block.rows; ++row)
+            more = first.add(block.columns[0], row);
+          rows += block.rows;
+          more = more && rows < kMostRows;
+          return more;
+        });
+    if (!more) break;
+  }
+  return first.media(column.column);
+}
+
+}  // namespace penstock
