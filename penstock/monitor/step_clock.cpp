@@ -119,8 +119,11 @@ void StepClock::add(const StepParts& step, std::int64_t label) {
 
 void StepClock::add(const StepParts& step, std::int64_t label,
                     std::int64_t number) {
+  if (label != label_) {
+    sum_up_group();
+    label_ = label;
+  }
   total_ += step;
-  by_group_[label] += step;
   const bool full = slowest_.size() == kSlowest;
   if (full && step.wall <= slowest_.back().parts.wall) return;
   if (full) slowest_.pop_back();
@@ -128,6 +131,17 @@ void StepClock::add(const StepParts& step, std::int64_t label,
     return other.parts.wall < step.wall;
   });
   slowest_.insert(faster, {.group = label, .number = number, .parts = step});
+}
+
+void StepClock::sum_up_group() {
+  if (total_.steps == summed_up_.steps) return;
+  by_group_[label_] += total_ - summed_up_;
+  summed_up_ = total_;
+}
+
+void StepClock::forget(std::int64_t label) {
+  sum_up_group();
+  by_group_.erase(label);
 }
 
 void StepClock::finish() { collect(true); }
@@ -139,6 +153,7 @@ const StepParts& StepClock::total() {
 
 const std::map<std::int64_t, StepParts>& StepClock::by_group() {
   collect(false);
+  sum_up_group();
   return by_group_;
 }
 

@@ -93,7 +93,7 @@ class StepClock {
   const std::vector<SlowStep>& slowest();
   static constexpr std::size_t kSlowest = 10;
   /// The sums of that label are not needed any more.
-  void forget(std::int64_t label) { by_group_.erase(label); }
+  void forget(std::int64_t label);
 
  private:
   struct Step {
@@ -104,6 +104,7 @@ class StepClock {
   };
   void account(const Step& step);
   void add(const StepParts& step, std::int64_t label, std::int64_t number);
+  void sum_up_group();
   void collect(bool wait);
   void ask(Nanoseconds now);
 
@@ -118,6 +119,8 @@ class StepClock {
   std::int64_t group_ = 0, samples_ = 0, number_ = -1;
   StepParts total_;
   std::map<std::int64_t, StepParts> by_group_;
+  StepParts summed_up_;     // of total_, in by_group_; the rest is of the
+  std::int64_t label_ = 0;  // label of the newest step
   std::vector<SlowStep> slowest_;
 };
 

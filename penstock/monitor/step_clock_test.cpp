@@ -150,6 +150,28 @@ TEST_F(StepClockTest, AsksAtOnceOnlyBehindAStep) {
   clock_->got(*stream_);
 }
 
+TEST_F(StepClockTest, LabelsInAnyOrderAddUpToTheTotalUntilTheyAreForgotten) {
+  step(0ms, 0ms);  // starts the clock
+  for (std::int64_t i = 0; i < 12; ++i) {
+    clock_->group(i % 3 == 2 ? 7 : i / 6, 2);
+    step(0ms, Nanoseconds(1ms) * i);
+    if (i == 4) {
+      EXPECT_EQ(clock_->by_group().at(7).steps, 1);
+    }
+  }
+  EXPECT_EQ(clock_->by_group().size(), 3u);
+  EXPECT_EQ(clock_->by_group().at(7).host, (2 + 5 + 8 + 11) * 1ms);
+  StepParts sum;
+  for (const auto& [label, parts] : clock_->by_group()) sum += parts;
+  EXPECT_EQ(sum.wall, clock_->total().wall);
+  EXPECT_EQ(sum.samples, 24);
+  clock_->forget(7);
+  clock_->group(7, 2);
+  step(0ms, 3ms);
+  EXPECT_EQ(clock_->by_group().at(7).host, 3ms);
+  EXPECT_EQ(clock_->total().steps, 13);
+}
+
 TEST_F(StepClockTest, ADeviceThatIsNeverBehindWaitsForNoCopy) {
   const std::unique_ptr<Device> cpu = open_device({.kind = "cpu"});
   const std::unique_ptr<Stream> stream = cpu->make_stream();

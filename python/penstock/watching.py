@@ -278,10 +278,17 @@ class Watched(Generic[_Batch]):
             report["drop_in"] = None if self._moving is None else drop_in_of(
                 self._meter, self._made, self._workers(),
                 self._prefetch(), self._moving, Processors(
-                    window.cpus,
-                    min(window.cpu_share, self._made.processors_got()),
-                    self._idle.processors()), report["verdict"])
+                    window.cpus, window.cpu_share, self._idle.processors()),
+                report["verdict"])
         return report
+
+    def _processors_left(self, window: FetchWindow) -> float:
+        """To the loop's thread and those that make its batches: of workers
+        beyond the processors, it is their own number that some wait for one."""
+        made = self._made
+        if 0 < self._workers() <= window.cpus:
+            return self._meter.processors_left(made.ran_ns, made.queued_ns)
+        return min(window.cpu_share, made.processors_got())
 
     def _window(self) -> FetchWindow:
         from ._engine import Copies
@@ -292,6 +299,7 @@ class Watched(Generic[_Batch]):
             window.prefetch = self._prefetch()
         if self._copy is not None:
             window.making = self._made.making(self._meter.items)
+            window.cpu_share = self._processors_left(window)
             if self._workers():  # torch tells nobody whether they had a batch
                 window.blocked_s = None
                 if self._moving is not None:

@@ -339,6 +339,10 @@ class Advice(unittest.TestCase):
         for now, left in (((40, 20), 0.75), ((10, 10), 1.0), (None, 1.0)):
             with mock.patch.object(meters, "scheduled", lambda _: now):
                 self.assertEqual(meter.processors_left(), left)
+        with mock.patch.object(meters, "scheduled", lambda _: (20, 40)):
+            self.assertEqual(meter.processors_left(), 0.25)
+            self.assertEqual(meter.processors_left(360, 0), 0.925,
+                             "a loop that waits for its workers is woken late")
 
     def test_what_waits_for_a_processor_needs_one(self):
         waits = {"looked_s": 10, "ran_s": 0.5}

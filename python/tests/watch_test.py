@@ -392,7 +392,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         told = self.told(SleepingItems(80), lambda: time.sleep(0.002))
         drop_in = told.report["drop_in"]
         self.assertIs(drop_in["prediction"], True)
-        ours = penstock.DataLoader(SleepingItems(80), batch_size=4,
+        # More of them: all its workers begin with a batch.
+        ours = penstock.DataLoader(SleepingItems(400), batch_size=4,
                                    num_workers=drop_in["workers"])
         samples, began = 0, None
         for batch in ours:

@@ -235,13 +235,16 @@ class Meter:
             self._cpu_before = time.process_time()
             self._time_on_gpu("restart")
 
-    def processors_left(self) -> float:
+    def processors_left(self, ran_ns: int = 0, queued_ns: int = 0) -> float:
         """Of the time in which our thread could have run, the share in which
-        it had a processor; 1 where that is unknown."""
+        it had a processor; 1 where that is unknown. With that of others, which
+        ran and waited for so long: a thread that mostly waits for them only
+        shows how soon it is woken."""
         before, now = self._scheduled, scheduled(self._thread)
         if before is None or now is None:
             return 1.0
-        return processor_share(now[0] - before[0], now[1] - before[1])
+        return processor_share(now[0] - before[0] + ran_ns,
+                               now[1] - before[1] + queued_ns)
 
     def note_bad(self, epoch: int, step: int, row: int, item: Bad) -> None:
         """A sample for which on_bad put in another. Too many of them end the
