@@ -153,6 +153,15 @@ class FetchDiagnosis {
           "make its batches, or a thread of its own ahead of the loop, which "
           "would be up to %.0f %% faster if it never waited",
           100 * w.wait_s / std::max(w.loop_s, kShortest));
+    } else if (are_made_in_time()) {
+      verdict_.cause = formatted(
+          "on the average batches are made %.0f times as fast as the loop "
+          "takes "
+          "them, and it waits until they reach it",
+          *workers_ahead(w));
+      verdict_.no_action =
+          "make an item smaller, or set workers=\"threads\" where the data set "
+          "releases the interpreter's lock; programs beside it delay it, too";
     } else if (!w.making && w.workers > 1 && waits_in_lock(w)) {
       verdict_.cause +=
           ": they wait for a lock that another worker, thread or process holds";
@@ -188,7 +197,7 @@ class FetchDiagnosis {
   /// What makes items slow, where it was measured.
   void name_cause() {
     std::optional<ItemCause> found = cause_in_items(window_);
-    if (!found) return;
+    if (!found || (are_made_in_time() && found->limit != Limit::order)) return;
     verdict_.limit = found->limit;
     verdict_.stage = found->stage;
     verdict_.cause += ": " + found->cause;
@@ -334,14 +343,6 @@ class FetchDiagnosis {
                  "workers=\"threads\" where the data set releases the "
                  "interpreter's lock",
                  with_more.loop - window_.loop_s, window_.wait_s);
-    if (are_made_in_time())
-      return more +
-             formatted(
-                 ": batches are made %.0f times as fast as the loop takes "
-                 "them, and it waits until they reach it; make an item "
-                 "smaller, or set workers=\"threads\" where the data set "
-                 "releases the interpreter's lock",
-                 *workers_ahead(window_));
     return more + ": make an item cheaper";
   }
 

@@ -276,8 +276,13 @@ TEST(FetchingTest, BatchesThatAreMadeInTimeAreNotMadeEarlier) {
   verdict = diagnose(quick);
   EXPECT_EQ(verdict.limit, Limit::data);
   EXPECT_THAT(verdict.actions, IsEmpty());
-  EXPECT_THAT(verdict.no_action, HasSubstr("16 times as fast as the loop takes "
-                                           "them, and it waits until they"));
+  quick.making = FetchWindow::Making{.item_s = 0.1, .collate_s = 0.4};
+  verdict = diagnose(quick);
+  EXPECT_EQ(verdict.stage, "");
+  EXPECT_THAT(verdict.cause,
+              HasSubstr("16 times as fast as the loop takes them, "
+                        "and it waits until they reach it"));
+  EXPECT_THAT(verdict.no_action, HasSubstr("make an item smaller"));
 }
 
 TEST(FetchingTest, AGainOfLessThanTwoPercentIsNoAdvice) {
