@@ -12,7 +12,8 @@ from array import array
 from operator import sub
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, cast
 
-from ._dataloader.meter import processor_share, scheduled
+from ._dataloader.looks import scheduled
+from ._dataloader.meter import processor_share
 
 if TYPE_CHECKING:
     from ._engine import Making, ThreadSampler

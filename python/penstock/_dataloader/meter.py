@@ -15,7 +15,7 @@ from ..cuda_steps import CudaSteps, place_of_gpu
 from ..errors import TransformError, worded
 from ..explanation import Explanation
 from .fetching import Bad
-from .looks import scheduled as scheduled  # timed_items has it from here
+from .looks import scheduled
 from .transfer_cost import TransferCost
 
 if TYPE_CHECKING:
