@@ -9,6 +9,7 @@
 #include "penstock/advisor/thresholds.h"
 #include "penstock/advisor/window_rates.h"
 #include "penstock/base/formatted.h"
+#include "penstock/loader/loader.h"
 
 namespace penstock {
 namespace {
@@ -50,16 +51,19 @@ std::string memory_of(const TierCapacity& tier) {
 }
 
 /// How many times as many requests a batch is with so many readers: a loader
-/// reads it in as many parts as it has workers or readers, unless these would
-/// be too small. Where each waits, that is how much longer its rows take.
+/// reads it in parts_of_batch(), unless these would be too small. Where each
+/// waits, that is how much longer its rows take.
 double smaller_parts(const Snapshot& window, int readers, int to) {
   const std::optional<double> requests = requests_per_batch(window);
   if (!requests) return 1;
-  int sharers = readers;
+  LoaderThreads threads{
+      .workers = 0, .readers = readers, .prefetch = window.prefetch};
   for (const StageNumbers& stage : window.stages)
-    if (stage.pool == "loader") sharers = std::max(sharers, stage.workers);
-  const bool smallest = *requests < sharers - 0.5;
-  return smallest ? 1 : std::max(1.0, to / *requests);
+    if (stage.pool == "loader")
+      threads.workers = std::max(threads.workers, stage.workers);
+  const bool smallest = *requests < parts_of_batch(threads) - 0.5;
+  threads.readers = to;
+  return smallest ? 1 : std::max(1.0, parts_of_batch(threads) / *requests);
 }
 
 /// Batches ahead bound how many requests are under way.

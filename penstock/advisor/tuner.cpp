@@ -9,6 +9,7 @@
 #include "penstock/advisor/trials.h"
 #include "penstock/advisor/window_rates.h"
 #include "penstock/base/error.h"
+#include "penstock/loader/loader.h"
 
 namespace penstock {
 namespace {
@@ -202,7 +203,7 @@ std::optional<KnobChange> Tuner::room_for(const Snapshot& window,
   const std::optional<double> requests = requests_per_batch(window);
   const Knob* ahead = depth();
   if (!requests || ahead == nullptr || frozen(*ahead)) return std::nullopt;
-  const long batches = std::lround(kRequestsEach * threads / *requests);
+  const long batches = std::lround(kPartsEach * threads / *requests);
   const int to = static_cast<int>(std::min<long>(batches, ahead->most));
   if (to <= ahead->value) return std::nullopt;
   return KnobChange{ahead->name, ahead->value, to};

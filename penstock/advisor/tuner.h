@@ -96,9 +96,6 @@ class Tuner {
   static constexpr double kAhead = 1.2;  ///< of the steps' rate
   static constexpr std::int64_t kFrozen = 20;
   static constexpr int kDeepest = 16;  ///< batches ready ahead, at most
-  /// Requests that the batches ahead hold, for each thread: the parts of a
-  /// batch come back one by one, and other batches are ready or being prepared.
-  static constexpr double kRequestsEach = 2;
 
  private:
   struct Freeze {

@@ -113,16 +113,15 @@ struct LoaderState {
                     : std::min(options.readers, dataset->info().most_readers)),
         threads{options.workers, readers, options.prefetch},
         workers(options.workers),
-        planner(*dataset, options, order, maker.tensors(), sharers()),
+        planner(*dataset, options, order, maker.tensors(), parts()),
         meters(options.workers, options.per_sample, readers,
                dataset->info().most_readers),
         next_plan(options.start),
         position(options.start),
         bad(options, order) {}
 
-  int sharers() const {
-    if (resident || inlined) return 1;
-    return std::max(threads.workers, threads.readers);
+  int parts() const {
+    return resident || inlined ? 1 : parts_of_batch(threads);
   }
   bool on_host() const { return device.memory_kind() == MemoryKind::cpu; }
   BatchLayout largest_batch() const {

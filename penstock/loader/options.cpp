@@ -62,6 +62,13 @@ void check_groups(const Dataset& rows) {
 
 }  // namespace
 
+int parts_of_batch(const LoaderThreads& threads) {
+  const int most = std::max({1, threads.workers, threads.readers});
+  if (threads.readers < 1) return most;  // a batch is begun after the other
+  const int ahead = std::max(1, threads.prefetch);
+  return std::min(most, (kPartsEach * most + ahead - 1) / ahead);
+}
+
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
   Order order = order_of(options, rows.rows_on(options.side));
   if (options.side != Side::train) return order;

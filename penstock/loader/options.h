@@ -34,8 +34,8 @@ struct LoaderOptions {
   int prefetch = 2;
   /// Reads from the source that are in flight at once, where rows are not kept:
   /// I/O threads apart from the workers, each with a reader of its own. 0: the
-  /// workers read, as the caller's thread does with 0 workers. Raise it where
-  /// the source is far away.
+  /// workers read, as the caller's thread does with 0 workers. Where the source
+  /// is far away, raise it together with `prefetch`: see parts_of_batch().
   int readers = 4;
   /// One statement per row, as a comparison: what a query per sample costs.
   bool per_sample = false;
@@ -74,5 +74,15 @@ struct LoaderThreads {
 
   friend bool operator==(const LoaderThreads&, const LoaderThreads&) = default;
 };
+
+/// Parts of batches that the batches ahead hold, for each thread: those of a
+/// batch come back one by one, and other batches are ready or being prepared.
+inline constexpr int kPartsEach = 2;
+
+/// In how many parts a batch of rows that are not kept is read and prepared:
+/// one for each reader or worker, whichever are more; fewer where so many
+/// batches ahead give each kPartsEach all the same. A source that is far away
+/// takes as long for a part as for a batch.
+int parts_of_batch(const LoaderThreads& threads);
 
 }  // namespace penstock

@@ -6,12 +6,12 @@ namespace penstock {
 
 BatchPlanner::BatchPlanner(const Dataset& dataset, const LoaderOptions& options,
                            const Order& order,
-                           const std::vector<BatchTensor>& tensors, int sharers)
+                           const std::vector<BatchTensor>& tensors, int parts)
     : dataset_(dataset),
       options_(options),
       order_(order),
       tensors_(tensors),
-      sharers_(sharers) {}
+      parts_(parts) {}
 
 void BatchPlanner::plan(Position at, Slot& slot) const {
   plan_step(order_, options_.rank, at, slot.plan);
@@ -46,7 +46,7 @@ void BatchPlanner::share_out(Slot& slot) const {
   const auto rows = static_cast<std::int64_t>(slot.plan.bin_ends.size());
   slot.item_ends.clear();
   bool kept = dataset_.plan().tier != Tier::none;
-  if (sharers_ < 2 || dataset_.info().whole_batches || rows < 2 ||
+  if (parts_ < 2 || dataset_.info().whole_batches || rows < 2 ||
       (kept && slot.layout.bytes < 2 * kLeastKept)) {
     slot.item_ends.push_back(rows);
     return;
@@ -60,14 +60,14 @@ void BatchPlanner::share_out(Slot& slot) const {
           least, static_cast<std::int64_t>(kLeastKept) * rows /
                      static_cast<std::int64_t>(slot.layout.bytes));
     std::int64_t each =
-        std::max<std::int64_t>(least, (rows + sharers_ - 1) / sharers_);
+        std::max<std::int64_t>(least, (rows + parts_ - 1) / parts_);
     for (std::int64_t end = each; end < rows; end += each)
       slot.item_ends.push_back(end);
     slot.item_ends.push_back(rows);
     return;
   }
   std::int64_t all = varying->elements + rows;  // a row costs something too
-  std::int64_t share = (all + sharers_ - 1) / sharers_, cost = 0;
+  std::int64_t share = (all + parts_ - 1) / parts_, cost = 0;
   std::size_t range = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     auto end = static_cast<std::size_t>(

@@ -10,10 +10,10 @@ namespace penstock {
 /// work is shared. Immutable, so thread-safe; a slot belongs to one thread.
 class BatchPlanner {
  public:
-  /// `sharers`: threads that fill one batch together.
+  /// `parts`: in how many a batch is filled, at most.
   BatchPlanner(const Dataset& dataset, const LoaderOptions& options,
                const Order& order, const std::vector<BatchTensor>& tensors,
-               int sharers);
+               int parts);
 
   /// Sets plan, ids, layout and item_ends. Throws Error(request), code
   /// loader.batch_bytes, for a batch that is larger than allowed.
@@ -27,7 +27,7 @@ class BatchPlanner {
   const LoaderOptions& options_;
   const Order& order_;
   const std::vector<BatchTensor>& tensors_;
-  const int sharers_;
+  const int parts_;
 };
 
 }  // namespace penstock

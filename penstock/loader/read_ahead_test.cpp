@@ -140,6 +140,42 @@ TEST_P(ReadAheadLoader, AsManyReadsAreInFlightAsThereAreReaders) {
   EXPECT_EQ(stage(loader, "prepare").workers, GetParam().workers);
 }
 
+TEST_P(ReadAheadLoader, TheMoreBatchesAreAheadTheFewerPartsEachIsReadIn) {
+  const int workers = GetParam().workers;
+  if (workers == 0) return;
+  loading_.batch_size = 1024;
+  loading_.batches = 20;
+  for (int prefetch : {1, 2, 4, 16, 32}) {
+    loading_.prefetch = prefetch;
+    Loader loader(open(), loading_, *device_);
+    while (loader.next()) {
+    }
+    const int threads = std::max(4, workers);
+    EXPECT_EQ(stage(loader, "read").calls,
+              20 * std::min(threads, (2 * threads + prefetch - 1) / prefetch))
+        << prefetch;
+  }
+}
+
+TEST(PartsOfBatch, GiveEachThreadTwoAsSoonAsEnoughBatchesAreAhead) {
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 4, .prefetch = 2}), 4);
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 4, .prefetch = 4}), 2);
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 4, .prefetch = 8}), 1);
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 4, .prefetch = 100}), 1);
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 16, .prefetch = 8}), 4);
+  EXPECT_EQ(parts_of_batch({.workers = 16, .readers = 4, .prefetch = 8}), 4);
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 5, .prefetch = 8}), 2);
+  for (int prefetch : {0, 1}) {
+    EXPECT_EQ(
+        parts_of_batch({.workers = 2, .readers = 4, .prefetch = prefetch}), 4);
+  }
+}
+
+TEST(PartsOfBatch, AreAsManyAsWorkersWhereNothingIsReadAhead) {
+  EXPECT_EQ(parts_of_batch({.workers = 8, .readers = 0, .prefetch = 64}), 8);
+  EXPECT_EQ(parts_of_batch({.workers = 0, .readers = 0, .prefetch = 0}), 1);
+}
+
 TEST_P(ReadAheadLoader, ABatchOfFewRowsIsReadWithTheNextOnes) {
   if (GetParam().workers == 0) return;
   Meeting meeting(3);
