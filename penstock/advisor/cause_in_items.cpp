@@ -104,11 +104,17 @@ struct Waiting {
   const char* cause;
   const char* next;
 };
+constexpr Waiting kForLock = {
+    &ThreadSightings::in_lock,
+    "waits for a lock that another worker, thread or process holds",
+    "more workers wait for the same lock: hold it for less, or give each "
+    "worker its own file, connection or reader"};
 constexpr Waiting kKinds[] = {
-    {&ThreadSightings::in_lock,
-     "waits for a lock that another worker, thread or process holds",
-     "more workers wait for the same lock: hold it for less, or give each "
-     "worker its own file, connection or reader"},
+    kForLock,
+    {&ThreadSightings::in_own_lock,
+     "waits for another thread of its own process, or for a lock that only "
+     "these share",
+     "look what they do: more workers have threads and locks of their own"},
     {&ThreadSightings::in_network, "waits for answers from the network",
      "read many items with one request: __getitems__ gets a batch's indices, "
      "and __iter__ can read ahead"},
@@ -171,7 +177,7 @@ bool waits_in_lock(const FetchWindow& window) {
          kWaitsIn;
 }
 
-const char* instead_of_lock() { return kKinds[0].next; }
+const char* instead_of_lock() { return kForLock.next; }
 
 const char* made_by(const FetchWindow& window) {
   return window.iterable ? "__iter__" : "__getitem__";

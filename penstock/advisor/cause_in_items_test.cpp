@@ -95,6 +95,8 @@ TEST(CauseInItems, NamesWhatItemsWaitFor) {
     const char* cause;
   };
   for (const Case& one : {Case{&ThreadSightings::in_lock, "a lock"},
+                          Case{&ThreadSightings::in_own_lock,
+                               "another thread of its own process"},
                           Case{&ThreadSightings::in_network, "the network"},
                           Case{&ThreadSightings::in_file, "storage"},
                           Case{&ThreadSightings::asleep, "mostly sleeps"}}) {
@@ -112,6 +114,14 @@ TEST(CauseInItems, ALockThatOneOfTwoWorkersHoldsIsALock) {
   waits.making->seen.asleep = 50;
   Verdict verdict = diagnose(waits);
   EXPECT_THAT(verdict.cause, HasSubstr("waits for a lock"));
+}
+
+TEST(CauseInItems, ALockOfOneProcessIsNoneThatWorkersShare) {
+  FetchWindow waits = window(2, 0.02);
+  waits.making->seen = {.in_own_lock = 90, .looks = 90};
+  EXPECT_FALSE(waits_in_lock(waits));
+  waits.making->seen = {.in_lock = 90, .looks = 90};
+  EXPECT_TRUE(waits_in_lock(waits));
 }
 
 TEST(CauseInItems, DoesNotGuessFromAFewLooks) {

@@ -110,13 +110,13 @@ double share_of(std::int64_t part, std::int64_t whole) {
 /// keeps all threads but one; one that another part of the program holds keeps
 /// all.
 double looks_in_lock(const StageNumbers& stage) {
-  return share_of(stage.seen.in_lock, stage.seen.total());
+  return share_of(stage.seen.in_locks(), stage.seen.total());
 }
 bool seen_in_lock(const StageNumbers& stage) {
   const double kept = stage.workers < 2 ? 1 : 1 - 1.0 / stage.workers;
   return stage.seen.looks >= kFewestLooks &&
          looks_in_lock(stage) >= kInLock * kept &&
-         share_of(stage.seen.in_lock, stage.seen.waiting()) >=
+         share_of(stage.seen.in_locks(), stage.seen.waiting()) >=
              kOfWaiting * kept;
 }
 
@@ -133,7 +133,7 @@ double processors_of(const StageNumbers& stage) {
 /// Those who were not in the lock worked, and had a processor or wanted one.
 bool computes_in_lock(const StageNumbers& stage) {
   return share_of(stage.seen.running,
-                  stage.seen.total() - stage.seen.in_lock) >= kMostly;
+                  stage.seen.total() - stage.seen.in_locks()) >= kMostly;
 }
 
 std::string others_work(const Snapshot& window) {
@@ -182,7 +182,7 @@ std::optional<std::string> seen_waiting(const StageNumbers& stage) {
   const char* what = mostly(seen.asleep)       ? "it sleeps"
                      : mostly(seen.in_network) ? "it waits for the network"
                      : mostly(seen.in_file)    ? "it waits for storage"
-                     : mostly(seen.in_lock)
+                     : mostly(seen.in_locks())
                          ? "it waits for a lock, or for another thread"
                          : nullptr;
   if (what == nullptr) return std::nullopt;

@@ -219,6 +219,18 @@ TEST(DiagnosePipeline, OffersNoMoreWorkersThanThereAreProcessors) {
   EXPECT_THAT(none.no_action, HasSubstr("'read' cheaper"));
 }
 
+TEST(DiagnosePipeline, OffersNoSecondWorkerThatGainsNoMoreThanTheFirst) {
+  std::vector<std::string> offered;
+  for (const Action& action :
+       diagnose(
+           simulate(
+               {.stages = {{.name = "read", .service_ms = 26, .workers = 2}},
+     .step_ms = 10}))
+           .actions)
+    offered.push_back(action.knob + " " + action.to.dump());
+  EXPECT_THAT(offered, ElementsAre("read.workers 3"));
+}
+
 TEST(DiagnosePipeline, SaysThatTheOrderIsTheLimit) {
   const Verdict verdict = diagnose(simulate(in_order()));
   EXPECT_EQ(verdict.limit, Limit::order) << verdict.cause;

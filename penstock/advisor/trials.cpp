@@ -42,19 +42,22 @@ class Trial {
     return penstock::rate_of(simulate(changed)) / rate_ - 1;
   }
 
-  void offer(const std::string& knob, int PipelineStage::*number,
-             std::size_t stage, int to, std::string cost) {
+  /// Where it gains so much. Returns what it gains.
+  double offer(const std::string& knob, int PipelineStage::*number,
+               std::size_t stage, int to, std::string cost,
+               double least = kSmallestGain) {
     Pipeline changed = now_;
     PipelineStage& of = changed.stages[stage];
     const int from = std::exchange(of.*number, to);
-    if (from == to) return;
+    if (from == to) return 0;
     const double gain = gain_of(changed);
-    if (gain < kSmallestGain) return;
+    if (gain < least) return gain;
     actions_.push_back({.knob = of.name + "." + knob,
                         .from = from,
                         .to = to,
                         .predicted_gain = gain,
                         .cost = std::move(cost)});
+    return gain;
   }
   std::vector<Action> actions() && { return std::move(actions_); }
 
@@ -72,12 +75,15 @@ Trials try_changes(Pipeline now, std::size_t slowest) {
   Trials trials;
   const int workers = now.stages[slowest].workers;
   const int enough = enough_workers(now, slowest);
-  if (enough > workers + 1)
-    trial.offer("workers", &PipelineStage::workers, slowest, enough,
-                std::to_string(enough - workers) + " more processors");
-  if (enough > workers)
-    trial.offer("workers", &PipelineStage::workers, slowest, workers + 1,
-                "one more processor");
+  if (enough > workers) {
+    const double one_more =
+        trial.offer("workers", &PipelineStage::workers, slowest, workers + 1,
+                    "one more processor");
+    if (enough > workers + 1)
+      trial.offer("workers", &PipelineStage::workers, slowest, enough,
+                  std::to_string(enough - workers) + " more processors",
+                  std::max(kSmallestGain, one_more + kAsGood));
+  }
   for (std::size_t i = 0; i < now.stages.size(); ++i) {
     const int places = now.stages[i].queue;
     trial.offer("queue", &PipelineStage::queue, i, 2 * places,

@@ -55,6 +55,18 @@ bool is_socket_or_pipe(int descriptor) {
   return S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode);
 }
 
+/// By the second argument of futex(): "202 0x7f.. 0x80 ...".
+bool is_private(std::string_view line) {
+  const std::size_t first = line.find(' ');
+  const std::size_t second =
+      first == line.npos ? first : line.find(" 0x", first + 1);
+  unsigned long what = 0;
+  if (second != line.npos)
+    std::from_chars(line.data() + second + 3, line.data() + line.size(), what,
+                    16);
+  return (what & FUTEX_PRIVATE_FLAG) != 0;
+}
+
 std::atomic<int> forks{0};  // that led to this process
 [[maybe_unused]] const int forks_are_heard =
     ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
@@ -73,6 +85,8 @@ std::int64_t& of(ThreadDoes does, ThreadSightings& seen) {
       return seen.running;
     case ThreadDoes::in_lock:
       return seen.in_lock;
+    case ThreadDoes::in_own_lock:
+      return seen.in_own_lock;
     case ThreadDoes::in_file:
       return seen.in_file;
     case ThreadDoes::in_network:
@@ -95,6 +109,7 @@ std::optional<ThreadDoes> what_line_says(std::string_view line,
   auto [after, failed] = std::from_chars(line.data(), end, call);
   if (failed != std::errc()) return std::nullopt;
   if (call == -1) return ThreadDoes::in_file;  // waits for a page
+  if (call == SYS_futex && is_private(line)) return ThreadDoes::in_own_lock;
   if (is_one_of(kLocks, call)) return ThreadDoes::in_lock;
   if (is_one_of(kSleeps, call)) return ThreadDoes::asleep;
   if (is_one_of(kNetwork, call)) return ThreadDoes::in_network;
@@ -103,19 +118,6 @@ std::optional<ThreadDoes> what_line_says(std::string_view line,
   int descriptor = -1;  // " 0x3 ..."
   if (end - after > 3) std::from_chars(after + 3, end, descriptor, 16);
   return is_socket(descriptor) ? ThreadDoes::in_network : ThreadDoes::in_file;
-}
-
-bool waits_for_process(std::string_view line) {
-  if (what_line_says(line, [](int) { return false; }) != ThreadDoes::in_lock)
-    return false;
-  long call = 0;
-  unsigned long what = 0;  // its second argument: "202 0x7f.. 0x80 ..."
-  const char* const end = line.data() + line.size();
-  const char* after = std::from_chars(line.data(), end, call).ptr;
-  if (call != SYS_futex) return true;
-  after = std::find(after < end ? after + 1 : end, end, ' ');
-  if (end - after > 3) std::from_chars(after + 3, end, what, 16);
-  return (what & FUTEX_PRIVATE_FLAG) == 0;
 }
 
 std::optional<ThreadDoes> what_thread_does(pid_t thread,

@@ -13,7 +13,15 @@
 namespace penstock {
 
 /// What a thread is doing at one moment.
-enum class ThreadDoes { running, in_lock, in_file, in_network, asleep, other };
+enum class ThreadDoes {
+  running,
+  in_lock,      ///< that another process may hold
+  in_own_lock,  ///< or waits for a result: of threads of its process alone
+  in_file,
+  in_network,
+  asleep,
+  other
+};
 
 /// What a thread of this process does, from the system call that the kernel
 /// says it is in (/proc/self/task/TID/syscall). A thread that waits for a page
@@ -26,11 +34,6 @@ std::optional<ThreadDoes> what_thread_does(
 /// ...". `is_socket` says whether a descriptor is one.
 std::optional<ThreadDoes> what_line_says(std::string_view line,
                                          bool (*is_socket)(int descriptor));
-
-/// Whether such a line is of a thread that waits for a lock that another
-/// process may hold. Threads of one process wait for each other, for a result,
-/// say, by a lock that the kernel knows to be theirs alone.
-bool waits_for_process(std::string_view line);
 
 /// Looks at threads of this process from a thread of its own while they are at
 /// some work: every 5 ms, every 20 ms after 40 looks and every 100 ms after

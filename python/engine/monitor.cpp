@@ -51,7 +51,13 @@ void bind_monitor(nb::module_& module) {
              trace.write(file);
            })
       .def("text", &Trace::text);
-  module.def("waits_for_process", &waits_for_process, nb::arg("line"));
+  module.def(
+      "waits_for_process",
+      [](std::string_view line) {  // no read: a socket or not is the same
+        return what_line_says(line, [](int) { return false; }) ==
+               ThreadDoes::in_lock;
+      },
+      nb::arg("line"));
   nb::class_<ThreadSampler>(module, "ThreadSampler",
                             "Looks at what threads do while they work.")
       .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })
@@ -59,9 +65,9 @@ void bind_monitor(nb::module_& module) {
       .def("end", &ThreadSampler::end)
       .def("take", [](ThreadSampler& sampler) {
         const ThreadSightings seen = sampler.take();
-        return std::array<std::int64_t, 7>{
-            seen.running, seen.in_lock, seen.in_file, seen.in_network,
-            seen.asleep,  seen.other,   seen.looks};
+        return std::array<std::int64_t, 8>{
+            seen.running,    seen.in_lock, seen.in_own_lock, seen.in_file,
+            seen.in_network, seen.asleep,  seen.other,       seen.looks};
       });
 }
 

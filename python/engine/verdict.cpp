@@ -15,10 +15,11 @@ namespace {
 namespace nb = nanobind;
 
 /// Running, in a lock, a file, the network, asleep, elsewhere; looks.
-using Sightings = std::array<std::int64_t, 7>;
+using Sightings = std::array<std::int64_t, 8>;
 
 ThreadSightings sightings_of(const Sightings& seen) {
-  return {seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6]};
+  return {seen[0], seen[1], seen[2], seen[3],
+          seen[4], seen[5], seen[6], seen[7]};
 }
 
 /// As a run's report has it.

@@ -47,7 +47,7 @@ class Made:
         self.slowest, self.slowest_s = "", 0.0
         self.batches = 1  # and those skipped before it; see _Timing.to_skip
         self.pauses = 0  # batches that took many times the mean
-        self.seen: tuple[int, ...] = (0,) * 7
+        self.seen: tuple[int, ...] = (0,) * 8
         self.ran_ns = self.queued_ns = 0  # on a processor, and waiting for one
 
     def add_items(self, ends: list[float], cpu_s: float,

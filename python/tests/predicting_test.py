@@ -14,7 +14,7 @@ def meter(loop_s=0.004, wait_s=0.02, cpu_s=0.02, batches=101):
         wait_s=wait_s * (batches - 1), cpu_s=cpu_s * (batches - 1))
 
 
-def made(times, cpu=1.0, seen=(0,) * 7):
+def made(times, cpu=1.0, seen=(0,) * 8):
     """`times` of batches, `cpu` of them on a processor."""
     return types.SimpleNamespace(
         items=4 * len(times), item_s=sum(times), item_cpu_s=cpu * sum(times),
@@ -93,7 +93,7 @@ class DropIn(unittest.TestCase):
 
     def test_a_lock_of_unknown_share_makes_it_a_range(self):
         told = self.told(meter(0.0, 0.02, 0.001),
-                         made([0.02] * 101, 0.05, (0, 60, 0, 0, 40, 0, 100)),
+                         made([0.02] * 101, 0.05, (0, 60, 0, 0, 0, 40, 0, 100)),
                          workers=1)
         self.assertAlmostEqual(told["gain"], 0, delta=0.01)
         self.assertAlmostEqual(told["up_to"]["gain"], 1, delta=0.03)

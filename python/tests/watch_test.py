@@ -1,6 +1,7 @@
 """penstock.watch: what limits a loop that is there already. The loops are those
 of torch's DataLoader, each with a known fault."""
 
+import concurrent.futures
 import io
 import multiprocessing
 import os
@@ -51,6 +52,18 @@ class Locked:
     def __call__(self, index):
         with self.lock:
             time.sleep(self.seconds)
+
+
+class InItsOwnThread:
+    """Which each process has for itself."""
+
+    def __init__(self, seconds):
+        self.seconds, self.thread = seconds, None
+
+    def __call__(self, index):
+        if self.thread is None:
+            self.thread = concurrent.futures.ThreadPoolExecutor(1)
+        self.thread.submit(time.sleep, self.seconds).result()
 
 
 class ItemClock:
@@ -338,6 +351,12 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         told = self.told(Items(120, Locked(0.005)), num_workers=2)
         self.assertEqual(told.stage, "__getitem__")
         self.assertIn("waits for a lock", told.cause)
+
+    def test_a_thread_of_each_worker_is_no_lock_that_they_share(self):
+        told = self.told(Items(120, InItsOwnThread(0.005)), num_workers=2)
+        self.assertIn("another thread of its own process", told.cause)
+        self.assertEqual(told.actions[0]["knob"], "num_workers")
+        self.assertGreater(told.actions[0]["to"], 2)
 
     def test_one_slow_item_in_200(self):
         """How long items take is told by a clock of their own, which other
