@@ -232,18 +232,9 @@ class Diagnosis {
 
   std::string what_next(const Pool& slowest) const {
     const StageNumbers& stage = slowest.busiest();
-    if (slowest.name == "readers" && cpu_share(stage) < 0.5 &&
-        requests_per_batch(window_)) {
-      const int more = 2 * std::max(1, window_.prefetch);
-      return "another one would only read smaller parts of a batch; a source "
-             "that is far away gives more " +
-             (*requests_per_batch(window_) > 1.5
-                  ? formatted("of larger ones: try 'loader.prefetch' %d", more)
-                  : formatted("with 'loader.readers' %d and 'loader.prefetch' "
-                              "%d together",
-                              2 * slowest.workers, more)) +
-             ", or leave both to 'loader.tune': \"auto\"";
-    }
+    if (std::string instead = instead_of_reader(window_, slowest);
+        !instead.empty())
+      return instead;
     if (single_pieces(stage)) return "look at the samples of the longest steps";
     if (shares_lock(window_, stage))
       return "they would wait for the same lock: hold it for less";

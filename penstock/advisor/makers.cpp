@@ -11,22 +11,22 @@ constexpr double kLeastShare = 0.01;  // of the processors
 }  // namespace
 
 std::optional<MakersUse> use_of_makers(const FetchWindow& window) {
+  // Other threads of its process may work for one that waits.
+  const double of_process =
+      window.worker_s > 0 ? window.worker_cpu_s / window.worker_s : 0;
   if (window.making) {
     const FetchWindow::Making& making = *window.making;
     const double all = making.item_s + making.collate_s;
     if (all <= 0) return std::nullopt;
-    const double ran = (making.item_cpu_s + making.collate_cpu_s) / all;
+    const double ran =
+        std::max((making.item_cpu_s + making.collate_cpu_s) / all, of_process);
     const double runnable = ran / std::max(making.cpu_share, kLeastTime);
     return MakersUse{.ran = ran, .queued = runnable - ran};
   }
   if (!window.looked || window.looked->seconds <= 0) return std::nullopt;
   const FetchWindow::Looked& looked = *window.looked;
-  MakersUse use{.ran = looked.ran_s / looked.seconds,
-                .queued = looked.queued_s / looked.seconds};
-  // Other threads of its process may work for one that waits.
-  if (window.worker_s > 0)
-    use.ran = std::max(use.ran, window.worker_cpu_s / window.worker_s);
-  return use;
+  return MakersUse{.ran = std::max(looked.ran_s / looked.seconds, of_process),
+                   .queued = looked.queued_s / looked.seconds};
 }
 
 double share_of_processors(const FetchWindow& window) {

@@ -23,6 +23,15 @@ TEST(UseOfMakers, CountsWhatOtherThreadsOfAWorkerCompute) {
   EXPECT_DOUBLE_EQ(use_of_makers(window)->ran, 1.5);
 }
 
+TEST(UseOfMakers, CountsThemWhereItemsWereTimed) {
+  FetchWindow window{.workers = 2};
+  window.making = FetchWindow::Making{.item_s = 10, .item_cpu_s = 1};
+  EXPECT_DOUBLE_EQ(use_of_makers(window)->ran, 0.1);
+  window.worker_s = 10;
+  window.worker_cpu_s = 9;
+  EXPECT_DOUBLE_EQ(use_of_makers(window)->ran, 0.9);
+}
+
 TEST(ShareOfProcessors, IsSeenInWhatComputesMost) {
   FetchWindow window{.workers = 1};
   window.cpus = 2;

@@ -50,20 +50,24 @@ std::string memory_of(const TierCapacity& tier) {
                                     : " beyond '" + tier.lacks_budget + "'");
 }
 
-/// How many times as many requests a batch is with so many readers: a loader
-/// reads it in parts_of_batch(), unless these would be too small. Where each
-/// waits, that is how much longer its rows take.
-double smaller_parts(const Snapshot& window, int readers, int to) {
-  const std::optional<double> requests = requests_per_batch(window);
-  if (!requests) return 1;
+LoaderThreads threads_in(const Snapshot& window, int readers) {
   LoaderThreads threads{
       .workers = 0, .readers = readers, .prefetch = window.prefetch};
   for (const StageNumbers& stage : window.stages)
     if (stage.pool == "loader")
       threads.workers = std::max(threads.workers, stage.workers);
-  const bool smallest = *requests < parts_of_batch(threads) - 0.5;
-  threads.readers = to;
-  return smallest ? 1 : std::max(1.0, parts_of_batch(threads) / *requests);
+  return threads;
+}
+
+/// How many times as many parts a batch is read in with so many readers, unless
+/// these are as small as they may be. Where each waits, that is how much longer
+/// its rows take.
+double smaller_parts(const Snapshot& window, int readers, int to) {
+  const std::optional<double> requests = requests_per_batch(window);
+  const int now = parts_of_batch(threads_in(window, readers));
+  if (!requests || *requests < now - 0.5) return 1;
+  const int then = parts_of_batch(threads_in(window, to));
+  return std::max(1.0, static_cast<double>(then) / now);
 }
 
 /// Batches ahead bound how many requests are under way.
@@ -201,6 +205,27 @@ std::optional<Action> add_threads(const Snapshot& window, const Pool& slowest) {
     if (more) return more;
   }
   return std::nullopt;
+}
+
+std::string instead_of_reader(const Snapshot& window, const Pool& slowest) {
+  const int readers = slowest.workers;
+  if (slowest.name != "readers" || cpu_share(slowest.busiest()) >= 0.5 ||
+      smaller_parts(window, readers, readers + 1) == 1)
+    return {};
+  LoaderThreads threads = threads_in(window, readers);
+  threads.prefetch = std::max(1, threads.prefetch);
+  const int parts = parts_of_batch(threads);
+  do {
+    threads.prefetch *= 2;
+  } while (parts > 1 && parts_of_batch(threads) == parts);
+  return "another one would only read smaller parts of a batch; a source that "
+         "is far away gives more " +
+         (parts > 1 ? formatted("of larger ones: try 'loader.prefetch' %d",
+                                threads.prefetch)
+                    : formatted("with 'loader.readers' %d and "
+                                "'loader.prefetch' %d together",
+                                2 * readers, threads.prefetch)) +
+         ", or leave both to 'loader.tune': \"auto\"";
 }
 
 std::optional<Action> add_batches_ahead(const Snapshot& window) {

@@ -33,6 +33,10 @@ std::optional<Action> keep_on_device(const Snapshot& window,
 std::optional<Action> keep_off_device(const Snapshot& window);
 /// Not where these wait for each other.
 std::optional<Action> add_threads(const Snapshot& window, const Pool& slowest);
+/// Where readers wait, and one more would only have a batch read in smaller
+/// parts: that, and what to try. No gain is predicted of larger parts, which
+/// take longer to come unless it is the way that takes the time. Else empty.
+std::string instead_of_reader(const Snapshot& window, const Pool& slowest);
 /// More batches that lie ready outlast a longer burst.
 std::optional<Action> add_batches_ahead(const Snapshot& window);
 

@@ -10,6 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using namespace std::chrono_literals;
 
 /// 1000 samples in 10 batches; four readers that wait for a source, all the
@@ -34,20 +35,32 @@ Snapshot far_source(int requests, int prefetch, int workers = 2) {
 
 TEST(Offers, AReaderThatWouldOnlyMakeThePartsOfABatchSmallerIsNotPromised) {
   // With five readers a batch is read in five parts, each of which takes as
-  // long to come. Larger ones take longer, unless it is the way that takes the
-  // time: so these are not promised anything either.
+  // long to come. With larger ones no gain is promised either.
   const Verdict verdict = diagnose(far_source(4, 2));
   EXPECT_EQ(verdict.stage, "read");
   EXPECT_THAT(verdict.actions, IsEmpty());
   EXPECT_THAT(verdict.no_action, HasSubstr("try 'loader.prefetch' 4"));
 }
 
+TEST(Offers, AsManyBatchesAheadAreTriedAsMakePartsLarger) {
+  for (auto [prefetch, to] : {std::pair(1, 4), {2, 4}})
+    EXPECT_THAT(diagnose(far_source(4, prefetch)).no_action,
+                HasSubstr("try 'loader.prefetch' " + std::to_string(to)))
+        << prefetch;
+}
+
+TEST(Offers, ReadersThatAreHardlyTheLimitAreToldNothingOfParts) {
+  Snapshot window = far_source(4, 2);
+  window.stages[1].busy_wall = 4s;  // as fast as the steps
+  EXPECT_THAT(diagnose(window).no_action, Not(HasSubstr("'loader.readers'")));
+}
+
 TEST(Offers, WholeBatchesThatComeLateNeedMoreReadersAndMoreBatchesAhead) {
-  const Verdict verdict = diagnose(far_source(1, 8));
+  const Verdict verdict = diagnose(far_source(1, 6));
   EXPECT_THAT(verdict.actions, IsEmpty());
   EXPECT_THAT(
       verdict.no_action,
-      HasSubstr("'loader.readers' 8 and 'loader.prefetch' 16 together"));
+      HasSubstr("'loader.readers' 8 and 'loader.prefetch' 12 together"));
 }
 
 TEST(Offers, AReaderIsPromisedWhatItReadsOfPartsThatThereAreAnyway) {

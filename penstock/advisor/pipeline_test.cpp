@@ -205,30 +205,35 @@ TEST(DiagnosePipeline, NamesTheSlowestStageAndWhatMoreWorkersGive) {
               rate_of(simulate(pipeline)) / rate_of(now) - 1, 0.05);
 }
 
+std::vector<std::string> offered_for(const Pipeline& pipeline) {
+  std::vector<std::string> offered;
+  for (const Action& action : diagnose(simulate(pipeline)).actions)
+    offered.push_back(action.knob + " " + action.to.dump());
+  return offered;
+}
+
 TEST(DiagnosePipeline, OffersNoMoreWorkersThanThereAreProcessors) {
   Pipeline pipeline{.stages = {{.name = "read", .service_ms = 100}},
                     .step_ms = 10,
                     .cpus = 3};
-  std::vector<std::string> offered;
-  for (const Action& action : diagnose(simulate(pipeline)).actions)
-    offered.push_back(action.knob + " " + action.to.dump());
-  EXPECT_THAT(offered, ElementsAre("read.workers 3", "read.workers 2"));
+  EXPECT_THAT(offered_for(pipeline),
+              ElementsAre("read.workers 3", "read.workers 2"));
   pipeline.cpus = 1;
   const Verdict none = diagnose(simulate(pipeline));
   EXPECT_TRUE(none.actions.empty());
   EXPECT_THAT(none.no_action, HasSubstr("'read' cheaper"));
 }
 
-TEST(DiagnosePipeline, OffersNoSecondWorkerThatGainsNoMoreThanTheFirst) {
-  std::vector<std::string> offered;
-  for (const Action& action :
-       diagnose(
-           simulate(
-               {.stages = {{.name = "read", .service_ms = 26, .workers = 2}},
-     .step_ms = 10}))
-           .actions)
-    offered.push_back(action.knob + " " + action.to.dump());
-  EXPECT_THAT(offered, ElementsAre("read.workers 3"));
+TEST(DiagnosePipeline, OffersTheFewestWorkersThatGainAsMuchAsMore) {
+  Pipeline pipeline{
+      .stages = {{.name = "read", .service_ms = 26, .workers = 2}},
+      .step_ms = 10,
+      .cpus = 64};
+  EXPECT_THAT(offered_for(pipeline), ElementsAre("read.workers 3"));
+  pipeline.stages[0].service_ms = 100;
+  pipeline.stages[0].workers = 8;
+  EXPECT_THAT(offered_for(pipeline),
+              ElementsAre("read.workers 10", "read.workers 9"));
 }
 
 TEST(DiagnosePipeline, SaysThatTheOrderIsTheLimit) {

@@ -42,22 +42,19 @@ class Trial {
     return penstock::rate_of(simulate(changed)) / rate_ - 1;
   }
 
-  /// Where it gains so much. Returns what it gains.
-  double offer(const std::string& knob, int PipelineStage::*number,
-               std::size_t stage, int to, std::string cost,
-               double least = kSmallestGain) {
+  void offer(const std::string& knob, int PipelineStage::*number,
+             std::size_t stage, int to, std::string cost) {
     Pipeline changed = now_;
     PipelineStage& of = changed.stages[stage];
     const int from = std::exchange(of.*number, to);
-    if (from == to) return 0;
+    if (from == to) return;
     const double gain = gain_of(changed);
-    if (gain < least) return gain;
+    if (gain < kSmallestGain) return;
     actions_.push_back({.knob = of.name + "." + knob,
                         .from = from,
                         .to = to,
                         .predicted_gain = gain,
                         .cost = std::move(cost)});
-    return gain;
   }
   std::vector<Action> actions() && { return std::move(actions_); }
 
@@ -67,6 +64,26 @@ class Trial {
   std::vector<Action> actions_;
 };
 
+/// That gain as much as `most`, which no fewer gain more than.
+int fewest_workers(const Pipeline& now, std::size_t stage, int most,
+                   const Trial& trial) {
+  const auto gain = [&](int workers) {
+    Pipeline changed = now;
+    changed.stages[stage].workers = workers;
+    return trial.gain_of(changed);
+  };
+  int least = now.stages[stage].workers;
+  const double best = gain(most) - kAsGood;
+  while (least < most) {
+    const int middle = least + (most - least) / 2;
+    if (gain(middle) >= best)
+      most = middle;
+    else
+      least = middle + 1;
+  }
+  return least;
+}
+
 }  // namespace
 
 Trials try_changes(Pipeline now, std::size_t slowest) {
@@ -75,15 +92,13 @@ Trials try_changes(Pipeline now, std::size_t slowest) {
   Trials trials;
   const int workers = now.stages[slowest].workers;
   const int enough = enough_workers(now, slowest);
-  if (enough > workers) {
-    const double one_more =
-        trial.offer("workers", &PipelineStage::workers, slowest, workers + 1,
-                    "one more processor");
-    if (enough > workers + 1)
-      trial.offer("workers", &PipelineStage::workers, slowest, enough,
-                  std::to_string(enough - workers) + " more processors",
-                  std::max(kSmallestGain, one_more + kAsGood));
-  }
+  const int fewest = fewest_workers(now, slowest, enough, trial);
+  if (fewest > workers + 1)
+    trial.offer("workers", &PipelineStage::workers, slowest, fewest,
+                std::to_string(fewest - workers) + " more processors");
+  if (fewest > workers)
+    trial.offer("workers", &PipelineStage::workers, slowest, workers + 1,
+                "one more processor");
   for (std::size_t i = 0; i < now.stages.size(); ++i) {
     const int places = now.stages[i].queue;
     trial.offer("queue", &PipelineStage::queue, i, 2 * places,

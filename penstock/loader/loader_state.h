@@ -17,11 +17,11 @@
 
 namespace penstock {
 
-// Workers take items of the earliest batch that is not yet complete, so a batch
-// is filled by all of them and the first one is ready soonest. The worker that
-// fills the last item hands it to the line of copies to the device, and sends
-// on those whose turn has come; the sequencer restores order. A consumer that
-// would wait for rows that are kept fills items of its batch too.
+// Workers take items of the earliest batch that is not yet complete, so that
+// all of them fill it where it has parts enough (parts_of_batch()). The worker
+// that fills the last item hands it to the line of copies to the device, and
+// sends on those whose turn has come; the sequencer restores order. A consumer
+// that would wait for rows that are kept fills items of its batch too.
 //
 // Where batches are read from a source, I/O threads of the data set begin to
 // read an item as soon as its batch is planned, and batches are planned as far
@@ -121,7 +121,12 @@ struct LoaderState {
         bad(options, order) {}
 
   int parts() const {
-    return resident || inlined ? 1 : parts_of_batch(threads);
+    if (resident || inlined) return 1;
+    LoaderThreads of = threads;
+    if (options.batches >= 0)  // no more are ever ahead
+      of.prefetch = static_cast<int>(
+          std::min<std::int64_t>(of.prefetch, options.batches));
+    return parts_of_batch(of);
   }
   bool on_host() const { return device.memory_kind() == MemoryKind::cpu; }
   BatchLayout largest_batch() const {

@@ -66,7 +66,8 @@ int parts_of_batch(const LoaderThreads& threads) {
   const int most = std::max({1, threads.workers, threads.readers});
   if (threads.readers < 1) return most;  // a batch is begun after the other
   const int ahead = std::max(1, threads.prefetch);
-  return std::min(most, (kPartsEach * most + ahead - 1) / ahead);
+  const int enough = (2 * kPartsEach * most / ahead + 1) / 2;  // rounded
+  return std::clamp(enough, 1, most);
 }
 
 Order order_of(const LoaderOptions& options, const Dataset& rows) {

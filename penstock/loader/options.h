@@ -79,9 +79,10 @@ struct LoaderThreads {
 /// batch come back one by one, and other batches are ready or being prepared.
 inline constexpr int kPartsEach = 2;
 
-/// In how many parts a batch of rows that are not kept is read and prepared:
-/// one for each reader or worker, whichever are more; fewer where so many
-/// batches ahead give each kPartsEach all the same. A source that is far away
+/// In how many parts a batch is read and prepared, if it has rows enough: one
+/// for each reader or worker, whichever are more (M). Where rows are read
+/// ahead, fewer if so many batches ahead hold kPartsEach for each all the same:
+/// kPartsEach * M / prefetch, rounded, at least 1. A source that is far away
 /// takes as long for a part as for a batch.
 int parts_of_batch(const LoaderThreads& threads);
 

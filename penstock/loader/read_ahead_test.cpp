@@ -152,9 +152,20 @@ TEST_P(ReadAheadLoader, TheMoreBatchesAreAheadTheFewerPartsEachIsReadIn) {
     }
     const int threads = std::max(4, workers);
     EXPECT_EQ(stage(loader, "read").calls,
-              20 * std::min(threads, (2 * threads + prefetch - 1) / prefetch))
+              20 * std::min(threads, 1 + (4 * threads / prefetch - 1) / 2))
         << prefetch;
   }
+}
+
+TEST_P(ReadAheadLoader, AFewBatchesAreSharedByAllReaders) {
+  const int workers = GetParam().workers;
+  if (workers == 0) return;
+  loading_.batch_size = 1024;
+  loading_.prefetch = 16;
+  loading_.batches = 1;  // as a validation may be
+  Loader loader(open(), loading_, *device_);
+  loader.next();
+  EXPECT_EQ(stage(loader, "read").calls, std::max(4, workers));
 }
 
 TEST(PartsOfBatch, GiveEachThreadTwoAsSoonAsEnoughBatchesAreAhead) {
@@ -164,7 +175,8 @@ TEST(PartsOfBatch, GiveEachThreadTwoAsSoonAsEnoughBatchesAreAhead) {
   EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 4, .prefetch = 100}), 1);
   EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 16, .prefetch = 8}), 4);
   EXPECT_EQ(parts_of_batch({.workers = 16, .readers = 4, .prefetch = 8}), 4);
-  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 5, .prefetch = 8}), 2);
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 5, .prefetch = 8}), 1);
+  EXPECT_EQ(parts_of_batch({.workers = 1, .readers = 6, .prefetch = 8}), 2);
   for (int prefetch : {0, 1}) {
     EXPECT_EQ(
         parts_of_batch({.workers = 2, .readers = 4, .prefetch = prefetch}), 4);

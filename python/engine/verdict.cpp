@@ -14,7 +14,8 @@ namespace {
 
 namespace nb = nanobind;
 
-/// Running, in a lock, a file, the network, asleep, elsewhere; looks.
+/// Running, in a lock, in one of its own process, in a file, the network,
+/// asleep, elsewhere; looks.
 using Sightings = std::array<std::int64_t, 8>;
 
 ThreadSightings sightings_of(const Sightings& seen) {

@@ -25,8 +25,8 @@ class Made(Protocol):
     item_cpu_s: float
     collate_s: float
     collate_cpu_s: float
-    # Of looks at threads: running, in a lock, a file, the network, asleep,
-    # elsewhere; and how many looks.
+    # Of looks at threads: running, in a lock, in one of their own process, a
+    # file, the network, asleep, elsewhere; and how many looks.
     seen: tuple[int, ...]
 
     @property
@@ -109,6 +109,9 @@ def _measured(meter: Meter, made: Made, workers: int) -> _Measured | None:
     rows = meter.items / meter.batches
     batches_made = made.items / rows
     make_cpu = (made.item_cpu_s + made.collate_cpu_s) / batches_made
+    if meter.worker_items:  # threads of their own may work for workers
+        make_cpu = max(make_cpu,
+                       meter.worker_cpu_s * rows / meter.worker_items)
     # Without workers, what the loop's process used holds the making, too.
     own_cpu = max(0.0, meter.cpu_s / counted - (0 if workers else make_cpu))
     return _Measured(
@@ -157,6 +160,7 @@ def _beside_other_work(there: _There, workers: int, left: float,
         there.now.make_cpu_s
     by_groups, by_threads = processors_got(
         min(cpus, workers + 1 if workers else 1), there.workers + 1, cpus, share)
+    by_groups = max(by_groups, min(there.now.processors, left))
     waited = max(0.0, make_cpu / share - make_cpu)
     got = max(0.0, make_cpu * min(cpus, there.workers + 1) / by_threads - make_cpu)
     part = 1 + (got - waited) / there.now.make_s if there.now.make_s else 1.0

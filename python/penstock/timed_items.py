@@ -12,7 +12,7 @@ from array import array
 from operator import sub
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, cast
 
-from ._dataloader.looks import scheduled
+from ._dataloader.looks import scheduled, scheduled_process
 from ._dataloader.meter import processor_share
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Made:
         self.items = 0
         self.item_s = self.item_cpu_s = 0.0
         self.collate_s = self.collate_cpu_s = 0.0
+        self.process_cpu_s = 0.0  # of all its threads, while one made items
         self.seconds = array("d")
         self.batch_seconds = array("d")
         self.slowest, self.slowest_s = "", 0.0
@@ -157,21 +158,25 @@ class _Timing:
         self._began = self._began or now
         self._looks_at = now + max(_LOOKS_FIRST_S,
                                    _LOOKS_LATER * (now - self._began))
-        before, self._looked = self._looked, scheduled(
-            threading.get_native_id())
-        if before and self._looked:
-            made.ran_ns, made.queued_ns = map(sub, self._looked, before)
+        # Threads of a worker may work for one that waits for them.
+        before, self._looked = self._looked, scheduled_process() \
+            if _in_worker() else scheduled(threading.get_native_id())
+        if before and self._looked:  # a thread may have ended
+            made.ran_ns, made.queued_ns = (
+                max(0, now - then) for now, then in zip(self._looked, before))
 
     def timed(self, make: Callable[[list[float]], Any],
               name: Callable[[int], str]) -> Any:
         """What `make` makes; it notes when each of its items was there."""
         sampler = self._sampler_here()
         sampler.begin()
+        of_process = time.process_time()
         cpu, ends = time.thread_time(), [time.perf_counter()]
         try:
             return make(ends)
         finally:
             self._made.add_items(ends, time.thread_time() - cpu, name)
+            self._made.process_cpu_s += time.process_time() - of_process
             sampler.end()
 
     def not_timed(self, make: Callable[[], Any]) -> Any:
@@ -312,6 +317,10 @@ class _Stamping:
 def _torch_data() -> Any:
     """torch.utils.data, where the program uses it."""
     return sys.modules.get("torch.utils.data")
+
+
+def _in_worker() -> bool:
+    return _torch_data().get_worker_info() is not None
 
 
 def timed_copy(loop: Any) -> Any | None:

@@ -213,7 +213,8 @@ class Watched(Generic[_Batch]):
             self._meter.worked(
                 made.batches * (made.item_s + made.collate_s),
                 made.batches * made.items,
-                made.batches * (made.item_cpu_s + made.collate_cpu_s))
+                made.batches * (max(made.process_cpu_s, made.item_cpu_s) +
+                                made.collate_cpu_s))
 
     def _workers(self) -> int:
         return int(getattr(self._loop, "num_workers", 0))

@@ -11,7 +11,8 @@ def meter(loop_s=0.004, wait_s=0.02, cpu_s=0.02, batches=101):
     """Per batch of 4 items."""
     return types.SimpleNamespace(
         batches=batches, items=4 * batches, gpu_steps=0, loop_s=loop_s * (batches - 1),
-        wait_s=wait_s * (batches - 1), cpu_s=cpu_s * (batches - 1))
+        wait_s=wait_s * (batches - 1), cpu_s=cpu_s * (batches - 1),
+        worker_items=0, worker_cpu_s=0.0)
 
 
 def made(times, cpu=1.0, seen=(0,) * 8):

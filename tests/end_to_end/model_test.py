@@ -250,7 +250,7 @@ class Pictures(Case):
         return job
 
     def test_the_example_learns_without_a_scan_of_the_pictures(self):
-        job = self.shapes(of_each=150, epochs=4)
+        job = self.shapes(of_each=100, epochs=4)
         self.assertNotIn("cache", job["loader"])
         self.write_job(job)
         report = self.train("--output", "left")

@@ -20,7 +20,7 @@ import unittest
 PROGRAM = os.environ.get("PENSTOCK", "build/bin/penstock")
 RESULT_OF = {"request": 2, "source": 3, "transform": 4, "device": 5,
              "out_of_memory": 6, "internal": 70}
-PATIENCE_S = 60
+PATIENCE_S = 120
 COLUMNS = "id INTEGER PRIMARY KEY, heard TEXT, y REAL"
 
 
