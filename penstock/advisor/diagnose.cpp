@@ -67,7 +67,6 @@ class Diagnosis {
         late();
       }
     }
-    // Small gains are offered all the same.
     if (data + copy + host < kNoWaiting || compute_ > kBusy * wall_)
       compute();
     else if (auto spilled = memory_is_full(window_, verdict_.because))
@@ -118,9 +117,12 @@ class Diagnosis {
     }
     verdict_.limit = Limit::compute;
     verdict_.stage.clear();
+    std::erase_if(verdict_.actions, [](const Action& action) {
+      return action.predicted_gain < kWorthWhileBusy;
+    });
     verdict_.no_action =
         "the accelerator itself is the limit, and no setting that is known "
-        "here would gain 2 %";
+        "here would gain 5 %";
     verdict_.cause = window_.virtual_time
                          ? "the accelerator is busy; a virtual clock cannot "
                            "show whether the input keeps up"

@@ -83,6 +83,24 @@ TEST(Offers, AReaderOfWholeBatchesIsPromisedWithTheBatchesAheadThatItNeeds) {
   }
 }
 
+TEST(Offers, AnAcceleratorThatIsBusyIsOfferedNoSmallGain) {
+  for (auto [waits, offered] : {std::pair(30ms, 0u), {70ms, 1u}}) {
+    Snapshot window;
+    window.parts = {
+        .steps = 10, .samples = 1000, .wall = 1s + waits, .compute = 1s};
+    window.parts.wait_data = waits;
+    window.limits.cpus = 2;
+    StageNumbers read{.name = "prepare", .workers = 1, .pool = "loader"};
+    read.items = 1000;
+    read.busy_wall = read.busy_cpu = window.parts.wall;
+    window.stages = {read};
+    const Verdict verdict = diagnose(window);
+    EXPECT_EQ(verdict.limit, Limit::compute);
+    EXPECT_EQ(verdict.actions.size(), offered);
+    EXPECT_EQ(verdict.no_action.empty(), offered > 0);
+  }
+}
+
 TEST(Offers, OfRowsThatTheDeviceKeepsInPartAllTiersAreNamed) {
   Snapshot window;
   window.parts = {.steps = 10, .samples = 1000, .wall = 4s, .compute = 1s};
