@@ -56,7 +56,9 @@ TEST(Offers, ReadersThatAreHardlyTheLimitAreToldNothingOfParts) {
 }
 
 TEST(Offers, WholeBatchesThatComeLateNeedMoreReadersAndMoreBatchesAhead) {
-  const Verdict verdict = diagnose(far_source(1, 6));
+  Snapshot window = far_source(1, 6);
+  window.stages[1].calls = 9;  // of 10 steps: one batch was read before it
+  const Verdict verdict = diagnose(window);
   EXPECT_THAT(verdict.actions, IsEmpty());
   EXPECT_THAT(
       verdict.no_action,

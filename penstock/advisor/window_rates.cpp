@@ -60,8 +60,11 @@ std::optional<double> requests_per_batch(const Snapshot& window) {
   std::int64_t calls = 0;
   for (const StageNumbers& stage : window.stages)
     calls = std::max(calls, stage.calls);
-  if (calls < window.parts.steps || pipeline_of(window)) return std::nullopt;
-  return static_cast<double>(calls) / static_cast<double>(window.parts.steps);
+  const double of_batch =
+      static_cast<double>(calls) / static_cast<double>(window.parts.steps);
+  // Batches are read ahead: a window may hold fewer reads than it took batches.
+  if (of_batch < 0.5 || pipeline_of(window)) return std::nullopt;
+  return std::max(1.0, of_batch);
 }
 
 std::string rounded(double number) {

@@ -63,6 +63,8 @@ struct LoaderState {
   LoaderThreads threads;  // as set
   Headcount workers;
   const BatchPlanner planner;
+  const int parts_at_first = parts_of(threads);  ///< of a batch, at most
+  std::atomic<int> parts{parts_at_first};        ///< of the next one
   FillMeters meters;
   StageMeter deliver{"deliver", 1};
 
@@ -113,16 +115,15 @@ struct LoaderState {
                     : std::min(options.readers, dataset->info().most_readers)),
         threads{options.workers, readers, options.prefetch},
         workers(options.workers),
-        planner(*dataset, options, order, maker.tensors(), parts()),
+        planner(*dataset, options, order, maker.tensors()),
         meters(options.workers, options.per_sample, readers,
                dataset->info().most_readers),
         next_plan(options.start),
         position(options.start),
         bad(options, order) {}
 
-  int parts() const {
+  int parts_of(LoaderThreads of) const {
     if (resident || inlined) return 1;
-    LoaderThreads of = threads;
     if (options.batches >= 0)  // no more are ever ahead
       of.prefetch = static_cast<int>(
           std::min<std::int64_t>(of.prefetch, options.batches));
@@ -170,7 +171,7 @@ struct LoaderState {
 
   void plan(Position at, Slot& slot) {
     BusyScope busy(meters.plan);
-    planner.plan(at, slot);
+    planner.plan(at, parts, slot);
     slot.layout.scratch = most.scratch;
     slot.rows_left = std::ssize(slot.plan.bin_ends);
     meters.plan.add_items(std::ssize(slot.ids), 0);
@@ -496,14 +497,16 @@ struct LoaderState {
     add_slot();
   }
 
-  /// Batches are still shared out as they were: smaller items would be more
-  /// statements. Called by the consumer. What may throw comes first: where
-  /// there is no memory for more slots, nothing has changed.
+  /// Batches are read in fewer parts where more of them are ahead, and in no
+  /// more than at first, which would be more statements. Called by the
+  /// consumer. What may throw comes first: where there is no memory for more
+  /// slots, nothing has changed.
   void set_threads(const LoaderThreads& to) {
     while (slots < 2 + to.prefetch) add_slot();
     if (reads != nullptr) reads->set_threads(to.readers);
     workers.set(to.workers, [this](int more) { return stage->add(more); });
     threads = {workers.wanted(), readers > 0 ? to.readers : 0, to.prefetch};
+    parts = std::min(parts_at_first, parts_of(threads));
     Lock lock(mutex);
     prefetch = to.prefetch;
     changed.notify_all();

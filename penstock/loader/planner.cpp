@@ -6,14 +6,10 @@ namespace penstock {
 
 BatchPlanner::BatchPlanner(const Dataset& dataset, const LoaderOptions& options,
                            const Order& order,
-                           const std::vector<BatchTensor>& tensors, int parts)
-    : dataset_(dataset),
-      options_(options),
-      order_(order),
-      tensors_(tensors),
-      parts_(parts) {}
+                           const std::vector<BatchTensor>& tensors)
+    : dataset_(dataset), options_(options), order_(order), tensors_(tensors) {}
 
-void BatchPlanner::plan(Position at, Slot& slot) const {
+void BatchPlanner::plan(Position at, int parts, Slot& slot) const {
   plan_step(order_, options_.rank, at, slot.plan);
   slot.ids.clear();
   for (const SampleRange& range : slot.plan.ranges)
@@ -34,19 +30,19 @@ void BatchPlanner::plan(Position at, Slot& slot) const {
   if (options_.batch_bytes > 0 && slot.layout.tensors > options_.batch_bytes)
     refuse_size(slot);
   slot.rejected.clear();
-  share_out(slot);
+  share_out(parts, slot);
 }
 
 // Work is shared by bytes, which is what a row costs: rows that differ in
 // length are not shared by their number. An item is large enough to be worth
 // waking a thread.
-void BatchPlanner::share_out(Slot& slot) const {
+void BatchPlanner::share_out(int parts, Slot& slot) const {
   constexpr std::size_t kLeastRead = 32;                      // rows
   constexpr std::size_t kLeastKept = std::size_t{128} << 10;  // bytes
   const auto rows = static_cast<std::int64_t>(slot.plan.bin_ends.size());
   slot.item_ends.clear();
   bool kept = dataset_.plan().tier != Tier::none;
-  if (parts_ < 2 || dataset_.info().whole_batches || rows < 2 ||
+  if (parts < 2 || dataset_.info().whole_batches || rows < 2 ||
       (kept && slot.layout.bytes < 2 * kLeastKept)) {
     slot.item_ends.push_back(rows);
     return;
@@ -60,14 +56,14 @@ void BatchPlanner::share_out(Slot& slot) const {
           least, static_cast<std::int64_t>(kLeastKept) * rows /
                      static_cast<std::int64_t>(slot.layout.bytes));
     std::int64_t each =
-        std::max<std::int64_t>(least, (rows + parts_ - 1) / parts_);
+        std::max<std::int64_t>(least, (rows + parts - 1) / parts);
     for (std::int64_t end = each; end < rows; end += each)
       slot.item_ends.push_back(end);
     slot.item_ends.push_back(rows);
     return;
   }
   std::int64_t all = varying->elements + rows;  // a row costs something too
-  std::int64_t share = (all + parts_ - 1) / parts_, cost = 0;
+  std::int64_t share = (all + parts - 1) / parts, cost = 0;
   std::size_t range = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     auto end = static_cast<std::size_t>(

@@ -157,6 +157,34 @@ TEST_P(ReadAheadLoader, TheMoreBatchesAreAheadTheFewerPartsEachIsReadIn) {
   }
 }
 
+TEST_P(ReadAheadLoader, PartsFollowTheBatchesAheadThatAreSetWhileItRuns) {
+  const int workers = GetParam().workers;
+  if (workers == 0) return;
+  loading_.batch_size = 1024;
+  loading_.prefetch = 2;
+  loading_.batches = 100;
+  Loader loader(open(), loading_, *device_);
+  loader.next();
+  loader.set_threads({.workers = workers, .readers = 4, .prefetch = 32});
+  while (loader.next()) {
+  }
+  const int threads = std::max(4, workers);
+  EXPECT_LE(stage(loader, "read").calls, 5 * threads + 95);
+}
+
+TEST_P(ReadAheadLoader, PartsAreNeverMoreThanAtFirst) {
+  const int workers = GetParam().workers;
+  if (workers == 0) return;
+  loading_.batch_size = 1024;
+  loading_.prefetch = 16;
+  Loader loader(open(), loading_, *device_);
+  loader.next();
+  loader.set_threads({.workers = workers, .readers = 16, .prefetch = 2});
+  while (loader.next()) {
+  }
+  EXPECT_EQ(stage(loader, "read").calls, 40);
+}
+
 TEST_P(ReadAheadLoader, AFewBatchesAreSharedByAllReaders) {
   const int workers = GetParam().workers;
   if (workers == 0) return;
