@@ -100,7 +100,7 @@ FAULTS = {
         Items(300, Locked(0.005)), lambda: None, {"num_workers": 2},
         lambda told: "waits for a lock" in told.cause),
     "one slow item in 200": lambda: (
-        Items(600, SlowOnce()),
+        Items(1600, SlowOnce()),  # the first batches have none, and do not count
         lambda: time.sleep(0.001), {"num_workers": 2},
         lambda told: told.limit == "order" and "one item in" in told.cause),
     "a fat collate": lambda: (

@@ -25,7 +25,7 @@ _LOOKS_FIRST_S, _LOOKS_LATER = 0.05, 0.5
 _ALL_OF = 64  # batches of a maker: each is timed
 _TIMED_EVERY_S = 0.05  # of making one is, from then on: timing costs 60 us
 _MOST_SKIPPED = 31
-_PAUSE = 10  # times the mean
+_SLOW = 10  # times what a batch usually takes
 
 
 def _keep(times: array[float], more: Iterable[float]) -> None:
@@ -46,8 +46,9 @@ class Made:
         self.seconds = array("d")
         self.batch_seconds = array("d")
         self.slowest, self.slowest_s = "", 0.0
-        self.batches = 1  # and those skipped before it; see _Timing.to_skip
-        self.pauses = 0  # batches that took many times the mean
+        self.batches = 0
+        # What each batch took that was skipped before it (_Timing.to_skip).
+        self.skipped = array("d")
         self.seen: tuple[int, ...] = (0,) * 8
         self.ran_ns = self.queued_ns = 0  # on a processor, and waiting for one
 
@@ -66,26 +67,45 @@ class Made:
             self.slowest = named if len(named) < 60 else named[:57] + "..."
             self.slowest_s = slowest
 
+    def with_skipped(self) -> tuple[float, int]:
+        """Seconds and items of this batch and those skipped before it."""
+        return (self.item_s + self.collate_s + sum(self.skipped),
+                (1 + len(self.skipped)) * self.items)
+
     def add(self, other: Made) -> None:
-        """How one more batch was made, and those that were skipped."""
-        alike = other.batches
-        if other.item_s * self.items > _PAUSE * self.item_s * other.items > 0:
-            self.pauses += 1
-            if self.pauses < 3:  # so far its own, not one of each skipped
-                alike = 1
-        self.items += alike * other.items
-        self.item_s += alike * other.item_s
-        self.item_cpu_s += alike * other.item_cpu_s
-        self.collate_s += alike * other.collate_s
-        self.collate_cpu_s += alike * other.collate_cpu_s
-        _keep(self.seconds, alike * other.seconds)
-        _keep(self.batch_seconds, alike * [other.item_s + other.collate_s])
+        """How one more batch was made, and those that were skipped: what each
+        of them took is known, the rest is as of this one."""
+        took = other.item_s + other.collate_s
+        seconds, items = other.with_skipped()
+        times = seconds / took if took else 1.0
+        usual = took if not self.batches else \
+            min(took, (self.item_s + self.collate_s) / self.batches)
+        self.batches += 1 + len(other.skipped)
+        self.items += items
+        self.item_s += times * other.item_s
+        self.item_cpu_s += times * other.item_cpu_s
+        self.collate_s += times * other.collate_s
+        self.collate_cpu_s += times * other.collate_cpu_s
+        _keep(self.seconds, other.item_seconds(usual))
+        _keep(self.batch_seconds, [*other.skipped, took])
         if other.slowest_s > self.slowest_s:
             self.slowest, self.slowest_s = other.slowest, other.slowest_s
         if any(other.seen):
             self.seen = tuple(map(sum, zip(self.seen, other.seen)))
         self.ran_ns += other.ran_ns
         self.queued_ns += other.queued_ns
+
+    def item_seconds(self, usual: float) -> array[float]:
+        """Of all items, those that were skipped too. `usual`: of a batch; of
+        one that took many times as long it was one item."""
+        own, took = self.seconds, self.item_s + self.collate_s
+        if took > _SLOW * usual:
+            own = array("d", [usual / max(1, self.items)] * self.items)
+        slow = [time for time in self.skipped if time > _SLOW * usual]
+        times = len(self.skipped) * own
+        for place, time in enumerate(slow):
+            times[place * self.items] += time - usual
+        return times + self.seconds
 
     def processors_got(self) -> float:
         """Of the time in which the makers could run, the share in which they
@@ -120,7 +140,8 @@ class _Timing:
         # Batches that are made quickly are timed in their turn only, or it
         # would cost more than it tells.
         self.to_skip = 0
-        self._skipped = self._taken = 0
+        self._taken = 0
+        self._skipped, self._items_s = array("d"), 0.0
         self._spent = self._began = self._looks_at = 0.0
         self._looked: tuple[int, int] | None = None
 
@@ -140,7 +161,7 @@ class _Timing:
         """How the batch was made."""
         made, self._made = self._made, Made()
         made.seen = tuple(self._sampler_here().take())
-        made.batches += self._skipped
+        made.skipped, self._skipped = self._skipped, array("d")
         return made
 
     def took(self, made: Made) -> None:
@@ -150,7 +171,7 @@ class _Timing:
         self._spent += made.item_s + made.collate_s
         if self._taken >= _ALL_OF:
             each = max(self._spent / self._taken, 1e-6)
-            self._skipped = self.to_skip = min(
+            self.to_skip = min(
                 _MOST_SKIPPED, max(0, int(_TIMED_EVERY_S / each) - 1))
         now = time.perf_counter()
         if now < self._looks_at:
@@ -184,10 +205,18 @@ class _Timing:
         sampler = self._sampler  # there since a batch was timed
         assert sampler is not None
         sampler.begin()
+        began = time.perf_counter()
         try:
             return make()
         finally:
+            self._items_s += time.perf_counter() - began
             sampler.end()
+
+    def skip(self, collate_s: float) -> None:
+        """A batch is there that is skipped."""
+        self.to_skip -= 1
+        self._skipped.append(self._items_s + collate_s)
+        self._items_s = 0.0
 
 
 class _Timed:
@@ -303,8 +332,10 @@ class _Stamping:
     def __call__(self, items: Any) -> Any:
         timing = self._timing
         if timing.to_skip:
-            timing.to_skip -= 1
-            return self._behind(items)
+            began = time.perf_counter()
+            batch = self._behind(items)
+            timing.skip(time.perf_counter() - began)
+            return batch
         made = timing.take()
         wall, cpu = time.perf_counter(), time.thread_time()
         batch = self._behind(items)

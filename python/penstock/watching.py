@@ -210,11 +210,11 @@ class Watched(Generic[_Batch]):
     def _count(self, made: Made) -> None:
         self._made.add(made)
         if self._workers():
-            self._meter.worked(
-                made.batches * (made.item_s + made.collate_s),
-                made.batches * made.items,
-                made.batches * (max(made.process_cpu_s, made.item_cpu_s) +
-                                made.collate_cpu_s))
+            seconds, items = made.with_skipped()
+            took = made.item_s + made.collate_s
+            cpu = max(made.process_cpu_s, made.item_cpu_s) + made.collate_cpu_s
+            self._meter.worked(seconds, items,
+                               cpu * seconds / took if took else cpu)
 
     def _workers(self) -> int:
         return int(getattr(self._loop, "num_workers", 0))

@@ -298,28 +298,35 @@ class WatchOfTorch(unittest.TestCase):
         self.assertLess(sum(timed), 1000)
         self.assertGreater(sum(timed), 4 * 64)  # the first ones all are
         made = self.watched._made
-        # But for those after the last one, and before a pause or two.
-        self.assertLess(abs(made.items - 4000), 3 * 4 * 32)
+        self.assertLess(abs(made.items - 4000), 4 * 32)  # after the last one
         self.assertGreater(len(made.seconds), 2000)
         self.assertIn(told.limit, ("data", "compute"))
 
-    def test_a_single_pause_stands_for_itself_alone(self):
+    def test_what_was_skipped_counts_for_as_long_as_it_took(self):
         from penstock.timed_items import Made
 
-        def batch(seconds, batches):
+        def batch(seconds, skipped):
             made = Made()
-            made.add_items([0.0, seconds], 0.0, str)
-            made.batches = batches
+            made.add_items([0.0, *(seconds * i / 4 for i in range(1, 5))], 0.0,
+                           str)
+            made.skipped.extend(skipped)
             return made
 
-        for pauses, counted in ((1, 1), (2, 2), (5, 2 + 3 * 32)):
+        for own, skipped in ((0.004, [0.4]), (0.4, [0.004]), (0.4, [0.4, 0.4])):
             made = Made()
             for _ in range(100):
-                made.add(batch(0.001, 32))
-            for _ in range(pauses):
-                made.add(batch(1.0, 32))
-            self.assertAlmostEqual(made.item_s, 3.2 + counted)
-            self.assertEqual(len(made.batch_seconds), 3200 + counted)
+                made.add(batch(0.004, [0.004] * 31))
+            made.add(batch(own, skipped))
+            slow = [*skipped, own].count(0.4)
+            self.assertEqual(made.items, 4 * (3200 + len(skipped) + 1))
+            self.assertAlmostEqual(made.item_s, 12.8 + own + sum(skipped))
+            self.assertEqual(len(made.batch_seconds), 3201 + len(skipped))
+            self.assertEqual(sum(s > 0.3 for s in made.batch_seconds), slow)
+            self.assertEqual(len(made.seconds), made.items)
+            self.assertAlmostEqual(sum(made.seconds), made.item_s)
+            # Where it was timed, each of its items took a quarter.
+            self.assertEqual(sum(s > 0.3 for s in made.seconds),
+                             skipped.count(0.4))
 
     def test_a_fork_of_the_loop_can_end(self):
         ended = subprocess.run([sys.executable, "-c", """
