@@ -101,10 +101,10 @@ class Made:
         own, took = self.seconds, self.item_s + self.collate_s
         if took > _SLOW * usual:
             own = array("d", [usual / max(1, self.items)] * self.items)
-        slow = [time for time in self.skipped if time > _SLOW * usual]
+        slow = [took for took in self.skipped if took > _SLOW * usual]
         times = len(self.skipped) * own
-        for place, time in enumerate(slow):
-            times[place * self.items] += time - usual
+        for place, took in enumerate(slow if self.items else ()):
+            times[place * self.items] += took - usual
         return times + self.seconds
 
     def processors_got(self) -> float:
