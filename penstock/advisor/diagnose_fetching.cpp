@@ -156,8 +156,7 @@ class FetchDiagnosis {
     } else if (are_made_in_time()) {
       verdict_.cause = formatted(
           "on the average batches are made %.0f times as fast as the loop "
-          "takes "
-          "them, and it waits until they reach it",
+          "takes them, and it waits until they reach it",
           *workers_ahead(w));
       verdict_.no_action =
           "make an item smaller, or set workers=\"threads\" where the data set "

@@ -50,6 +50,9 @@ std::string memory_of(const TierCapacity& tier) {
                                     : " beyond '" + tier.lacks_budget + "'");
 }
 
+/// For the source: that needs no processor.
+bool wait(const Pool& readers) { return cpu_share(readers.busiest()) < 0.5; }
+
 LoaderThreads threads_in(const Snapshot& window, int readers) {
   LoaderThreads threads{
       .workers = 0, .readers = readers, .prefetch = window.prefetch};
@@ -80,9 +83,8 @@ std::string cost_of_reader(const Snapshot& window, int readers) {
   return cost;
 }
 
-/// A reader that waits for the source needs no processor.
 std::optional<Action> add_reader(const Snapshot& window, const Pool& readers) {
-  const bool waits = cpu_share(readers.busiest()) < 0.5;
+  const bool waits = wait(readers);
   if (!waits && readers.workers >= window.limits.cpus) return std::nullopt;
   const int to = readers.workers + 1;
   std::vector<StageNumbers> then = with_threads(window, readers, to);
@@ -209,7 +211,7 @@ std::optional<Action> add_threads(const Snapshot& window, const Pool& slowest) {
 
 std::string instead_of_reader(const Snapshot& window, const Pool& slowest) {
   const int readers = slowest.workers;
-  if (slowest.name != "readers" || cpu_share(slowest.busiest()) >= 0.5 ||
+  if (slowest.name != "readers" || !wait(slowest) ||
       smaller_parts(window, readers, readers + 1) == 1)
     return {};
   LoaderThreads threads = threads_in(window, readers);

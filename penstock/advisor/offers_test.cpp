@@ -39,7 +39,7 @@ TEST(Offers, AReaderThatWouldOnlyMakeThePartsOfABatchSmallerIsNotPromised) {
   const Verdict verdict = diagnose(far_source(4, 2));
   EXPECT_EQ(verdict.stage, "read");
   EXPECT_THAT(verdict.actions, IsEmpty());
-  EXPECT_THAT(verdict.no_action, HasSubstr("try 'loader.prefetch' 4"));
+  EXPECT_THAT(verdict.no_action, HasSubstr("smaller parts of a batch"));
 }
 
 TEST(Offers, AsManyBatchesAheadAreTriedAsMakePartsLarger) {
@@ -74,7 +74,7 @@ TEST(Offers, AReaderIsPromisedWhatItReadsOfPartsThatThereAreAnyway) {
 }
 
 TEST(Offers, AReaderOfWholeBatchesIsPromisedWithTheBatchesAheadThatItNeeds) {
-  for (int prefetch : {2, 5}) {  // two parts or more, of rows enough
+  for (int prefetch : {2, 5, 8}) {
     const Verdict verdict = diagnose(far_source(1, prefetch));
     ASSERT_EQ(verdict.actions.size(), 1u);
     EXPECT_EQ(verdict.actions[0].knob, "loader.readers");

@@ -73,6 +73,7 @@ int fewest_workers(const Pipeline& now, std::size_t stage, int most,
     return trial.gain_of(changed);
   };
   int least = now.stages[stage].workers;
+  if (least == most) return most;
   const double best = gain(most) - kAsGood;
   while (least < most) {
     const int middle = least + (most - least) / 2;

@@ -112,6 +112,12 @@ class ReadAheadLoader : public testing::TestWithParam<Case> {
       if (stage.name == name) return stage;
     return {};
   }
+  /// Those that it took in all, once there are no more batches.
+  static std::int64_t reads_of(Loader& loader) {
+    while (loader.next()) {
+    }
+    return stage(loader, "read").calls;
+  }
   /// I/O threads that there are where so many would be of use.
   int expected(int readers) const {
     return GetParam().workers == 0 ? 0 : readers;
@@ -148,11 +154,10 @@ TEST_P(ReadAheadLoader, TheMoreBatchesAreAheadTheFewerPartsEachIsReadIn) {
   for (int prefetch : {1, 2, 4, 16, 32}) {
     loading_.prefetch = prefetch;
     Loader loader(open(), loading_, *device_);
-    while (loader.next()) {
-    }
-    const int threads = std::max(4, workers);
-    EXPECT_EQ(stage(loader, "read").calls,
-              20 * std::min(threads, 1 + (4 * threads / prefetch - 1) / 2))
+    EXPECT_EQ(reads_of(loader),
+              20 * parts_of_batch({.workers = workers,
+                                   .readers = 4,
+                                   .prefetch = std::min(prefetch, 20)}))
         << prefetch;
   }
 }
@@ -166,10 +171,7 @@ TEST_P(ReadAheadLoader, PartsFollowTheBatchesAheadThatAreSetWhileItRuns) {
   Loader loader(open(), loading_, *device_);
   loader.next();
   loader.set_threads({.workers = workers, .readers = 4, .prefetch = 32});
-  while (loader.next()) {
-  }
-  const int threads = std::max(4, workers);
-  EXPECT_LE(stage(loader, "read").calls, 5 * threads + 95);
+  EXPECT_LE(reads_of(loader), 5 * std::max(4, workers) + 95);
 }
 
 TEST_P(ReadAheadLoader, PartsAreNeverMoreThanAtFirst) {
@@ -180,9 +182,7 @@ TEST_P(ReadAheadLoader, PartsAreNeverMoreThanAtFirst) {
   Loader loader(open(), loading_, *device_);
   loader.next();
   loader.set_threads({.workers = workers, .readers = 16, .prefetch = 2});
-  while (loader.next()) {
-  }
-  EXPECT_EQ(stage(loader, "read").calls, 40);
+  EXPECT_EQ(reads_of(loader), 40);
 }
 
 TEST_P(ReadAheadLoader, AFewBatchesAreSharedByAllReaders) {
@@ -192,8 +192,7 @@ TEST_P(ReadAheadLoader, AFewBatchesAreSharedByAllReaders) {
   loading_.prefetch = 16;
   loading_.batches = 1;  // as a validation may be
   Loader loader(open(), loading_, *device_);
-  loader.next();
-  EXPECT_EQ(stage(loader, "read").calls, std::max(4, workers));
+  EXPECT_EQ(reads_of(loader), std::max(4, workers));
 }
 
 TEST(PartsOfBatch, GiveEachThreadTwoAsSoonAsEnoughBatchesAreAhead) {

@@ -25,6 +25,7 @@ std::optional<ThreadDoes> in_call(long call) {
 TEST(WhatLineSays, NamesWhatAThreadIsIn) {
   EXPECT_EQ(what_line_says("running", never), ThreadDoes::running);
   EXPECT_EQ(what_line_says("-1 0x7f 0x55", never), ThreadDoes::in_file);
+  EXPECT_EQ(in_call(SYS_futex), ThreadDoes::in_lock);
   EXPECT_EQ(in_call(SYS_flock), ThreadDoes::in_lock);
   EXPECT_EQ(in_call(SYS_clock_nanosleep), ThreadDoes::asleep);
   EXPECT_EQ(in_call(SYS_pread64), ThreadDoes::in_file);

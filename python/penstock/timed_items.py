@@ -42,7 +42,8 @@ class Made:
         self.items = 0
         self.item_s = self.item_cpu_s = 0.0
         self.collate_s = self.collate_cpu_s = 0.0
-        self.process_cpu_s = 0.0  # of all its threads, while one made items
+        # Of all threads of a worker, while one made items.
+        self.process_cpu_s = 0.0
         self.seconds = array("d")
         self.batch_seconds = array("d")
         self.slowest, self.slowest_s = "", 0.0
@@ -67,19 +68,23 @@ class Made:
             self.slowest = named if len(named) < 60 else named[:57] + "..."
             self.slowest_s = slowest
 
-    def with_skipped(self) -> tuple[float, int]:
-        """Seconds and items of this batch and those skipped before it."""
-        return (self.item_s + self.collate_s + sum(self.skipped),
+    @property
+    def took_s(self) -> float:
+        return self.item_s + self.collate_s
+
+    def with_skipped(self) -> tuple[float, float, int]:
+        """This batch and those skipped before it: seconds, how many times its
+        own, and items."""
+        seconds = self.took_s + sum(self.skipped)
+        return (seconds, seconds / self.took_s if self.took_s else 1.0,
                 (1 + len(self.skipped)) * self.items)
 
     def add(self, other: Made) -> None:
         """How one more batch was made, and those that were skipped: what each
         of them took is known, the rest is as of this one."""
-        took = other.item_s + other.collate_s
-        seconds, items = other.with_skipped()
-        times = seconds / took if took else 1.0
-        usual = took if not self.batches else \
-            min(took, (self.item_s + self.collate_s) / self.batches)
+        _, times, items = other.with_skipped()
+        usual = other.took_s if not self.batches else \
+            min(other.took_s, self.took_s / self.batches)
         self.batches += 1 + len(other.skipped)
         self.items += items
         self.item_s += times * other.item_s
@@ -87,7 +92,7 @@ class Made:
         self.collate_s += times * other.collate_s
         self.collate_cpu_s += times * other.collate_cpu_s
         _keep(self.seconds, other.item_seconds(usual))
-        _keep(self.batch_seconds, [*other.skipped, took])
+        _keep(self.batch_seconds, [*other.skipped, other.took_s])
         if other.slowest_s > self.slowest_s:
             self.slowest, self.slowest_s = other.slowest, other.slowest_s
         if any(other.seen):
@@ -98,8 +103,8 @@ class Made:
     def item_seconds(self, usual: float) -> array[float]:
         """Of all items, those that were skipped too. `usual`: of a batch; of
         one that took many times as long it was one item."""
-        own, took = self.seconds, self.item_s + self.collate_s
-        if took > _SLOW * usual:
+        own = self.seconds
+        if self.took_s > _SLOW * usual:
             own = array("d", [usual / max(1, self.items)] * self.items)
         slow = [took for took in self.skipped if took > _SLOW * usual]
         times = len(self.skipped) * own
@@ -136,6 +141,7 @@ class _Timing:
         self._made = Made()
         self._sampler: ThreadSampler | None = None
         self._process = 0  # whose threads it looks at
+        self._in_worker = False
         # The batch at hand is not timed: the next one that is stands for it.
         # Batches that are made quickly are timed in their turn only, or it
         # would cost more than it tells.
@@ -155,6 +161,7 @@ class _Timing:
             from ._engine import ThreadSampler
 
             self._sampler, self._process = ThreadSampler(), process
+            self._in_worker = _torch_data().get_worker_info() is not None
         return self._sampler
 
     def take(self) -> Made:
@@ -168,7 +175,7 @@ class _Timing:
         """The batch is there, and how long collate_fn took: how many are
         skipped after it?"""
         self._taken += 1
-        self._spent += made.item_s + made.collate_s
+        self._spent += made.took_s
         if self._taken >= _ALL_OF:
             each = max(self._spent / self._taken, 1e-6)
             self.to_skip = min(
@@ -181,7 +188,7 @@ class _Timing:
                                    _LOOKS_LATER * (now - self._began))
         # Threads of a worker may work for one that waits for them.
         before, self._looked = self._looked, scheduled_process() \
-            if _in_worker() else scheduled(threading.get_native_id())
+            if self._in_worker else scheduled(threading.get_native_id())
         if before and self._looked:  # a thread may have ended
             made.ran_ns, made.queued_ns = (
                 max(0, now - then) for now, then in zip(self._looked, before))
@@ -191,13 +198,14 @@ class _Timing:
         """What `make` makes; it notes when each of its items was there."""
         sampler = self._sampler_here()
         sampler.begin()
-        of_process = time.process_time()
+        of_process = time.process_time() if self._in_worker else 0.0
         cpu, ends = time.thread_time(), [time.perf_counter()]
         try:
             return make(ends)
         finally:
             self._made.add_items(ends, time.thread_time() - cpu, name)
-            self._made.process_cpu_s += time.process_time() - of_process
+            if self._in_worker:
+                self._made.process_cpu_s += time.process_time() - of_process
             sampler.end()
 
     def not_timed(self, make: Callable[[], Any]) -> Any:
@@ -348,10 +356,6 @@ class _Stamping:
 def _torch_data() -> Any:
     """torch.utils.data, where the program uses it."""
     return sys.modules.get("torch.utils.data")
-
-
-def _in_worker() -> bool:
-    return _torch_data().get_worker_info() is not None
 
 
 def timed_copy(loop: Any) -> Any | None:

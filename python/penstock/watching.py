@@ -210,11 +210,10 @@ class Watched(Generic[_Batch]):
     def _count(self, made: Made) -> None:
         self._made.add(made)
         if self._workers():
-            seconds, items = made.with_skipped()
-            took = made.item_s + made.collate_s
-            cpu = max(made.process_cpu_s, made.item_cpu_s) + made.collate_cpu_s
-            self._meter.worked(seconds, items,
-                               cpu * seconds / took if took else cpu)
+            seconds, times, items = made.with_skipped()
+            self._meter.worked(
+                seconds, items,
+                times * (made.process_cpu_s + made.collate_cpu_s))
 
     def _workers(self) -> int:
         return int(getattr(self._loop, "num_workers", 0))
