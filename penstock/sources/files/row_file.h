@@ -109,6 +109,9 @@ class RowFile {
   }
   /// As Schema::left_out: what cannot be read, or not beside most columns.
   virtual std::vector<LeftOutColumn> left_out() const { return {}; }
+  /// Files besides its own that hold some of these rows: those that virtual
+  /// data sets map, and the file of source.labels. Each once.
+  virtual std::vector<DataFile> other_files() const { return {}; }
   /// Where a row is written, for messages: "a.csv:12"; empty: not known.
   virtual std::string place_of(std::int64_t /*row*/) const { return {}; }
   /// The file as a source sees it that reads these columns, where its rows

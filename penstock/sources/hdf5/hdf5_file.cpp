@@ -98,6 +98,7 @@ class Hdf5File final : public files::RowFile,
     return static_cast<std::size_t>(bytes);
   }
   std::size_t kept_bytes() const override { return chunks_->budget(); }
+  std::vector<files::DataFile> other_files() const override;
 
  private:
   friend class Hdf5Reader;
@@ -381,6 +382,28 @@ class Hdf5Reader final : public files::ChunkReader {
   bool overlap_ = false;  // windows need a chunk again
   bool as_stored_ = false;
 };
+
+std::vector<files::DataFile> Hdf5File::other_files() const {
+  std::vector<const IndexedFile*> found = {file_.get()};
+  auto add = [&](const IndexedFile* file) {
+    if (file != nullptr && std::ranges::find(found, file) == found.end())
+      found.push_back(file);
+  };
+  for (const RowColumn& column : rows_.columns) {
+    add(column.file.get());
+    auto add_mapped = [&](const DataSet* set) {
+      if (set == nullptr) return;
+      for (const Mapping& mapping : set->mappings)
+        add(column.file->file_of(mapping));
+    };
+    add_mapped(column.view.set);
+    for (const DataSet* set : column.sets) add_mapped(set);
+  }
+  std::vector<files::DataFile> others;
+  for (auto file = found.begin() + 1; file != found.end(); ++file)
+    others.push_back((*file)->data);
+  return others;
+}
 
 std::unique_ptr<files::ChunkReader> Hdf5File::open(
     const std::vector<std::size_t>& columns) const {
