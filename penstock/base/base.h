@@ -18,6 +18,7 @@
 #include "penstock/base/dlpack.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
+#include "penstock/base/file_stamp.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/host_limits.h"
 #include "penstock/base/json.h"

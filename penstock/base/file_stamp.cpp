@@ -1,0 +1,50 @@
+#include "penstock/base/file_stamp.h"
+
+#include <algorithm>
+#include <ctime>
+#include <span>
+
+#include "penstock/base/clock.h"
+
+namespace penstock {
+
+FileStamp stamp_of(const struct stat& found) {
+  return {.device = found.st_dev,
+          .inode = found.st_ino,
+          .bytes = found.st_size,
+          .modified_ns = nanoseconds_of(found.st_mtim),
+          .changed_ns = nanoseconds_of(found.st_ctim)};
+}
+
+std::optional<FileStamp> stamp_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return stamp_of(found);
+}
+
+std::uint64_t digest_of(const std::optional<FileStamp>& stamp) {
+  if (!stamp) return 0;
+  const std::int64_t numbers[] = {static_cast<std::int64_t>(stamp->inode),
+                                  stamp->bytes, stamp->modified_ns,
+                                  stamp->changed_ns};
+  return hash64(std::as_bytes(std::span(numbers)));
+}
+
+std::int64_t file_clock_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds_of(now);
+}
+
+void FileStamps::add(const std::optional<FileStamp>& stamp) {
+  if (!stamp) return all_.add("none\n");
+  auto device = std::ranges::find(devices_, stamp->device);
+  const auto at = device - devices_.begin();
+  if (device == devices_.end()) devices_.push_back(stamp->device);
+  all_.add(std::to_string(at) + " " + std::to_string(stamp->inode) + " " +
+           std::to_string(stamp->bytes) + " " +
+           std::to_string(stamp->modified_ns) + " " +
+           std::to_string(stamp->changed_ns) + "\n");
+}
+
+}  // namespace penstock
