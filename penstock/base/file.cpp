@@ -7,11 +7,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/base/lost_pages.h"
 #include "penstock/base/temporary.h"
 
 namespace penstock {
@@ -213,23 +217,53 @@ class RealMapping final : public FileMapping {
       refuse(ErrorKind::request, "map the file", path, errno);
   }
   ~RealMapping() override {
+    lost_.reset();
     if (!bytes_.empty())
       ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   }
   RealMapping(const RealMapping&) = delete;
   RealMapping& operator=(const RealMapping&) = delete;
   std::span<const std::byte> bytes() const override { return bytes_; }
+  std::int64_t lost_pages() const override { return lost_->count(); }
+  void patch(std::size_t begin, std::span<const std::byte> bytes) override {
+    PENSTOCK_ASSERT(begin + bytes.size() <= bytes_.size(),
+                    "a patch lies within the file");
+    // The last page holds the rest of the file's bytes, too.
+    const std::size_t end =
+        std::min(bytes_.size(), pages(bytes.size()) + begin);
+    std::vector<std::byte> whole(
+        bytes_.begin() + static_cast<std::ptrdiff_t>(begin),
+        bytes_.begin() + static_cast<std::ptrdiff_t>(end));
+    std::ranges::copy(bytes, whole.begin());
+    void* const to = const_cast<std::byte*>(bytes_.data() + begin);
+    if (::mmap(to, whole.size(), PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+      throw Error(ErrorKind::out_of_memory,
+                  {.code = "file.no_memory",
+                   .what = "cannot hold bytes of a damaged file",
+                   .where = std::to_string(whole.size()) + " bytes",
+                   .why = std::strerror(errno),
+                   .next = "free memory, and start again"});
+    std::memcpy(to, whole.data(), whole.size());
+    ::mprotect(to, whole.size(), PROT_READ);
+  }
 
  private:
+  static std::size_t pages(std::size_t bytes) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+  }
   bool map(int file, std::size_t size) {
-    if (size == 0) return true;
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+    void* data = nullptr;
+    if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
     if (data == MAP_FAILED) return false;
     bytes_ = {static_cast<const std::byte*>(data), size};
+    lost_.emplace(data, size);
     return true;
   }
 
   std::span<const std::byte> bytes_;
+  std::optional<LostPages> lost_;
 };
 
 /// Where the system knows no file without a name, one whose name is removed.

@@ -37,12 +37,20 @@ class FileWriter {
 };
 
 /// The bytes of a file, read when they are touched, and shared with all
-/// processes that map it. The file must not be shortened meanwhile; that it is
-/// replaced or removed does not matter.
+/// processes that map it. That the file is replaced or removed does not matter.
+/// Bytes that cannot be read any more, since the file was shortened or the
+/// drive fails, are zeros. Thread-safe, but for patch().
 class FileMapping {
  public:
   virtual ~FileMapping() = default;
   virtual std::span<const std::byte> bytes() const = 0;
+  /// Pages that could not be read so far. Bytes are those of the file if the
+  /// number is the same before and after they were used.
+  virtual std::int64_t lost_pages() const = 0;
+  /// Puts other bytes in place of those from `begin` on, which is a multiple of
+  /// 4,096, for this process alone: the file stays as it is. Other threads may
+  /// read zeros there meanwhile. Throws Error(out_of_memory).
+  virtual void patch(std::size_t begin, std::span<const std::byte> bytes) = 0;
 };
 
 /// A file without a name: gone with its last user, also where the process is

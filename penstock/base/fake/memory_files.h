@@ -86,6 +86,10 @@ class MemoryFiles final : public FileSystem {
     std::span<const std::byte> bytes() const override {
       return std::as_bytes(std::span(*file_));
     }
+    std::int64_t lost_pages() const override { return 0; }
+    void patch(std::size_t begin, std::span<const std::byte> bytes) override {
+      std::memcpy(file_->data() + begin, bytes.data(), bytes.size());
+    }
 
    private:
     const std::shared_ptr<std::string> file_;
