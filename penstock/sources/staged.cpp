@@ -170,12 +170,13 @@ class OriginalOf final : public Source {
 
 StagedFile staged_file(const std::string& from, std::string to) {
   const files::DataFile file = files::file_at(from, to);
+  FileStamps stamp;
+  stamp.add(file.stamp);
   return {.from = from,
           .to = std::move(to),
           .bytes = file.bytes,
           .changed_ns = file.changed_ns,
-          .version = file.number + " " + std::to_string(file.bytes) + " " +
-                     std::to_string(file.changed_ns)};
+          .version = stamp.hex()};
 }
 
 std::vector<StagedFile> staged_files(const SourceSpec& spec) {

@@ -52,6 +52,12 @@ DataFile stored(const std::shared_ptr<const ObjectStore>& store,
           .store = store};
 }
 
+std::string size_difference(std::int64_t now, std::int64_t then) {
+  if (now == then) return "it was written to, or its attributes have changed";
+  return "it has " + std::to_string(now) + " bytes, and had " +
+         std::to_string(then);
+}
+
 bool has_hidden(std::string_view relative) {
   for (std::size_t at = 0; at < relative.size();) {
     std::size_t end = std::min(relative.find('/', at), relative.size());
@@ -251,30 +257,47 @@ DataFile file_at(const std::string& path, std::string relative) {
           .relative = std::move(relative),
           .bytes = static_cast<std::int64_t>(found.st_size),
           .changed_ns = nanoseconds_of(found.st_mtim),
-          .number = std::to_string(found.st_dev) + ":" +
-                    std::to_string(found.st_ino) + " " +
-                    std::to_string(nanoseconds_of(found.st_ctim))};
+          .stamp = stamp_of(found)};
+}
+
+void refuse_changed(const std::string& path, const std::string& how) {
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.changed",
+       .what = "cannot read '" + path + "' any further",
+       .where = path,
+       .why = "the file has changed since it was opened: " + how,
+       .next = "start again when it is written; put new rows into new files"});
 }
 
 void check_unchanged(const DataFile& file) {
-  DataFile now;
-  if (file.store == nullptr) {
-    now = file_at(file.path, file.relative);
-  } else if (std::vector<StoredObject> found = file.store->list(file.path);
-             found.size() == 1) {
-    now = stored(file.store, found[0], file.relative);
-  }
-  if (now.bytes == file.bytes && now.changed_ns == file.changed_ns) return;
-  throw Error(ErrorKind::source,
-              {.code = "files.changed",
-               .what = "cannot read '" + file.path + "' any further",
-               .where = file.path,
-               .why = "another program has written to it since it was opened: "
-                      "it has " +
-                      std::to_string(now.bytes) + " bytes, and had " +
-                      std::to_string(file.bytes),
-               .next = "start again when it is written; put new rows into new "
-                       "files"});
+  if (file.store == nullptr) return check_same_file(file);
+  const std::vector<StoredObject> found = file.store->list(file.path);
+  if (found.size() != 1) refuse_changed(file.path, "it is gone");
+  const StoredObject& now = found[0];
+  if (now.bytes != file.bytes || now.changed_ns != file.changed_ns)
+    refuse_changed(file.path, size_difference(now.bytes, file.bytes));
+}
+
+void check_same_file(const DataFile& file) {
+  if (!file.stamp) return;
+  const FileStamp& then = *file.stamp;
+  const std::optional<FileStamp> now = stamp_of(file.path);
+  if (now == then) return;
+  if (!now)
+    refuse_changed(file.path,
+                   errno == ENOENT ? "it is gone" : std::strerror(errno));
+  refuse_changed(file.path, now->inode != then.inode
+                                ? "another file has taken its name"
+                                : size_difference(now->bytes, then.bytes));
+}
+
+void check_unchanged_since(std::int64_t opened_ns, const FileStamp& now,
+                           const std::string& path) {
+  if (now.changed_ns <= opened_ns) return;
+  const std::int64_t later_ms = (now.changed_ns - opened_ns) / 1'000'000;
+  refuse_changed(path, "it was written, replaced or renamed " +
+                           std::to_string(later_ms) + " ms later");
 }
 
 std::vector<DataFile> find_files(const SourceSpec& spec,

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "penstock/base/file_stamp.h"
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/files/object_store.h"
 
@@ -18,10 +20,10 @@ struct DataFile {
   std::string relative;  ///< to what `path` of the job named, with '/'
   std::int64_t bytes = 0;
   std::int64_t changed_ns = 0;
-  /// Its number on this machine, and when it was last changed in any way, which
-  /// no program can choose: another file may have the size and time of this
-  /// one.
-  std::string number = {};
+  /// Of a file on a disk. A folder that is read as one file (Zarr) has none.
+  std::optional<FileStamp> stamp = std::nullopt;
+  /// Of a folder that is read as one file: the digest of the stamps in it.
+  std::string stamps = {};
   /// What folders named "column=value" say of all its rows, outermost first.
   std::vector<std::pair<std::string, std::string>> partitions = {};
   /// Where it is in an object store, in which `path` is then a URI.
@@ -49,8 +51,22 @@ std::vector<DataFile> find_files_anywhere(const SourceSpec& spec,
 /// The same file as it is now. Throws Error(source), files.missing.
 DataFile file_at(const std::string& path, std::string relative);
 
-/// Error(source), files.changed, unless the file is as it was.
+/// Throws Error(source), files.changed, unless the file is as it was. May send
+/// a request to an object store: for when something else is wrong already.
 void check_unchanged(const DataFile& file);
+
+/// The same of files on disks alone, in about a microsecond: called after every
+/// chunk that is read, so that no batch mixes two versions of a file.
+void check_same_file(const DataFile& file);
+
+/// The same of a file that nobody looked at when the source was opened, at
+/// `opened_ns` (file_clock_ns()): one of many in a folder.
+void check_unchanged_since(std::int64_t opened_ns, const FileStamp& now,
+                           const std::string& path);
+
+/// Throws files.changed. `how`: "it has 5 bytes, and had 7".
+[[noreturn]] void refuse_changed(const std::string& path,
+                                 const std::string& how);
 
 /// Takes a file, and its path below a folder.
 using FileVisitor =

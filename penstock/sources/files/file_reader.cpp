@@ -163,6 +163,7 @@ class FileReader final : public Reader {
         at += piece->rows;
         return more && at < partition.end;
       });
+      check_file_of(chunk);
       if (!more) return;
     }
   }
@@ -184,6 +185,7 @@ class FileReader final : public Reader {
              std::span(order_).subspan(at, until - at), sorted);
       at = until;
     }
+    check_files(request.positions);
     finish(sorted);
     if (std::ranges::is_sorted(order_)) {
       out = std::move(sorted);
@@ -204,6 +206,32 @@ class FileReader final : public Reader {
                  .next = "start the run again"});
   }
 
+  const DataFile& file_of(std::int64_t chunk) const {
+    return opened_->set
+        ->data[opened_->places[static_cast<std::size_t>(chunk)].first];
+  }
+
+  /// Throws files.changed: after rows were copied, so that what was copied is
+  /// of one version of the file.
+  void check_file_of(std::int64_t chunk) const {
+    const std::size_t file =
+        opened_->places[static_cast<std::size_t>(chunk)].first;
+    check_same_file(opened_->set->data[file]);
+    for (const DataFile& other : opened_->others[file]) check_same_file(other);
+  }
+
+  /// The same of all files that hold these rows, whose order is order_.
+  void check_files(std::span<const std::int64_t> positions) const {
+    const DataFile* checked = nullptr;
+    for (std::size_t at = 0; at < order_.size();) {
+      const Part part = part_at(positions, at);
+      const DataFile* const file = &file_of(part.chunk);
+      if (file != checked) check_file_of(part.chunk);
+      checked = file;
+      at = part.end;
+    }
+  }
+
   /// Decodes a chunk: its pieces as they answer the requests.
   template <class Sink>
   void read_chunk(std::int64_t chunk, bool as_taken, Sink sink) {
@@ -217,17 +245,32 @@ class FileReader final : public Reader {
     if (expected == 0) return;
     std::int64_t found = 0;
     bool whole = true;
-    reader_.read(file, of_file, [&](Block&& piece) {
-      end_if_stopped(opened_->stop);
-      Block applied = selection_.apply(std::move(piece), as_taken && converts_);
-      std::ranges::stable_sort(applied.problems, {}, &RowProblem::row);
-      auto kept = std::make_shared<const Block>(std::move(applied));
-      found += kept->rows;
-      if (found > expected) changed(file, found, expected);
-      whole = kept->rows == 0 || sink(std::move(kept));
-      return whole;
+    unless_changed(file, [&] {
+      reader_.read(file, of_file, [&](Block&& piece) {
+        end_if_stopped(opened_->stop);
+        Block applied =
+            selection_.apply(std::move(piece), as_taken && converts_);
+        std::ranges::stable_sort(applied.problems, {}, &RowProblem::row);
+        auto kept = std::make_shared<const Block>(std::move(applied));
+        found += kept->rows;
+        if (found > expected) changed(file, found, expected);
+        whole = kept->rows == 0 || sink(std::move(kept));
+        return whole;
+      });
     });
     if (whole && found != expected) changed(file, found, expected);
+  }
+
+  /// An error of a file that has changed meanwhile becomes files.changed.
+  template <class Read>
+  void unless_changed(std::size_t file, Read read) const {
+    try {
+      read();
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::source && !is_stop(error))
+        check_unchanged(opened_->set->data[file]);
+      throw;
+    }
   }
 
   [[noreturn]] void changed(std::size_t file, std::int64_t found,
@@ -314,6 +357,7 @@ class FileReader final : public Reader {
     }
     for (const Part& part : later_)
       if (!place(part, positions, true, placed)) return false;
+    check_files(positions);
     finish(placed);
     out = std::move(placed);
     return true;
@@ -365,7 +409,11 @@ class FileReader final : public Reader {
         opened_->places[static_cast<std::size_t>(part.chunk)];
     end_if_stopped(opened_->stop);
     reader_.again(true);
-    return reader_.place(file, of_file, rows_, places_of(part), to, wait);
+    Placed placed = Placed::no;
+    unless_changed(file, [&, f = file, c = of_file] {
+      placed = reader_.place(f, c, rows_, places_of(part), to, wait);
+    });
+    return placed;
   }
 
   std::span<const std::size_t> places_of(const Part& part) const {

@@ -150,7 +150,8 @@ Json identity_of(const OpenedFiles& opened,
   }
   identity["where"] = opened.spec.where;
   const FileSet& set = *opened.set;
-  Sha256 files, numbers;
+  Sha256 files;
+  FileStamps stamps;
   std::int64_t bytes = 0;
   for (std::size_t f = 0; f < set.data.size(); ++f) {
     const DataFile& file = set.data[f];
@@ -158,19 +159,23 @@ Json identity_of(const OpenedFiles& opened,
     files.add(file.relative + "\n" + std::to_string(file.bytes) + " " +
               std::to_string(file.changed_ns) + " " +
               std::to_string(set.files[f]->rows()) + "\n");
-    numbers.add(file.number + "\n");
+    if (file.stamps.empty())
+      stamps.add(file.stamp);
+    else
+      stamps.add_all(file.stamps);
+    for (const DataFile& other : opened.others[f]) stamps.add(other.stamp);
   }
   const FileSettings& settings = file_settings_of(opened.spec);
   if (!settings.row_labels.empty()) {
     const DataFile labels = file_at(settings.row_labels, settings.row_labels);
     identity["labels"] =
         std::to_string(labels.bytes) + " " + std::to_string(labels.changed_ns);
-    numbers.add(labels.number + "\n");
+    stamps.add(labels.stamp);
   }
   identity["files"] = std::ssize(set.data);
   identity["bytes"] = bytes;
   identity["version"] = files.hex();
-  identity[kThisCopy] = numbers.hex();
+  identity[kThisCopy] = stamps.hex();
   for (const auto& [name, type] : settings.columns)
     identity["chosen"][name] = type;
   return identity;
@@ -266,6 +271,8 @@ std::unique_ptr<Source> open_file_source(
   const std::vector<FileColumn> seen = set.seen();
   for (std::size_t at = 0; at < requests.size(); ++at)
     opened->served.push_back(served(seen[opened->columns[at]], requests[at]));
+  for (const auto& file : set.files)
+    opened->others.push_back(file->other_files());
   opened->set = std::make_shared<const FileSet>(std::move(set));
   find_chunks(*opened, requests.size());
   return std::make_unique<FileSource>(std::move(opened), requests,

@@ -49,8 +49,9 @@ fs::path place_of(const files::DataFile& file) {
 }
 
 std::string version_of(const files::DataFile& file) {
-  return PENSTOCK_VERSION "\n" + whole_path(file) + '\n' + file.number + '\n' +
-         std::to_string(file.bytes) + '\n' + std::to_string(file.changed_ns);
+  FileStamps stamp;
+  stamp.add(file.stamp);
+  return PENSTOCK_VERSION "\n" + whole_path(file) + '\n' + stamp.hex();
 }
 
 /// libhdf5 locks what it writes.

@@ -7,9 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "penstock/base/clock.h"
 #include "penstock/base/folder.h"
-#include "penstock/base/hash.h"
 #include "penstock/sources/files/array_file.h"
 #include "penstock/sources/zarr/chunk_reader.h"
 
@@ -44,19 +42,22 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
 /// The sizes and times of all files of a store are those of the data.
 files::DataFile store_at(const std::string& path, std::string relative) {
   files::DataFile store{.path = path, .relative = std::move(relative)};
-  Sha256 all;
+  std::vector<std::pair<std::string, FileStamp>> all;
   std::error_code error;
   each_below(path, error, [&](const FolderEntry& entry) {
     struct stat found {};
     if (::stat(entry.path.c_str(), &found) != 0 || !S_ISREG(found.st_mode))
       return entry.is_folder();
-    store.bytes += found.st_size;
-    const std::int64_t changed = nanoseconds_of(found.st_mtim);
-    store.changed_ns = std::max(store.changed_ns, changed);
-    all.add(std::to_string(found.st_ino) + " " + std::to_string(changed));
+    const FileStamp stamp = stamp_of(found);
+    store.bytes += stamp.bytes;
+    store.changed_ns = std::max(store.changed_ns, stamp.modified_ns);
+    all.emplace_back(entry.path.string(), stamp);
     return false;
   });
-  store.number = all.hex();
+  std::ranges::sort(all, {}, &std::pair<std::string, FileStamp>::first);
+  FileStamps stamps;
+  for (const auto& file : all) stamps.add(file.second);
+  store.stamps = stamps.hex();
   return store;
 }
 
