@@ -26,6 +26,7 @@ SourceKind media_source(const std::string& name, const std::string& one) {
                          one +
                          " below \"path\" and its class; without it, the "
                          "folder that it is in is its class")
+               .identity(Identity::written)
                .setting(
                    "classes",
                    settings::list_rule(
@@ -43,17 +44,20 @@ SourceKind media_source(const std::string& name, const std::string& one) {
                                 ? Json()
                                 : settings::list_of(from.classes);
                    })
+               .identity(Identity::written)
                .choice("listing", &images::PictureSettings::listing,
                        {{"auto", images::Listing::automatic},
                         {"kept", images::Listing::kept},
                         {"none", images::Listing::none}},
                        "whether the list of the " + one +
                            "s in class folders is kept for the next start; "
-                           "auto: of 10,000 or more"))
+                           "auto: of 10,000 or more")
+               .identity(Identity::none))
       .text("path", &SourceSpec::path,
             "a folder with a folder for each class, a .tar file, or a pattern "
             "of such files")
       .required()
+      .identity(Identity::written)
       .not_empty();
   return kind;
 }

@@ -59,7 +59,7 @@ std::vector<FoundPicture> find_in_tars(const SourceSpec& spec, StopFlag stop,
   UnreadMembers unread;
   for (const files::DataFile& tar : tars) {
     const auto number = static_cast<std::int32_t>(into.tars.size());
-    into.tars.push_back(tar.path);
+    into.tars.push_back(tar);
     std::vector<FoundPicture> found =
         pictures_in_tar(tar.path, tars.size() == 1 ? "" : tar.relative + "/",
                         number, media, own.classes, unread, stop);

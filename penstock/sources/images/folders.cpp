@@ -160,7 +160,7 @@ class ClassFolder {
     ::fstat(number, &self);
     const auto [entered, is_new] = above_.insert({self.st_dev, self.st_ino});
     if (!is_new) return;
-    found_.folders.push_back({relative, nanoseconds_of(self.st_mtim)});
+    found_.folders.push_back({relative, stamp_of(self)});
     while (const dirent* entry = next_in(folder, path)) {
       if (is_self_or_parent(entry->d_name)) continue;
       const std::string_view name = entry->d_name;
@@ -187,7 +187,7 @@ std::vector<std::string> classes_of(const std::string& root, const Media& media,
   Folder folder = open_folder(root);
   struct stat self {};
   ::fstat(::dirfd(folder.get()), &self);
-  folders.push_back({"", nanoseconds_of(self.st_mtim)});
+  folders.push_back({"", stamp_of(self)});
   std::vector<std::string> classes;
   while (const dirent* entry = next_in(folder, root)) {
     if (is_self_or_parent(entry->d_name)) continue;

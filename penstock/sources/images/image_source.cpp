@@ -5,10 +5,8 @@
 #include <cstring>
 #include <memory>
 
-#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
-#include "penstock/base/hash.h"
 #include "penstock/base/log.h"
 #include "penstock/base/once.h"
 #include "penstock/sources/blocks.h"
@@ -41,6 +39,8 @@ struct Opened {
   std::vector<Part> parts;  // by request
   std::vector<ColumnType> types;
   StopFlag stop;
+  std::int64_t at_ns = file_clock_ns();  ///< before the files are listed
+  bool listed = false;  ///< all of them were there, unlike those of `labels`
 };
 
 void add_request(const ColumnRequest& request, const Schema& schema,
@@ -87,30 +87,25 @@ Json identity_of(const Opened& opened, const SourceSpec& spec) {
   return identity;
 }
 
-/// Of all files, hashed: a picture that is rewritten keeps its name. One that
-/// has gone since is a bad sample when it is read.
-std::string sizes_and_times(const Opened& opened) {
+/// Of all files: a picture that is rewritten keeps its name. One that has gone
+/// since is a bad sample when it is read.
+std::string stamps_of(const Opened& opened) {
   const PictureFiles& files = opened.files;
-  const bool in_tars = !files.members.empty();
-  const std::size_t count = in_tars ? files.tars.size() : files.size();
+  FileStamps all;
+  for (const files::DataFile& tar : files.tars) all.add(tar.stamp);
+  const std::size_t count = files.members.empty() ? files.size() : 0;
   constexpr std::size_t kTogether = 1024;
-  std::vector<std::uint64_t> hashes((count + kTogether - 1) / kTogether);
-  side_by_side(hashes.size(), [&](std::size_t piece) {
+  std::vector<std::string> digests((count + kTogether - 1) / kTogether);
+  side_by_side(digests.size(), [&](std::size_t piece) {
     end_if_stopped(opened.stop);
-    std::vector<std::int64_t> numbers;
+    FileStamps stamps;
     const std::size_t end = std::min(count, (piece + 1) * kTogether);
-    for (std::size_t at = piece * kTogether; at < end; ++at) {
-      struct stat found {};
-      const std::string path = in_tars ? files.tars[at] : files.file_of(at);
-      if (::stat(path.c_str(), &found) != 0) found = {};
-      numbers.push_back(found.st_size);
-      numbers.push_back(nanoseconds_of(found.st_mtim));
-    }
-    hashes[piece] = hash64(std::as_bytes(std::span(numbers)));
+    for (std::size_t at = piece * kTogether; at < end; ++at)
+      stamps.add(stamp_of(files.file_of(at)));
+    digests[piece] = stamps.hex();
   });
-  Sha256 hash;
-  hash.add(std::as_bytes(std::span(hashes)));
-  return hash.hex();
+  for (const std::string& digest : digests) all.add_all(digest);
+  return all.hex();
 }
 
 class ImageReader final : public Reader {
@@ -203,7 +198,10 @@ class ImageReader final : public Reader {
     }
     if (!tar_) return why_not_opened(opened_->files.file_of(at));
     if (member.bytes > kMostBytes) return too_large(member.bytes);
-    return files::read_at(tar_, member.begin, grown(to, member.bytes));
+    std::string why =
+        files::read_at(tar_, member.begin, grown(to, member.bytes));
+    files::check_same_file(opened_->files.tar_of(at));
+    return why;
   }
 
   /// Appends a picture's bytes; what went wrong, with which there may be some.
@@ -211,12 +209,28 @@ class ImageReader final : public Reader {
     if (!opened_->files.members.empty()) return read_member(at, to);
     const std::string path = opened_->files.file_of(at);
     const files::OpenFile file = files::open_file(path);
-    if (!file) return why_not_opened(path);
+    if (!file) {
+      if (opened_->listed) check_still_there(path);
+      return why_not_opened(path);
+    }
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";
     if (found.st_size > kMostBytes) return too_large(found.st_size);
-    return files::read_at(file, 0, grown(to, found.st_size));
+    std::string why = files::read_at(file, 0, grown(to, found.st_size));
+    if (::fstat(file.number(), &found) == 0)
+      files::check_unchanged_since(opened_->at_ns, stamp_of(found), path);
+    return why;
+  }
+
+  /// Throws files.changed if the file was listed and is gone. A link that
+  /// points nowhere is a bad sample, as it was when it was listed.
+  static void check_still_there(const std::string& path) {
+    const int reason = errno;
+    struct stat found {};
+    if (reason == ENOENT && ::lstat(path.c_str(), &found) != 0)
+      files::refuse_changed(path, "it is gone");
+    errno = reason;
   }
 
   const std::shared_ptr<const Opened> opened_;
@@ -231,7 +245,7 @@ class ImageSource final : public Source {
       : Source(std::move(info)), opened_(std::move(opened)) {}
 
   std::string version_of_copy() const override {
-    looked_.call([this] { copy_ = sizes_and_times(*opened_); });
+    looked_.call([this] { copy_ = stamps_of(*opened_); });
     return copy_;
   }
   RowCount count() const override {
@@ -273,6 +287,8 @@ std::unique_ptr<Source> open_images(const SourceSpec& spec,
   auto opened = std::make_shared<Opened>();
   opened->stop = options.stop;
   opened->files = find_pictures(spec, options.stop);
+  opened->listed =
+      std::any_cast<const PictureSettings&>(spec.own).labels.empty();
   if (!opened->files.unread.empty())
     log(LogLevel::warning, opened->files.unread);
   SourceInfo info{.shown = spec.path,

@@ -161,11 +161,43 @@ TEST_F(ImagesTest, RowsAreReadInAnyOrderByManyReaders) {
   }
 }
 
-TEST_F(ImagesTest, APictureThatVanishedIsAProblemOfItsRow) {
+std::string error_of_read(Source& source, std::int64_t position) {
+  Block block;
+  const std::vector<std::int64_t> one = {position};
+  try {
+    open_checked_reader(source)->read(ReadRequest(one), block);
+  } catch (const Error& error) {
+    return error.parts().code + ": " + error.what();
+  }
+  return "no error";
+}
+
+TEST_F(ImagesTest, APictureThatVanishesEndsTheRun) {
   folder_.write("cat/a.jpg", "1");
-  folder_.write("cat/b.jpg", "2");
   auto source = open(folder_.path(""));
   fs::remove(folder_.path("cat/a.jpg"));
+  EXPECT_THAT(error_of_read(*source, 0),
+              AllOf(HasSubstr("files.changed"), HasSubstr("cat/a.jpg"),
+                    HasSubstr("it is gone")));
+}
+
+TEST_F(ImagesTest, APictureThatIsRewrittenOrReplacedEndsTheRun) {
+  folder_.write("cat/a.jpg", "1");
+  folder_.write("cat/b.jpg", "2");
+  folder_.write("other", "3");
+  auto source = open(folder_.path(""));
+  EXPECT_EQ(error_of_read(*source, 0), "no error");
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  folder_.write("cat/a.jpg", "9");
+  fs::rename(folder_.path("other"), folder_.path("cat/b.jpg"));
+  for (const std::int64_t position : {0, 1})
+    EXPECT_THAT(error_of_read(*source, position), HasSubstr("files.changed"));
+}
+
+TEST_F(ImagesTest, ALinkThatPointsNowhereIsAProblemOfItsRow) {
+  folder_.write("cat/b.jpg", "2");
+  fs::create_symlink("nowhere", folder_.path("cat/a.jpg"));
+  auto source = open(folder_.path(""));
   auto reader = open_checked_reader(*source);
   const std::vector<std::int64_t> both = {0, 1};
   Block block;

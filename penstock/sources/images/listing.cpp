@@ -1,7 +1,5 @@
 #include "penstock/sources/images/listing.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -9,9 +7,9 @@
 #include <type_traits>
 
 #include "penstock/base/cache_folder.h"
-#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
+#include "penstock/base/file_stamp.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/log.h"
 
@@ -21,7 +19,8 @@
 // and their bytes:
 //   root, version;
 //   number of classes (uint64), each a text;
-//   number of folders, each a text and its time (int64);
+//   number of folders, each a text and its stamp: the inode number (uint64),
+//   size, modification and status change time (int64);
 //   number of pictures, the class of each (int32), the length of each name
 //   (uint32).
 
@@ -30,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "PENSTLS3";
+constexpr std::string_view kMagic = "PENSTLS4";
 
 fs::path file_of(const std::string& root, const Media& media) {
   std::error_code none;
@@ -104,10 +103,19 @@ class Cursor {
   bool good_ = true;
 };
 
-bool unchanged(const std::string& path, std::int64_t changed_ns) {
-  struct stat found {};
-  return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
-         nanoseconds_of(found.st_mtim) == changed_ns;
+void add(const FileStamp& stamp, Writer& to) {
+  to.number(stamp.inode);
+  for (std::int64_t number : {stamp.bytes, stamp.modified_ns, stamp.changed_ns})
+    to.number(number);
+}
+
+FileStamp next_stamp(Cursor& from) {
+  FileStamp stamp;
+  stamp.inode = from.number<std::uint64_t>();
+  for (std::int64_t FileStamp::*number :
+       {&FileStamp::bytes, &FileStamp::modified_ns, &FileStamp::changed_ns})
+    stamp.*number = from.number<std::int64_t>();
+  return stamp;
 }
 
 std::optional<PictureFiles> parsed(std::string_view head,
@@ -120,10 +128,9 @@ std::optional<PictureFiles> parsed(std::string_view head,
   files.version = from.text();
   files.classes.resize(from.count(sizeof(std::uint32_t)));
   for (std::string& name : files.classes) name = from.text();
-  for (std::size_t left = from.count(12); left > 0; --left) {
+  for (std::size_t left = from.count(36); left > 0; --left) {
     const std::string folder(from.text());
-    if (!unchanged(root + "/" + folder, from.number<std::int64_t>()))
-      return std::nullopt;
+    if (stamp_of(root + "/" + folder) != next_stamp(from)) return std::nullopt;
   }
   const std::size_t pictures = from.count(8);
   files.of_class = from.numbers<std::int32_t>(pictures);
@@ -168,7 +175,7 @@ void keep_listing(const PictureFiles& files,
                   std::int64_t began_ns) try {
   constexpr std::int64_t kSettled = 2'000'000'000;
   const bool settled = std::ranges::all_of(folders, [&](const auto& folder) {
-    return folder.changed_ns < began_ns - kSettled;
+    return folder.stamp.modified_ns < began_ns - kSettled;
   });
   if (!settled) return;
   Writer head;
@@ -179,7 +186,7 @@ void keep_listing(const PictureFiles& files,
   head.count(folders.size());
   for (const FoundFolder& folder : folders) {
     head.text(folder.name);
-    head.number(folder.changed_ns);
+    add(folder.stamp, head);
   }
   head.count(files.size());
   head.numbers<std::int32_t>(files.of_class);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/sources/files/data_files.h"
 #include "penstock/sources/source.h"
 #include "penstock/sources/spec.h"
 
@@ -36,7 +37,8 @@ struct TarMember {
 struct PictureFiles {
   const Media* media = nullptr;
   std::string root;  ///< what names below it are relative to
-  std::vector<std::string> tars, classes;
+  std::vector<files::DataFile> tars;
+  std::vector<std::string> classes;
   std::vector<std::int64_t> numbers;      ///< that `classes` are; empty: texts
   std::shared_ptr<const RowParts> names;  ///< each is one row
   std::vector<std::int32_t> of_class;     ///< of `classes`; -1: it has none
@@ -46,18 +48,21 @@ struct PictureFiles {
   std::string unread;  ///< a warning of what tar files hold besides
 
   std::size_t size() const { return of_class.size(); }
+  /// Where the picture is, if it is in a tar file.
+  const files::DataFile& tar_of(std::size_t at) const {
+    return tars[static_cast<std::size_t>(members[at].container)];
+  }
   /// The file to open for a picture.
   std::string file_of(std::size_t at) const {
-    return members.empty()
-               ? (root + "/").append(names->name(at))
-               : tars[static_cast<std::size_t>(members[at].container)];
+    return members.empty() ? (root + "/").append(names->name(at))
+                           : tar_of(at).path;
   }
 };
 
 /// A folder that was looked through.
 struct FoundFolder {
   std::string name;  ///< below the root; "": the root
-  std::int64_t changed_ns = 0;
+  FileStamp stamp;
 };
 
 }  // namespace penstock::images
