@@ -9,11 +9,25 @@
 
 namespace penstock {
 
+/// How a setting of a source shows in the identity of its rows, by which rows
+/// that were kept are found again.
+enum class Identity : std::uint8_t {
+  /// By its value, unless that is the default: another value may mean other
+  /// rows.
+  value,
+  /// By what the source makes of it and writes there itself: the files that a
+  /// path names, the columns that are read.
+  written,
+  /// Not at all: it changes how rows are read, never which rows.
+  none,
+};
+
 /// A setting as a JSON Schema (draft 2020-12) describes it.
 struct SettingSchema {
   std::string key;
   Json rule{Json::Object{}};  ///< of the value: type, range, default, ...
   bool required = false;
+  Identity identity = Identity::value;
 };
 
 /// The schema of an object with these settings and no others. `more` are

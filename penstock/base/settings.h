@@ -195,6 +195,11 @@ class SettingsTable {
     settings_.back().schema.required = true;
     return *this;
   }
+  /// How the setting that was added last shows in the identity of rows.
+  SettingsTable& identity(Identity how) {
+    settings_.back().schema.identity = how;
+    return *this;
+  }
   /// The text that was added last is not empty where it is there.
   SettingsTable& not_empty() { return last_rule("minLength", 1); }
   /// The integer that was added last is a multiple of `step`.
@@ -256,6 +261,16 @@ class SettingsTable {
     for (const Setting& one : settings_)
       if (Json value = one.show(values); !value.is_null())
         object[one.schema.key] = std::move(value);
+  }
+  /// The same of the settings that show in the identity of rows by their value
+  /// (Identity::value), where that is not the default.
+  void show_identity(const T& values, Json& object) const {
+    for (const Setting& one : settings_) {
+      if (one.schema.identity != Identity::value) continue;
+      Json value = one.show(values);
+      if (!value.is_null() && value != one.show(defaults_))
+        object[one.schema.key] = std::move(value);
+    }
   }
   Json shown(const T& values) const {
     Json object{Json::Object{}};

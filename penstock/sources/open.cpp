@@ -54,8 +54,9 @@ std::unique_ptr<Source> open_source(const SourceSpec& spec,
   std::unique_ptr<Source> source =
       source_plugin(spec.kind, plugin_folders())
           .open_source(spec_of_copy(spec), requests, options);
-  return spec.stage.empty() ? std::move(source)
-                            : as_original(std::move(source), spec);
+  if (!spec.stage.empty()) source = as_original(std::move(source), spec);
+  source->identify_by(settings_in_identity(spec));
+  return source;
 }
 
 std::unique_ptr<Source> open_concatenated(

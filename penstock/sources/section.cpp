@@ -38,17 +38,21 @@ const SettingsTable<SourceSpec>& row_settings() {
       SettingsTable<SourceSpec>()
           .choice("on_bad", &SourceSpec::skip_bad,
                   {{"stop", false}, {"skip", true}}, "")
+          .identity(Identity::none)  // the recipe of a store has it
           .choice("on_missing", &SourceSpec::stored_if_missing,
                   {{"stop", false}, {"store", true}},
                   "where the source cannot be opened: stop, or use the rows "
                   "that an earlier run has stored")
+          .identity(Identity::none)
           .text("fingerprint", &SourceSpec::fingerprint,
                 "of the rows that must be read: dataset.fingerprint of a "
                 "report, or its first 16 digits")
           .last_rule("minLength", 16)
+          .identity(Identity::none)
           .text("version", &SourceSpec::version,
                 "of the rows, for rows that are kept from run to run: change "
                 "it when they have changed")
+          .identity(Identity::none)  // the recipe of a store has it
           .check(check_fingerprint);
   return table;
 }
@@ -101,13 +105,18 @@ const SettingsTable<SourceSpec>& table_settings() {
   static const SettingsTable<SourceSpec> table =
       SettingsTable<SourceSpec>()
           .text("table", &SourceSpec::table, "default: the only table")
+          .identity(Identity::written)
           .text("query", &SourceSpec::query,
                 "in place of a table: a SELECT, which is checked to write "
                 "nothing")
+          .identity(Identity::written)
           .setting("key", key_rule(), read_key, show_key)
+          .identity(Identity::written)
           .text("where", &SourceSpec::where, "an SQL condition")
+          .identity(Identity::written)
           .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
                   kLongestRoundTripMs, "simulated latency per statement")
+          .identity(Identity::none)
           .check(check_query);
   return table;
 }
@@ -118,6 +127,7 @@ SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
             "the files are copied before they are read, and read there: ram "
             "(memory, "
             "/dev/shm), disk (the cache folder) or a folder")
+      .identity(Identity::none)
       .check([](Spec& section, SourceSpec& spec) {
         if (spec.stage.find("://") != spec.stage.npos)
           section.refuse("stage", "it is an address, not a folder",
@@ -127,10 +137,12 @@ SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
 
 /// Those of rows in files.
 const SettingsTable<SourceSpec>& file_row_settings() {
-  static const SettingsTable<SourceSpec> table = with_stage(
-      SettingsTable<SourceSpec>().text("where", &SourceSpec::where,
-                                       "a condition: comparisons, AND, OR, "
-                                       "NOT, IN, BETWEEN, IS NULL, LIKE"));
+  static const SettingsTable<SourceSpec> table =
+      with_stage(SettingsTable<SourceSpec>()
+                     .text("where", &SourceSpec::where,
+                           "a condition: comparisons, AND, OR, NOT, IN, "
+                           "BETWEEN, IS NULL, LIKE")
+                     .identity(Identity::written));
   return table;
 }
 
@@ -409,6 +421,16 @@ Json source_section(const SourceSpec& spec) {
   Json section = place_section(spec);
   row_settings().show(spec, section);
   return without_empty(section);
+}
+
+Json settings_in_identity(const SourceSpec& spec) {
+  if (is_composed(spec.kind)) return Json(Json::Object{});
+  const SourceKind& kind = *source_kind(spec.kind);
+  Json all(Json::Object{});
+  for (const SettingsTable<SourceSpec>* table :
+       {&kind.settings, &settings_of_rows(kind), &row_settings()})
+    table->show_identity(spec, all);
+  return all;
 }
 
 Json source_schema() {

@@ -198,6 +198,11 @@ class Source {
   const std::vector<ColumnType>& types() const { return info_.types; }
   const Abilities& abilities() const { return info_.abilities; }
   const Json& identity() const { return info_.identity; }
+  /// Adds settings whose values decide what is read, before anyone has asked
+  /// for the identity. None are added where all have their defaults.
+  void identify_by(const Json& settings) {
+    if (!settings.object().empty()) info_.identity["settings"] = settings;
+  }
 
   /// What tells these rows from those of an earlier time, or of a copy, where
   /// that takes a look at each of many files; "": identity() says all. Asked by

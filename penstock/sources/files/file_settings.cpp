@@ -102,7 +102,9 @@ SettingsTable<SourceSpec> path_settings(
   table.own(&SourceSpec::own, own)
       .setting("path", path_rule(), read_path, show_path)
       .required()
-      .setting("columns", columns_rule(), read_columns, show_columns);
+      .identity(Identity::written)
+      .setting("columns", columns_rule(), read_columns, show_columns)
+      .identity(Identity::written);
   return table;
 }
 
@@ -121,10 +123,12 @@ SourceKind file_kind(const std::string& name, const std::string& shown,
 }
 
 SettingsTable<FileSettings>& add_union(SettingsTable<FileSettings>& table) {
-  return table.choice(
-      "schema", &FileSettings::union_schema, {{"same", false}, {"union", true}},
-      "same: all files have the columns of the first one; union: a column that "
-      "a file lacks is NULL there");
+  return table
+      .choice("schema", &FileSettings::union_schema,
+              {{"same", false}, {"union", true}},
+              "same: all files have the columns of the first one; union: a "
+              "column that a file lacks is NULL there")
+      .identity(Identity::none);  // files of one schema are read alike
 }
 
 }  // namespace penstock

@@ -43,9 +43,11 @@ SettingsTable<FileSettings> hdf5_settings() {
       .setting("ragged", ragged_rule(), read_ragged, show_ragged)
       .text("labels", &FileSettings::row_labels,
             "a file whose rows stand beside those of all files, in their order")
+      .identity(Identity::written)
       .number("decoded_gib", &FileSettings::decoded_gib, -1, 1 << 20,
               "memory for decoded chunks that are needed again, in GiB; -1: 1, "
-              "or an eighth of what is free");
+              "or an eighth of what is free")
+      .identity(Identity::none);
 }
 
 }  // namespace

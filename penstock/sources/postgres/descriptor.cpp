@@ -16,8 +16,10 @@ SourceKind postgres_source() {
                         "postgres: a libpq connection string; secrets come "
                         "from libpq's own places")
                   .required()
+                  .identity(Identity::written)
                   .not_empty()
-                  .integer("connections", &SourceSpec::connections, 1, 64, "")};
+                  .integer("connections", &SourceSpec::connections, 1, 64, "")
+                  .identity(Identity::none)};
 }
 
 }  // namespace penstock

@@ -12,6 +12,7 @@ SourceKind sqlite_source() {
           .settings = SettingsTable<SourceSpec>({.kind = "sqlite"})
                           .text("path", &SourceSpec::path, "sqlite: the file")
                           .required()
+                          .identity(Identity::written)
                           .not_empty()};
 }
 
