@@ -18,6 +18,10 @@ struct OpenTable {
   StopFlag stop;
   /// The moment to which the order of its rows belongs; empty: to none.
   std::string snapshot = {};
+  /// Who asks, and every setting of the session that is not the server's
+  /// default: which table a name means, and how its values are shown, may
+  /// depend on them.
+  std::string session = {};
 
   OpenTable(SourceSpec found, Table of, RowFormat rows, StopFlag ends)
       : spec(std::move(found)),

@@ -8,6 +8,7 @@
 #include "penstock/sources/postgres/query.h"
 #include "penstock/sources/postgres/reader.h"
 #include "penstock/sources/schema.h"
+#include "penstock/sources/this_copy.h"
 
 namespace penstock::postgres {
 namespace {
@@ -69,6 +70,18 @@ void tell_of_places(Connection& connection, OpenTable& opened) {
           "an order that stays");
 }
 
+/// Settings come from the connection string, from the environment (PGOPTIONS),
+/// from the role and from the database: the server knows all of them.
+std::string session_of(Connection& connection) {
+  const Result result = connection.execute(
+      "SELECT concat_ws(E'\\n', current_user, current_schemas(false)::text, "
+      "(SELECT string_agg(name || '=' || setting, E'\\n' ORDER BY name) "
+      "FROM pg_settings WHERE source IN ('client', 'session', 'user', "
+      "'database', 'database user', 'interactive') "
+      "AND name <> 'application_name'))");
+  return std::string(text_in(result, 0, 0));
+}
+
 SourceInfo info_of(const OpenTable& opened) {
   SourceInfo info{.shown = opened.format.place(),
                   .schema = opened.table.schema,
@@ -78,6 +91,7 @@ SourceInfo info_of(const OpenTable& opened) {
                   .identity = opened.format.identity()};
   if (opened.spec.query.empty()) info.identity["where"] = opened.spec.where;
   if (!opened.snapshot.empty()) info.identity["snapshot"] = opened.snapshot;
+  info.identity[kThisCopy] = opened.session;
   return info;
 }
 
@@ -187,6 +201,7 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
   auto opened = std::make_shared<OpenTable>(std::move(found), std::move(table),
                                             std::move(format), options.stop);
   check_statement(connection, *opened);
+  opened->session = session_of(connection);
   if (opened->format.key().is_place()) tell_of_places(connection, *opened);
   opened->give(std::move(connection));
   return std::make_unique<PostgresSource>(std::move(opened));

@@ -1,8 +1,7 @@
-#include <sys/stat.h>
 
 #include <filesystem>
 
-#include "penstock/base/clock.h"
+#include "penstock/base/file_stamp.h"
 #include "penstock/sources/condition.h"
 #include "penstock/sources/schema.h"
 #include "penstock/sources/sqlite/query.h"
@@ -45,19 +44,17 @@ void check_where(Connection& connection, const SourceSpec& spec,
   }
 }
 
-/// Which file it is, its size and times; null where there is none, or an empty
-/// one. A copy may have the size and the time of its content, but no program
-/// can choose the file's number and the time of its last change of any kind:
-/// that of a write-ahead log, which every reader changes, is left out.
+/// The stamp of a file; null if there is none, or it is empty. The time of the
+/// last status change is left out for a write-ahead log, which every reader
+/// changes.
 Json version_of(const std::string& path, bool log = false) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0 || found.st_size == 0) return nullptr;
+  const std::optional<FileStamp> found = stamp_of(path);
+  if (!found || found->bytes == 0) return nullptr;
   Json version(Json::Object{});
-  version["bytes"] = static_cast<std::int64_t>(found.st_size);
-  version["changed_ns"] = nanoseconds_of(found.st_mtim);
-  if (!log) version["file_changed_ns"] = nanoseconds_of(found.st_ctim);
-  version["file"] =
-      std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino);
+  version["bytes"] = found->bytes;
+  version["changed_ns"] = found->modified_ns;
+  if (!log) version["file_changed_ns"] = found->changed_ns;
+  version["file"] = std::to_string(found->inode);
   return version;
 }
 
