@@ -246,6 +246,13 @@ struct FieldColumns {
   std::vector<std::size_t> at;
 };
 
+/// A file that a column names, as it was when it was read.
+struct NamedFile {
+  std::string path;
+  std::uint64_t stamp = 0;  ///< digest_of() its FileStamp
+  auto operator<=>(const NamedFile&) const = default;
+};
+
 /// What parsers record besides the values: of kept rows only. The result does
 /// not depend on the order of merging.
 class FieldNotes {
@@ -257,6 +264,9 @@ class FieldNotes {
   /// All of it, for BoundField::notes_of(); empty: it cannot be written down,
   /// and a scan that is interrupted begins anew.
   virtual Bytes saved() const { return {}; }
+  /// The files that were read because a column names them, of all rows: what is
+  /// kept of the rows is that of these versions of them.
+  virtual std::span<const NamedFile> files() const { return {}; }
 };
 
 /// Turns blocks into values. One per thread; owns scratch memory and allocates

@@ -10,6 +10,7 @@
 #include "penstock/transforms/audio/mel.h"
 #include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
+#include "penstock/transforms/named_files.h"
 
 // A parsed value is an encoded clip: the bytes of the file, or its path. What
 // is stored is that, the waveform, or the spectrogram.
@@ -29,8 +30,12 @@ struct Places {
 class Parser final : public FieldParser {
  public:
   /// `decodes`: to see what is damaged.
-  Parser(const Audio& audio, Places places, bool decodes)
-      : audio_(audio), places_(places), decodes_(decodes), reader_(audio) {}
+  Parser(const Audio& audio, Places places, bool decodes,
+         std::int64_t opened_ns)
+      : audio_(audio),
+        places_(places),
+        decodes_(decodes),
+        reader_(audio, opened_ns) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     for (std::int64_t row = 0; row < block.rows; ++row) {
@@ -40,6 +45,10 @@ class Parser final : public FieldParser {
         faults.reject({.row = row, .place = column, .why = std::move(why)});
       out.end_row();
     }
+  }
+  std::unique_ptr<FieldNotes> take_notes() override {
+    if (files_.empty()) return nullptr;
+    return std::make_unique<FileNotes>(std::exchange(files_, {}));
   }
 
  private:
@@ -68,10 +77,11 @@ class Parser final : public FieldParser {
       const bool relative = !audio_.folder.empty() && !bytes.starts_with('/');
       path = (relative ? audio_.folder + "/" : "") + std::string(bytes);
       // The size is part of the value, and so of the data set's fingerprint.
-      std::error_code missing;
-      const auto size = std::filesystem::file_size(path, missing);
-      if (!path.empty())
-        path += '\0' + (missing ? "none" : std::to_string(size));
+      const std::optional<FileStamp> found = stamp_of(path);
+      if (!path.empty()) {
+        files_.add(path, found);
+        path += '\0' + (found ? std::to_string(found->bytes) : "none");
+      }
       bytes = path;
     }
     if (bytes.empty()) return "has no byte, expected those of a sound file";
@@ -112,12 +122,13 @@ class Parser final : public FieldParser {
   const Places places_;
   const bool decodes_;
   ClipReader reader_;
+  FileNotes files_;
   std::vector<float> wave_;
 };
 
 class Encoder final : public FieldEncoder {
  public:
-  explicit Encoder(const Audio& audio)
+  Encoder(const Audio& audio, std::int64_t opened_ns)
       : audio_(audio),
         form_(audio.stored_form()),
         row_bytes_(
@@ -125,7 +136,7 @@ class Encoder final : public FieldEncoder {
             static_cast<std::size_t>(form_ == Audio::Form::features
                                          ? elements_of(audio.row_shape())
                                          : audio.channels() * audio.samples())),
-        reader_(audio) {}
+        reader_(audio, opened_ns) {}
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
@@ -189,19 +200,24 @@ class BoundAudio final : public BoundField {
   BoundAudio(const Audio& audio, Places places)
       : audio_(audio), places_(places) {}
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(audio_, places_, false);
+    return std::make_unique<Parser>(audio_, places_, false, opened_ns_);
   }
   std::unique_ptr<FieldParser> checking_parser() const override {
-    return std::make_unique<Parser>(audio_, places_, true);
+    return std::make_unique<Parser>(audio_, places_, true, opened_ns_);
   }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
-    return std::make_unique<Encoder>(audio_);
+    return std::make_unique<Encoder>(audio_, opened_ns_);
+  }
+  std::unique_ptr<FieldNotes> notes_of(
+      std::span<const std::byte> saved) const override {
+    return file_notes_of(saved);
   }
 
  private:
   const Audio audio_;
   const Places places_;
+  const std::int64_t opened_ns_ = file_clock_ns();
 };
 
 class AudioKind final : public BuiltInKind {

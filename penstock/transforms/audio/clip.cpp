@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "penstock/base/json.h"
+#include "penstock/transforms/named_files.h"
 
 namespace penstock {
 namespace {
@@ -159,8 +160,17 @@ std::string ClipReader::open(const EncodedClip& clip, const std::string& path,
   if (decoder_ == nullptr) decoder_ = make_sound_decoder();
   std::string why = clip.is_path ? decoder_->open_path(path, info)
                                  : decoder_->open(clip.bytes, info);
+  if (clip.is_path) check_unchanged_since(opened_ns_, stamp_of(path), path);
   if (why.empty()) why = part_of(clip, info, part);
   return why.empty() ? fault_of(info) : why;
+}
+
+/// Into decoded_; `path` is empty where the bytes of the file were given.
+std::string ClipReader::decode(std::int64_t first, std::int64_t frames,
+                               const std::string& path) {
+  std::string why = decoder_->read(first, frames, decoded_.data());
+  if (!path.empty()) check_unchanged_since(opened_ns_, stamp_of(path), path);
+  return why;
 }
 
 // Of a second of OGG or MP3 half of the time, or a tenth, is that of opening
@@ -175,14 +185,15 @@ std::string ClipReader::check(const EncodedClip& clip) {
 std::string ClipReader::check_all(const EncodedClip& clip) {
   SoundInfo info;
   Part part{};
-  std::string why = open(clip, path_of(clip), info, part);
+  const std::string path = path_of(clip);
+  std::string why = open(clip, path, info, part);
   const std::int64_t most =
       std::max<std::int64_t>(1, kCheckedAtOnce / std::max(1, info.channels));
   for (std::int64_t done = 0, count = 0; why.empty() && done < part.frames;
        done += count) {
     count = std::min(most, part.frames - done);
     decoded_.resize(static_cast<std::size_t>(count * info.channels));
-    why = decoder_->read(part.first + done, count, decoded_.data());
+    why = decode(part.first + done, count, path);
     if (why.empty() && !all_finite(decoded_))
       why = not_finite(info, part.first + done);
   }
@@ -208,7 +219,8 @@ std::string ClipReader::read(const EncodedClip& clip,
                              std::span<float> to) {
   SoundInfo info;
   Part part{};
-  std::string why = open(clip, path_of(clip), info, part);
+  const std::string path = path_of(clip);
+  std::string why = open(clip, path, info, part);
   if (!why.empty()) return why;
 
   const std::int64_t length = length_of(info, part);
@@ -232,7 +244,7 @@ std::string ClipReader::read(const EncodedClip& clip,
            std::to_string(info.channels) +
            " channels, more than are decoded at once";
   decoded_.resize(static_cast<std::size_t>(frames * info.channels));
-  why = decoder_->read(part.first + first, frames, decoded_.data());
+  why = decode(part.first + first, frames, path);
   if (!why.empty()) return why;
   mixed_.resize(static_cast<std::size_t>(end - begin));
   const auto each = static_cast<std::size_t>(wanted);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/base/bytes.h"
+#include "penstock/base/file_stamp.h"
 #include "penstock/base/random.h"
 #include "penstock/transforms/audio/audio_settings.h"
 #include "penstock/transforms/audio/decoder.h"
@@ -31,8 +32,13 @@ struct EncodedClip {
 /// filled up with zeros. Belongs to one thread at a time; keeps its memory.
 class ClipReader {
  public:
-  explicit ClipReader(const Audio& audio)
-      : audio_(audio), soxr_(audio.soxr ? soxr_resampler() : nullptr) {}
+  /// `opened_ns`: since when files must not have changed (file_clock_ns()), or
+  /// every call throws Error(source), files.changed.
+  explicit ClipReader(const Audio& audio,
+                      std::int64_t opened_ns = file_clock_ns())
+      : audio_(audio),
+        soxr_(audio.soxr ? soxr_resampler() : nullptr),
+        opened_ns_(opened_ns) {}
 
   /// What of a sound is told without decoding it. What is wrong; empty:
   /// nothing is known to be.
@@ -50,6 +56,8 @@ class ClipReader {
   };
   std::string open(const EncodedClip& clip, const std::string& path,
                    SoundInfo& info, Part& part);
+  std::string decode(std::int64_t first, std::int64_t frames,
+                     const std::string& path);
   std::string part_of(const EncodedClip& clip, const SoundInfo& info,
                       Part& part) const;
   bool by_soxr(const SoundInfo& info) const {
@@ -66,7 +74,8 @@ class ClipReader {
                        std::int64_t length, std::span<float> to);
 
   const Audio audio_;
-  const ResampleBySoxr soxr_;              // null: as torchaudio
+  const ResampleBySoxr soxr_;  // null: as torchaudio
+  const std::int64_t opened_ns_;
   std::unique_ptr<SoundDecoder> decoder_;  // made when it is needed
   std::vector<std::pair<int, std::unique_ptr<Resampler>>> resamplers_;
   std::vector<float> decoded_, mixed_, resampled_;

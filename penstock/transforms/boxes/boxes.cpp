@@ -15,8 +15,11 @@ namespace {
 /// What a parser reads: the boxes, and the bytes of the picture, or its sizes.
 class Parser final : public FieldParser {
  public:
-  Parser(const Boxes& boxes, std::vector<std::size_t> at)
-      : boxes_(boxes), at_(std::move(at)), pictures_(boxes.image.folder) {}
+  Parser(const Boxes& boxes, std::vector<std::size_t> at,
+         std::int64_t opened_ns)
+      : boxes_(boxes),
+        at_(std::move(at)),
+        pictures_(boxes.image.folder, opened_ns) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     out.width = stored_bytes(boxes_);
@@ -41,6 +44,9 @@ class Parser final : public FieldParser {
       out.bytes.append_value(size[1]);
       out.bytes.append(found_.data(), found_.size() * sizeof(StoredBox));
     }
+  }
+  std::unique_ptr<FieldNotes> take_notes() override {
+    return pictures_.take_notes();
   }
 
  private:
@@ -106,12 +112,17 @@ class BoundBoxes final : public BoundField {
   BoundBoxes(const Boxes& boxes, std::vector<std::size_t> at)
       : boxes_(boxes), at_(std::move(at)) {}
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(boxes_, at_);
+    return std::make_unique<Parser>(boxes_, at_, opened_ns_);
+  }
+  std::unique_ptr<FieldNotes> notes_of(
+      std::span<const std::byte> saved) const override {
+    return file_notes_of(saved);
   }
 
  private:
   const Boxes boxes_;
   const std::vector<std::size_t> at_;
+  const std::int64_t opened_ns_ = file_clock_ns();
 };
 
 class BoxesKind final : public BuiltInKind {

@@ -48,11 +48,11 @@ constexpr std::size_t kMostRunBytes = UINT32_MAX;
 class Parser final : public FieldParser {
  public:
   /// `decoder`: null where what is damaged is not looked for.
-  Parser(const Image& image, std::size_t column,
+  Parser(const Image& image, std::size_t column, std::int64_t opened_ns,
          std::unique_ptr<PictureDecoder> decoder)
       : image_(image),
         column_(column),
-        pictures_(image.folder),
+        pictures_(image.folder, opened_ns),
         decoder_(std::move(decoder)) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
@@ -76,6 +76,9 @@ class Parser final : public FieldParser {
                        .next = column.valid(row) ? "" : next_of_missing()});
       out.end_row();
     }
+  }
+  std::unique_ptr<FieldNotes> take_notes() override {
+    return pictures_.take_notes();
   }
 
  private:
@@ -150,19 +153,25 @@ class BoundImage final : public BoundField {
   BoundImage(const Image& image, std::size_t column)
       : image_(image), column_(column) {}
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(image_, column_, nullptr);
+    return std::make_unique<Parser>(image_, column_, opened_ns_, nullptr);
   }
   std::unique_ptr<FieldParser> checking_parser() const override {
-    return std::make_unique<Parser>(image_, column_, make_decoder());
+    return std::make_unique<Parser>(image_, column_, opened_ns_,
+                                    make_decoder());
   }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
     return std::make_unique<Encoder>(image_);
   }
+  std::unique_ptr<FieldNotes> notes_of(
+      std::span<const std::byte> saved) const override {
+    return file_notes_of(saved);
+  }
 
  private:
   const Image image_;
   const std::size_t column_;
+  const std::int64_t opened_ns_ = file_clock_ns();
 };
 
 class ImageKind final : public BuiltInKind {

@@ -27,20 +27,36 @@ std::string PictureBytes::read(const Column& column, std::int64_t row,
   return {};
 }
 
-std::string PictureBytes::read_file(std::string_view path) try {
+std::string PictureBytes::read_file(std::string_view path) {
   if (path.empty()) return "it is the path of no file";
   // An absolute path replaces the folder.
   const std::filesystem::path whole = std::filesystem::path(folder_) / path;
   std::error_code none;
   const std::uintmax_t size = std::filesystem::file_size(whole, none);
-  if (none) return none.message() + ", in folder '" + folder_ + "'";
+  if (none) {
+    notes_.add(whole.string(), std::nullopt);
+    return none.message() + ", in folder '" + folder_ + "'";
+  }
   if (size > kMostFileBytes)
     return "it has " + std::to_string(size) + " bytes, and " +
            std::to_string(kMostFileBytes) + " are the most that are read";
-  file_ = real_files().read(whole);
+  std::string why = read_all(whole);
+  const std::optional<FileStamp> read = stamp_of(whole.string());
+  check_unchanged_since(opened_ns_, read, whole.string());
+  notes_.add(whole.string(), read);
+  return why;
+}
+
+std::string PictureBytes::read_all(const std::filesystem::path& path) try {
+  file_ = real_files().read(path);
   return {};
 } catch (const Error& error) {
   return error.parts().why;
+}
+
+std::unique_ptr<FieldNotes> PictureBytes::take_notes() {
+  if (notes_.empty()) return nullptr;
+  return std::make_unique<FileNotes>(std::exchange(notes_, {}));
 }
 
 }  // namespace penstock
