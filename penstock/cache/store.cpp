@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/held_memory.h"
+#include "penstock/base/log.h"
 
 // A store is written from front to end under another name and gets its own when
 // it is sealed, so that a file of that name is whole. It is read through a
@@ -20,7 +22,12 @@
 // Thread-safe without a lock: a block's bit in `checked_` is set after its hash
 // was right, `unchecked_` counts those that are not set. Threads that meet at
 // one block may both compare it; the one that sets the bit counts it. Relaxed
-// order is enough, because the bytes themselves never change.
+// order is enough, because the bytes themselves never change, but for blocks
+// that are repaired: these are not checked until they are.
+//
+// A repair patches the mapping in place, so that pointers into it stay good,
+// and then writes a file with the same arrays. Its lock is recursive: making
+// rows again may find that the keys, which it needs, are damaged, too.
 
 namespace penstock {
 namespace {
@@ -169,11 +176,17 @@ void StoreWriter::seal(const Json& about, Lasting lasting) {
 }
 
 struct Store::State {
+  FileSystem& files;
   std::filesystem::path path;
-  std::unique_ptr<FileMapping> file;
-  MemoryCharge charge;
-  Json about;
-  std::vector<std::unique_ptr<Array>> arrays;
+  std::unique_ptr<FileMapping> file = nullptr;
+  MemoryCharge charge = {};
+  Json about = {};
+  std::vector<std::unique_ptr<Array>> arrays = {};
+
+  std::recursive_mutex repairing = {};
+  Remake remake = nullptr;
+  bool at_work = false;  // in repair(), which may come to call itself
+  std::atomic<std::int64_t> known_losses{0};
 };
 
 namespace {
@@ -205,9 +218,8 @@ Footer footer_of(std::span<const std::byte> file,
 }  // namespace
 
 Store::Store(FileSystem& files, const std::filesystem::path& path)
-    : state_(std::make_unique<State>()) {
+    : state_(new State{files, path}) {
   State& s = *state_;
-  s.path = path;
   s.file = files.map(path);
   const std::span<const std::byte> file = s.file->bytes();
   s.charge = MemoryCharge(HeldFor::rows, HeldIn::files, file.size());
@@ -237,15 +249,16 @@ Store::Store(FileSystem& files, const std::filesystem::path& path)
     };
     auto array = std::make_unique<Array>();
     array->name_ = entry.find("name")->string();
-    array->path_ = path.string();
+    array->store_ = this;
     array->offset_ = number("offset");
     check_gap(array->offset_);
     end = array->offset_ + number("bytes");
     array->bytes_ = file.subspan(array->offset_, number("bytes"));
     std::size_t blocks = blocks_in(array->bytes_.size());
-    array->hashes_ = {
-        reinterpret_cast<const std::uint64_t*>(file.data() + number("hashes")),
-        blocks};
+    array->hashes_.resize(blocks);
+    if (blocks > 0)
+      std::memcpy(array->hashes_.data(), file.data() + number("hashes"),
+                  blocks * sizeof(std::uint64_t));
     array->checked_ =
         std::vector<std::atomic<std::uint64_t>>((blocks + 63) / 64);
     array->unchecked_ = blocks;
@@ -290,26 +303,130 @@ std::span<const std::byte> Store::checked(std::string_view name) const {
   return array.bytes();
 }
 
+void Store::repair_with(Remake remake) const {
+  state_->remake = std::move(remake);
+}
+
+std::int64_t Store::losses() const {
+  State& s = *state_;
+  const std::int64_t lost = s.file->lost_pages();
+  if (lost == s.known_losses.load(std::memory_order_acquire)) return lost;
+  const std::lock_guard lock(s.repairing);
+  for (const std::unique_ptr<Array>& array : s.arrays) array->forget_checks();
+  s.known_losses.store(lost, std::memory_order_release);
+  return lost;
+}
+
+namespace {
+
+Error damage(const std::filesystem::path& path, const std::string& array,
+             std::size_t at, std::size_t bytes, const std::string& why_not) {
+  return Error(
+      ErrorKind::source,
+      {.code = "store.damaged",
+       .what = "a store is damaged",
+       .where = path.string() + ":" + std::to_string(at),
+       .why = "these " + std::to_string(bytes) + " bytes of '" + array +
+              "' do not have the hash that was written" +
+              (why_not.empty() ? std::string()
+                               : ", and cannot be made again: " + why_not),
+       .next = "remove the file: it is made again from the source; and check "
+               "the disk"});
+}
+
+}  // namespace
+
+void Store::repair(const Array& array, std::size_t block) const {
+  State& s = *state_;
+  const std::lock_guard lock(s.repairing);
+  if (array.is_intact(block)) return;  // another thread has repaired it
+  if (s.at_work) return remake(array, block);
+  s.at_work = true;
+  const std::shared_ptr<void> done(nullptr, [&s](void*) { s.at_work = false; });
+  remake(array, block);
+  log(LogLevel::warning,
+      "the store " + s.path.string() + " is damaged at byte " +
+          std::to_string(array.offset_ + block * kStoreBlock) +
+          ": it is repaired from the source, and the run goes on; check the "
+          "disk");
+  write_anew();
+}
+
+void Store::remake(const Array& array, std::size_t block) const {
+  State& s = *state_;
+  const std::size_t begin = block * kStoreBlock;
+  std::vector<std::byte> made(array.block_at(block).size());
+  auto damaged = [&](const std::string& why_not) {
+    return damage(s.path, array.name_, array.offset_ + begin, made.size(),
+                  why_not);
+  };
+  if (s.remake == nullptr) throw damaged({});
+  try {
+    s.remake(*this, array.name_, begin, made);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::source ||
+        error.parts().code == "files.changed")
+      throw;
+    throw damaged(error.what());
+  }
+  if (hash64(made) != array.hashes_[block])
+    throw Error(
+        ErrorKind::source,
+        {.code = "files.changed",
+         .what = "cannot repair a damaged store",
+         .where = s.path.string() + ":" + std::to_string(array.offset_ + begin),
+         .why = "the source's rows are not those that were stored",
+         .next = "start again: the rows are prepared again"});
+  s.file->patch(array.offset_ + begin, made);
+}
+
+/// Blocks that nobody has read yet are repaired on the way. Where the file
+/// cannot be written, this process goes on with what it has repaired in memory.
+void Store::write_anew() const {
+  State& s = *state_;
+  try {
+    StoreWriter writer(s.files, s.path);
+    for (const std::unique_ptr<Array>& array : s.arrays) {
+      writer.begin(array->name_);
+      for (std::size_t block = 0; block < array->hashes_.size(); ++block) {
+        if (!array->is_intact(block)) remake(*array, block);
+        writer.append(array->block_at(block));
+      }
+    }
+    writer.seal(s.about);
+  } catch (const Error& error) {
+    log(LogLevel::warning,
+        "the repaired store cannot be written: " + std::string(error.what()));
+  }
+}
+
 void Store::check_all() const {
   for (const std::unique_ptr<Array>& array : state_->arrays)
     for (std::size_t block = 0; block < array->hashes_.size(); ++block)
       array->check_block(block);
 }
 
-void Store::Array::check_block(std::size_t block) const {
-  std::size_t begin = block * kStoreBlock;
-  std::size_t bytes = std::min(kStoreBlock, bytes_.size() - begin);
+std::span<const std::byte> Store::Array::block_at(std::size_t block) const {
+  const std::size_t begin = block * kStoreBlock;
+  return bytes_.subspan(begin, std::min(kStoreBlock, bytes_.size() - begin));
+}
+
+bool Store::Array::is_intact(std::size_t block) const {
   // Arrays and blocks begin at a page. The whole is read at once.
-  advise(bytes_.subspan(begin, bytes), MADV_WILLNEED);
-  if (hash64(bytes_.subspan(begin, bytes)) != hashes_[block])
-    throw Error(ErrorKind::source,
-                {.code = "store.damaged",
-                 .what = "a store is damaged",
-                 .where = path_ + ":" + std::to_string(offset_ + begin),
-                 .why = "these " + std::to_string(bytes) + " bytes of '" +
-                        name_ + "' do not have the hash that was written",
-                 .next = "remove the file: it is made again from the source; "
-                         "and check the disk"});
+  advise(block_at(block), MADV_WILLNEED);
+  return hash64(block_at(block)) == hashes_[block];
+}
+
+void Store::Array::forget_checks() const {
+  for (std::atomic<std::uint64_t>& bits : checked_) {
+    const std::uint64_t known = bits.exchange(0, std::memory_order_relaxed);
+    unchecked_.fetch_add(static_cast<std::size_t>(std::popcount(known)),
+                         std::memory_order_relaxed);
+  }
+}
+
+void Store::Array::check_block(std::size_t block) const {
+  if (!is_intact(block)) store_->repair(*this, block);
   const std::uint64_t bit = std::uint64_t{1} << (block % 64);
   if ((checked_[block / 64].fetch_or(bit, std::memory_order_relaxed) & bit) ==
       0)

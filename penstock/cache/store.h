@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,14 @@ class StoreWriter {
 /// Thread-safe.
 class Store {
  public:
+  /// Makes bytes of an array of the store again, those from `begin` on; what it
+  /// throws says why that cannot be. Called by one thread at a time. It may
+  /// read other arrays of the store, which are then made again first where they
+  /// are damaged.
+  using Remake =
+      std::function<void(const Store& store, const std::string& array,
+                         std::size_t begin, std::span<std::byte> out)>;
+
   /// Checks all but the arrays' contents. Throws Error(source), code
   /// store.unusable, with what is wrong; the file is never changed.
   Store(FileSystem& files, const std::filesystem::path& path);
@@ -70,6 +79,19 @@ class Store {
   void check_all() const;
   std::size_t bytes() const;
 
+  /// From here on a damaged block is no error: it is made again, its hash is
+  /// compared, and the whole file is written anew and renamed over the old one,
+  /// whose mappings in other processes stay as they are. Said once in the log.
+  /// If it cannot be made again, or is not what it was, the error of check()
+  /// says why, or it is Error(source) files.changed. Before threads read.
+  void repair_with(Remake remake) const;
+
+  /// What a caller compares before and after it has used bytes that were
+  /// checked: if the number differs, some of them may have been zeros, since
+  /// the file was cut off meanwhile or the drive failed. After a change all
+  /// blocks are checked again.
+  std::int64_t losses() const;
+
   /// One array, for a caller that checks often.
   class Array {
    public:
@@ -89,6 +111,9 @@ class Store {
 
    private:
     friend class Store;
+    bool is_intact(std::size_t block) const;
+    std::span<const std::byte> block_at(std::size_t block) const;
+    void forget_checks() const;
     bool is_checked(std::size_t block) const {
       return (checked_[block / 64].load(std::memory_order_relaxed) >>
                   (block % 64) &
@@ -96,17 +121,21 @@ class Store {
     }
     void check_block(std::size_t block) const;
 
+    const Store* store_ = nullptr;
     std::string name_;
-    std::string path_;
     std::size_t offset_ = 0;  // in the file
     std::span<const std::byte> bytes_;
-    std::span<const std::uint64_t> hashes_;
+    std::vector<std::uint64_t> hashes_;  // apart from what may be damaged
     mutable std::vector<std::atomic<std::uint64_t>> checked_;  // a bit a block
     mutable std::atomic<std::size_t> unchecked_{0};            // blocks
   };
   const Array& find(std::string_view name) const;
 
  private:
+  void repair(const Array& array, std::size_t block) const;
+  void remake(const Array& array, std::size_t block) const;
+  void write_anew() const;
+
   struct State;
   std::unique_ptr<State> state_;
 };
