@@ -6,12 +6,15 @@
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/opened_source.h"
 #include "penstock/dataset/store_of_scan.h"
+#include "penstock/dataset/store_remaker.h"
 #include "penstock/dataset/table_dataset.h"
+#include "penstock/transforms/named_files.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
 // order of id; of field N with a run "lengths/N", int32, and "runs/N"; "keys"
-// and "key_bytes" as KeyList has them; "sides", a byte a row; and where rows
-// are drawn "draws", of those on the side train what draws_of() takes.
+// and "key_bytes" as KeyList has them; "sides", a byte a row; where rows are
+// drawn "draws", of those on the side train what draws_of() takes; and where
+// columns name files that fields read "files", named_files_of() takes them.
 
 namespace penstock {
 std::optional<std::size_t> TableDataset::disk_free(
@@ -45,7 +48,8 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   if (options_.drawing) draws = draws_in(rows);
   log(LogLevel::info, "writing " + store_file_.path.string());
   std::error_code none;
-  std::filesystem::remove(store_file_.path, none);  // it could not be used
+  if (!options_.anew)
+    std::filesystem::remove(store_file_.path, none);  // it could not be used
   std::optional<StoreWriter> whole;
   if (begun_ == nullptr) {
     real_files().make_folders(store_file_.path.parent_path());
@@ -74,6 +78,10 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
     writer.begin("draws");
     writer.append(std::as_bytes(std::span(draws)));
   }
+  if (!named_files_.empty()) {
+    writer.begin("files");
+    writer.append(bytes_of(named_files_).span());
+  }
   Json about;
   about["recipe"] = store_file_.recipe;
   about["source"] = source_->shown();
@@ -94,6 +102,7 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
 }
 
 void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
+  store_ = store;
   if (layout_.row_bytes > 0)
     table_ = std::make_unique<Table>(store, "rows", layout_.row_bytes);
   runs_.clear();
@@ -154,23 +163,64 @@ std::shared_ptr<const Store> TableDataset::take_rows() {
         "rows of an earlier run are not used: " + store_file_.why_not);
     return nullptr;
   }
-  try {
-    auto store = std::make_shared<const Store>(real_files(), store_file_.path);
-    if (options_.statistics &&
-        *store->about().find("statistics") != *options_.statistics)
-      return nullptr;
-    check_what_is_read_first(*store, options_.fields.size());
-    use_rows(store);
-    take_what_is_known(store);
-    // When it was last used, for who wants to remove those that are not.
-    std::filesystem::last_write_time(
-        store_file_.path, std::filesystem::file_time_type::clock::now(),
-        unknown);
-    return store;
-  } catch (const Error& error) {
-    scan_anew(error);
-  }
+  for (bool rebuilt : {false, true}) try {
+      auto store =
+          std::make_shared<const Store>(real_files(), store_file_.path);
+      store->repair_with(
+          [remaker = remaker()](const Store& damaged, const std::string& array,
+                                std::size_t begin, std::span<std::byte> out) {
+            remaker->remake(damaged, array, begin, out);
+          });
+      if (options_.statistics &&
+          *store->about().find("statistics") != *options_.statistics)
+        return nullptr;
+      check_what_is_read_first(*store, options_.fields.size());
+      if (const std::string changed = changed_file_of(*store);
+          !changed.empty()) {
+        log(LogLevel::warning, "rows of an earlier run are not used: '" +
+                                   changed + "' has changed since");
+        return nullptr;
+      }
+      use_rows(store);
+      take_what_is_known(store);
+      // When it was last used, for who wants to remove those that are not.
+      std::filesystem::last_write_time(
+          store_file_.path, std::filesystem::file_time_type::clock::now(),
+          unknown);
+      return store;
+    } catch (const Error& error) {
+      if (!rebuilt && rebuild_store(error)) continue;
+      scan_anew(error);
+      break;
+    }
   return nullptr;
+}
+
+std::shared_ptr<const StoreRemaker> TableDataset::remaker() const {
+  return std::make_shared<const StoreRemaker>(options_, source_, parsing_,
+                                              layout_);
+}
+
+/// Of a store that is damaged where it says what it holds, so that nothing of
+/// it can be used. False: it stays as it is.
+bool TableDataset::rebuild_store(const Error& error) const {
+  if (error.kind() != ErrorKind::source || options_.plan_only ||
+      source_->info().of_store)
+    return false;
+  log(LogLevel::warning,
+      "the store is damaged, and made again from the source: " +
+          std::string(error.what()));
+  FileLock turn;
+  try {
+    wait_for_turn(turn, options_, store_file_);
+    remaker()->rebuild(store_file_.recipe.find("statistics") != nullptr);
+  } catch (const Error& failed) {
+    if (is_stop(failed)) throw;
+    log(LogLevel::warning,
+        "the store could not be made again: " + std::string(failed.what()));
+    return false;
+  }
+  return true;
 }
 
 /// After an error of the store, which is forgotten.

@@ -25,6 +25,7 @@ namespace penstock {
 
 class Spill;
 class StoreOfScan;
+class StoreRemaker;
 struct ScanLimit;
 
 /// What a source must give for these options, after the key.
@@ -40,7 +41,7 @@ class TableDataset final : public FittedDataset {
       const TableDatasetOptions& options, Device& device);
   /// The same from a source that was opened with `requests_of(options)`.
   static std::shared_ptr<const TableDataset> prepare(
-      const TableDatasetOptions& options, std::unique_ptr<Source> source,
+      const TableDatasetOptions& options, std::shared_ptr<Source> source,
       Device& device);
   /// Those that an earlier run has left in their store; null: there is none
   /// that can be used. Throws what prepare() throws of such rows.
@@ -67,6 +68,10 @@ class TableDataset final : public FittedDataset {
 
   /// How a row is stored, apart from what differs in length.
   const RowLayout& layout() const { return layout_; }
+  /// As Store::losses(), of the store that rows are read from; 0: of none.
+  std::int64_t losses() const {
+    return store_ == nullptr ? 0 : store_->losses();
+  }
   /// After store.damaged: removes the store, which the next run makes again
   /// from the source, and throws an error that says so. Where that cannot be,
   /// or of another error, it does nothing.
@@ -196,6 +201,8 @@ class TableDataset final : public FittedDataset {
   bool take_from_store(Device& device);
   bool take_in_turn(FileLock& turn, Device& device);
   void scan_anew(const Error& error);
+  std::shared_ptr<const StoreRemaker> remaker() const;
+  bool rebuild_store(const Error& error) const;
   std::shared_ptr<const Store> take_rows();  ///< null: as above
   void copy_to_tiers(const std::shared_ptr<const Store>& store, Device& device);
   void take_what_is_known(const std::shared_ptr<const Store>& store);
@@ -213,6 +220,7 @@ class TableDataset final : public FittedDataset {
   std::vector<Json> statistics_;  // by field
   DatasetInfo info_;
   TableStore store_file_;
+  std::shared_ptr<const Store> store_;  // that rows are read from
   std::unique_ptr<StoreOfScan> begun_;  // the rows are scanned into it
   std::unique_ptr<Table> table_;
   std::vector<std::shared_ptr<RunTable>> runs_;   // by field
@@ -232,6 +240,7 @@ class TableDataset final : public FittedDataset {
   std::int64_t too_short_ = 0;
   std::int64_t bad_rows_ = 0;
   std::vector<BadRow> bad_;
+  std::vector<NamedFile> named_files_;  // that columns name, for the store
   DamagedRows damaged_;
   std::string fingerprint_;
   std::vector<StageNumbers> stages_;

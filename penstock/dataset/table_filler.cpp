@@ -45,7 +45,13 @@ class TableFiller final : public SlotFiller {
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
     const std::size_t before = faults.rows.size();
     try {
-      fill_rows(item, stream, faults);
+      for (std::int64_t lost = dataset_.losses();;) {
+        fill_rows(item, stream, faults);
+        const std::int64_t now = dataset_.losses();
+        if (now == lost) break;
+        lost = now;  // pages of the store became zeros meanwhile
+        faults.rows.resize(before);
+      }
       reject_damaged(item, faults, before);
       for (RowFault& fault : std::span(faults.rows).subspan(before))
         dataset_.add_place(item.ids[static_cast<std::size_t>(fault.row)],

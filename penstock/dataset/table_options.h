@@ -93,6 +93,8 @@ struct TableDatasetOptions {
   /// Ends with the plan: of the result, only what info() says of rows and plan
   /// is there.
   bool plan_only = false;
+  /// The store of an earlier run is not looked at, but replaced.
+  bool anew = false;
   /// Rejects as bad rows what else shows when they are encoded or finished.
   bool checks = false;
 };

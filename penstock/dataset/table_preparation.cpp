@@ -48,10 +48,24 @@ namespace {
                .next = "name a column whose values are unique as source.key"});
 }
 
+/// Those of all fields, each once.
+std::vector<NamedFile> named_files_in(const ParseNotes& notes) {
+  std::vector<NamedFile> all;
+  for (const std::unique_ptr<FieldNotes>& field : notes.fields) {
+    if (field == nullptr) continue;
+    const std::span<const NamedFile> files = field->files();
+    all.insert(all.end(), files.begin(), files.end());
+  }
+  std::ranges::sort(all);
+  const auto [end, last] = std::ranges::unique(all);
+  all.erase(end, last);
+  return all;
+}
+
 }  // namespace
 
 TablePreparation::TablePreparation(const TableDatasetOptions& options,
-                                   std::unique_ptr<Source> source,
+                                   std::shared_ptr<Source> source,
                                    Device& device)
     : set_(new TableDataset(options)),
       shown_(source->shown()),
@@ -69,7 +83,11 @@ TablePreparation::TablePreparation(const TableDatasetOptions& options,
   if (!source->abilities().by_key && !source->abilities().by_position)
     refuse_no_key(shown_);
   set.begin(std::move(source));
-  in_store_ = set.take_from_store(device) || set.take_in_turn(turn_, device);
+  if (options.anew)
+    set.store_file_ =
+        table_store(options, *set.source_, options.statistics.has_value());
+  else
+    in_store_ = set.take_from_store(device) || set.take_in_turn(turn_, device);
   if (!in_store_)
     scan();
   else if (options.resumable)
@@ -122,6 +140,7 @@ void TablePreparation::scan() {
   set.bad_rows_ = pass_.notes.bad_rows;
   set.bad_ = std::move(pass_.notes.bad);
   add_places(*set.source_, set.bad_);
+  set.named_files_ = named_files_in(pass_.notes);
   if (set.bad_rows_ > 0 && !options.source.skip_bad)
     refuse_bad_rows(set, shown_, set.source_->abilities().by_position);
   BusyScope busy(meter_);
@@ -168,8 +187,8 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
     set.plan_tier(rows_->count(), device_, pass_.memory);
     if (options.plan_only) return set_;
     // Where memory decided it, others may have come to write the same store.
-    const bool written = set.plan().tier == Tier::disk && !turn_.held() &&
-                         set.store_file_.why_not.empty() &&
+    const bool written = !options.anew && set.plan().tier == Tier::disk &&
+                         !turn_.held() && set.store_file_.why_not.empty() &&
                          wait_for_turn(turn_, options, set.store_file_) &&
                          set.take_from_store(device_);
     if (!written) set.pack(*rows_, device_, share_out_);
@@ -186,7 +205,7 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
 }
 
 std::shared_ptr<const TableDataset> TableDataset::prepare(
-    const TableDatasetOptions& options, std::unique_ptr<Source> opened,
+    const TableDatasetOptions& options, std::shared_ptr<Source> opened,
     Device& device) {
   TablePreparation rows(options, std::move(opened), device);
   std::vector<Json> statistics = rows.known_statistics();

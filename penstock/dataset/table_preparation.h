@@ -20,7 +20,7 @@ class TablePreparation {
   /// Scans `source`, or finds the rows in the store of an earlier run. Throws
   /// what TableDataset::prepare() throws.
   TablePreparation(const TableDatasetOptions& options,
-                   std::unique_ptr<Source> source, Device& device);
+                   std::shared_ptr<Source> source, Device& device);
   ~TablePreparation();
 
   /// Statistics by field that need not be found: those of the store, or of the

@@ -4,6 +4,7 @@
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/cache_folder.h"
+#include "penstock/transforms/named_files.h"
 
 namespace penstock {
 namespace {
@@ -173,6 +174,11 @@ void check_what_is_read_first(const Store& store, std::size_t fields) {
     if (const std::string lengths = "lengths/" + std::to_string(field);
         store.has(lengths))
       store.checked(lengths);
+}
+
+std::string changed_file_of(const Store& store) {
+  if (!store.has("files")) return {};
+  return changed_file(named_files_of(store.checked("files")));
 }
 
 std::filesystem::path lock_of(const TableStore& store) {

@@ -51,6 +51,10 @@ bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
 /// Throws Error(source), store.damaged.
 void check_what_is_read_first(const Store& store, std::size_t fields);
 
+/// A file that a column names and that has changed since the rows were stored;
+/// empty: none has. Throws Error(source), store.damaged.
+std::string changed_file_of(const Store& store);
+
 /// Stores are read, and may be written.
 bool uses_stores(const TableDatasetOptions& options);
 

@@ -158,6 +158,10 @@ std::vector<Difference> differences(const Json& stored, const Json& now) {
 void check_beginning(Found& found, std::size_t fields) {
   try {
     check_what_is_read_first(*found.store, fields);
+    const std::string changed = changed_file_of(*found.store);
+    if (changed.empty()) return;
+    found.unusable = "'" + changed + "' has changed since";
+    found.store.reset();
   } catch (const Error& error) {
     found.unusable = error.parts().where + ": " + error.parts().why;
     found.store.reset();
