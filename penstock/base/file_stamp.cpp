@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <span>
 
 #include "penstock/base/clock.h"
@@ -34,6 +35,16 @@ std::int64_t file_clock_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return nanoseconds_of(now);
+}
+
+bool may_be_gone_since(std::int64_t time_ns, const std::string& path) {
+  std::filesystem::path folder = path;
+  std::optional<FileStamp> stamp;
+  do {
+    folder = folder.parent_path();
+    stamp = stamp_of(folder.empty() ? "." : folder.string());
+  } while (!stamp && folder.has_relative_path());
+  return stamp && stamp->modified_ns > time_ns;
 }
 
 void FileStamps::add(const std::optional<FileStamp>& stamp) {

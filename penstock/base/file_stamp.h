@@ -47,6 +47,11 @@ std::uint64_t digest_of(const std::optional<FileStamp>& stamp);
 /// earlier time.
 std::int64_t file_clock_ns();
 
+/// Whether a file that does not exist may have existed at `time_ns`
+/// (file_clock_ns()): names came, went or changed in the folder that it would
+/// be in, or in the nearest one above it that is there.
+bool may_be_gone_since(std::int64_t time_ns, const std::string& path);
+
 /// One digest of the stamps of many files, in their order. A file that does
 /// not exist is different from every file that does. Devices count only as far
 /// as they tell files of this list apart: by the order in which they come.

@@ -108,6 +108,19 @@ TEST_F(FileStampTest, CountsAFileThatIsMissing) {
   EXPECT_NE(none.hex(), empty.hex());
 }
 
+TEST_F(FileStampTest, AFileThatIsMissingWasThereIfItsFolderHasChanged) {
+  fs::create_directory(folder_ + "/sub");
+  write("sub/a", "1");
+  const std::int64_t opened = file_clock_ns();
+  EXPECT_FALSE(may_be_gone_since(opened, folder_ + "/sub/b"));
+  EXPECT_FALSE(may_be_gone_since(opened, folder_ + "/other/b"));
+  pass_a_tick();
+  fs::remove(folder_ + "/sub/a");
+  EXPECT_TRUE(may_be_gone_since(opened, folder_ + "/sub/a"));
+  fs::remove(folder_ + "/sub");
+  EXPECT_TRUE(may_be_gone_since(opened, folder_ + "/sub/a"));
+}
+
 TEST_F(FileStampTest, AFileMadeBeforeIsOlderThanTheClock) {
   const auto before = stamp_of(write("a", "1"));
   const std::int64_t opened = file_clock_ns();

@@ -47,8 +47,8 @@ class FileNotes final : public FieldNotes {
 std::unique_ptr<FieldNotes> file_notes_of(std::span<const std::byte> saved);
 
 /// Throws Error(source), files.changed, if a file has changed after
-/// `opened_ns` (file_clock_ns()): rows of one data set come from one version of
-/// each file.
+/// `opened_ns` (file_clock_ns()), or is missing and may have been there: rows
+/// of one data set come from one version of each file.
 void check_unchanged_since(std::int64_t opened_ns,
                            const std::optional<FileStamp>& now,
                            const std::string& path);

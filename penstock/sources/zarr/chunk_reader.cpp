@@ -31,11 +31,17 @@ constexpr std::size_t kKept = std::size_t{64} << 20;
 /// A file that holds a chunk, or several.
 class ChunkFile {
  public:
+  /// Throws files.changed where a file has changed since `opened_ns`.
+  explicit ChunkFile(std::int64_t opened_ns) : opened_ns_(opened_ns) {}
   /// False: there is none, and the chunk has the fill value.
   bool open(const std::string& path) {
     close();
     number_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (number_ < 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
+    if (number_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+      if (may_be_gone_since(opened_ns_, path))
+        files::refuse_changed(path, "it may have been removed");
+      return false;
+    }
     struct stat found {};
     if (number_ < 0)  // not damage, which would be bad rows
       files::refuse_path("files.unreadable", path, std::strerror(errno),
@@ -46,7 +52,6 @@ class ChunkFile {
     size_ = static_cast<std::uint64_t>(found.st_size);
     return true;
   }
-  ChunkFile() = default;
   ~ChunkFile() { close(); }
   ChunkFile(const ChunkFile&) = delete;
   ChunkFile& operator=(const ChunkFile&) = delete;
@@ -62,19 +67,27 @@ class ChunkFile {
           ::pread(number_, bytes.data() + at, bytes.size() - at,
                   static_cast<::off_t>(begin + at));
       if (got < 0 && errno == EINTR) continue;
+      if (got == 0) check_unchanged();
       if (got <= 0)
         npy::damaged(path_, got < 0 ? std::strerror(errno)
                                     : std::string("it became shorter"));
       at += static_cast<std::size_t>(got);
     }
+    check_unchanged();
     return bytes;
   }
 
  private:
+  void check_unchanged() const {
+    struct stat found {};
+    if (::fstat(number_, &found) == 0)
+      files::check_unchanged_since(opened_ns_, stamp_of(found), path_);
+  }
   void close() {
     if (number_ >= 0) ::close(number_);
     number_ = -1;
   }
+  const std::int64_t opened_ns_;
   int number_ = -1;
   std::string path_;
   std::uint64_t size_ = 0;
@@ -300,7 +313,7 @@ class ChunkedReader final : public files::ArrayReader {
     }
     place = array_.place + "/" + name_of_file(shard);
     if (!array_.sharded) {
-      ChunkFile file;
+      ChunkFile file(array_.opened_ns);
       if (!file.open(place)) return std::nullopt;
       return file.read(0, file.size());
     }
@@ -386,7 +399,7 @@ class ChunkedReader final : public files::ArrayReader {
   /// Where the texts of a chunk begin, with their lengths.
   std::int64_t found_ = -1;
   std::vector<std::size_t> begins_;
-  ChunkFile shard_;
+  ChunkFile shard_{array_.opened_ns};
   std::string shard_place_;
   std::vector<std::uint64_t> shard_index_;
 };

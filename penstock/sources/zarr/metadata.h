@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/base/file_stamp.h"
 #include "penstock/base/json.h"
 #include "penstock/sources/npy/npy_header.h"
 
@@ -46,6 +47,8 @@ struct ZarrArray {
   double scale = 1, offset = 0;
   std::optional<double> missing;
   bool decoded = false;  ///< any of them is there
+  /// Files that have changed since then are files.changed.
+  std::int64_t opened_ns = file_clock_ns();
 
   std::size_t item_bytes() const;
 };

@@ -34,6 +34,7 @@ std::string PictureBytes::read_file(std::string_view path) {
   std::error_code none;
   const std::uintmax_t size = std::filesystem::file_size(whole, none);
   if (none) {
+    check_unchanged_since(opened_ns_, std::nullopt, whole.string());
     notes_.add(whole.string(), std::nullopt);
     return none.message() + ", in folder '" + folder_ + "'";
   }
