@@ -60,8 +60,8 @@ class TableStoreTest : public testing::TestWithParam<Case> {
   ~TableStoreTest() override { std::filesystem::remove_all(dir_); }
 
   std::shared_ptr<const TableDataset> prepare() {
-    auto source =
-        std::make_unique<FakeSource>(words_.table, requests_of(words_.options));
+    auto source = std::make_unique<FakeSource>(
+        words_.table, requests_of(words_.options), trouble_);
     FakeSource* made = source.get();
     set_ = TableDataset::prepare(words_.options, std::move(source), *device_);
     read_ = made->counts().rows;
@@ -89,11 +89,26 @@ class TableStoreTest : public testing::TestWithParam<Case> {
     file.put(static_cast<char>(byte ^ 1));
   }
 
+  std::string bytes_of_store() const {
+    return real_files().read(stores().at(0));
+  }
+  /// Where an array begins in the only store; "runs/": that of the first field
+  /// that has runs.
+  std::uintmax_t place_of(std::string array) const {
+    const Store intact(real_files(), stores().at(0));
+    for (int field = 0; array.ends_with('/') && field < 9; ++field)
+      if (intact.has(array + std::to_string(field)))
+        array += std::to_string(field);
+    return static_cast<std::uintmax_t>(intact.array(array).data() -
+                                       intact.array("rows").data());
+  }
+
   std::unique_ptr<Device> device_ =
       open_device({.kind = GetParam().device,
                    .virtual_time = std::string(GetParam().device) == "sim"});
   std::filesystem::path dir_;
   WordsDataset words_;
+  FakeTrouble trouble_;
   LoaderOptions options_;
   std::shared_ptr<const TableDataset> set_;
   std::int64_t read_ = 0;
@@ -331,10 +346,69 @@ TEST_P(TableStoreTest, AResumedRunUsesTheStoreWithItsStatistics) {
   EXPECT_EQ(read_, 0) << "the first store is still there";
 }
 
-TEST_P(TableStoreTest, DamagedRowsStopInTheirBatchsTurn) {
+TEST_P(TableStoreTest, DamagedRowsAreRepairedWhileBatchesAreMade) {
+  prepare();
+  const std::vector<SeenBatch> seen = batches();
+  const std::string intact = bytes_of_store();
+  for (const char* of : {"rows", "runs/", "keys", "lengths/"}) {
+    damage(place_of(of) + 40);
+    prepare();
+    EXPECT_EQ(batches(), seen) << of;
+    set_->keys();
+    EXPECT_EQ(bytes_of_store(), intact) << of;
+  }
+}
+
+TEST_P(TableStoreTest, EveryBlockOfAStoreIsRepairedAtOnce) {
+  prepare();
+  const std::vector<SeenBatch> seen = batches();
+  const std::string intact = bytes_of_store();
+  for (const char* of : {"rows", "runs/", "keys", "sides"})
+    damage(place_of(of));
+  prepare();
+  EXPECT_EQ(batches(), seen);
+  EXPECT_EQ(bytes_of_store(), intact);
+}
+
+TEST_P(TableStoreTest, AStoreThatIsCutOffWhileItIsReadIsRepaired) {
+  prepare();
+  const std::vector<SeenBatch> seen = batches();
+  prepare();
+  const std::string intact = bytes_of_store();
+  std::filesystem::resize_file(stores()[0], 0);
+  EXPECT_EQ(batches(), seen);
+  EXPECT_EQ(bytes_of_store(), intact);
+}
+
+TEST_P(TableStoreTest, OtherProcessesKeepTheirMappingOfARepairedStore) {
+  prepare();
+  const std::vector<SeenBatch> seen = batches();
+  const std::shared_ptr<const TableDataset> other = prepare();
+  damage(place_of("rows"));
+  prepare();
+  EXPECT_EQ(batches(), seen);
+  EXPECT_EQ(seen_batches(other, options_, *device_), seen);
+}
+
+TEST_P(TableStoreTest, RowsThatHaveChangedRepairNothing) {
+  prepare();
+  damage(place_of("rows"));
+  for (std::vector<FakeCell>& row : words_.table.rows) row[3] = 7.0;
+  prepare();
+  try {
+    batches();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "files.changed");
+    EXPECT_THAT(error.what(), HasSubstr("not those that were stored"));
+  }
+}
+
+TEST_P(TableStoreTest, DamagedRowsOfASourceThatFailsStopInTheirBatchsTurn) {
   prepare();
   const std::string store = stores()[0].string();
-  damage(40);  // of the first rows
+  damage(place_of("rows") + 40);
+  trouble_.reads_fail = true;
   prepare();
   EXPECT_EQ(read_, 0) << "they are checked when they are used";
   try {
@@ -343,9 +417,11 @@ TEST_P(TableStoreTest, DamagedRowsStopInTheirBatchsTurn) {
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().code, "store.damaged");
     EXPECT_THAT(error.what(), HasSubstr(store + ":0"));
+    EXPECT_THAT(error.what(), HasSubstr("cannot be made again"));
     EXPECT_THAT(error.what(), HasSubstr("start again: the store is removed"));
   }
   EXPECT_THAT(stores(), testing::IsEmpty());
+  trouble_.reads_fail = false;
   prepare();
   EXPECT_EQ(read_, 300);
   EXPECT_EQ(batches().size(), 15u);
@@ -368,29 +444,21 @@ TEST_P(TableStoreTest, ADamagedStoreIsMadeAnew) {
   EXPECT_EQ(batches(), seen);
 }
 
-TEST_P(TableStoreTest, AResumedRunReplacesNoDamagedStoreOfOthers) {
+TEST_P(TableStoreTest, AResumedRunRepairsTheStoreThatItUses) {
   prepare();
-  std::vector<SeenBatch> seen = batches();
-  std::uintmax_t sides = 0;
-  {
-    Store intact(real_files(), stores()[0]);
-    sides = static_cast<std::uintmax_t>(intact.array("sides").data() -
-                                        intact.array("rows").data());
-  }
-  damage(sides + 7);
+  const std::vector<SeenBatch> seen = batches();
+  damage(place_of("sides") + 7);
   words_.options.statistics = set_->statistics();
   for (std::int64_t read : {300, 0}) {
     prepare();
     EXPECT_EQ(read_, read);
     EXPECT_EQ(batches(), seen);
   }
-  EXPECT_EQ(stores().size(), 2u);
+  EXPECT_EQ(stores().size(), 1u);
   words_.options.statistics.reset();
-  for (std::int64_t read : {300, 0}) {
-    prepare();
-    EXPECT_EQ(read_, read);
-    EXPECT_EQ(batches(), seen);
-  }
+  prepare();
+  EXPECT_EQ(read_, 0);
+  EXPECT_EQ(batches(), seen);
 }
 
 TEST_P(TableStoreTest, BadRowsStayOnTheList) {

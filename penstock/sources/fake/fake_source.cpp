@@ -146,8 +146,9 @@ class FakeReader : public Reader {
   }
 
   void read(const ReadRequest& request, Block& out) override {
-    if (++shared_->counts.reads == shared_->trouble.fail_at_read)
-      fail("read " + std::to_string(shared_->trouble.fail_at_read));
+    const std::int64_t number = ++shared_->counts.reads;
+    if (shared_->trouble.reads_fail || number == shared_->trouble.fail_at_read)
+      fail("read " + std::to_string(number));
     PENSTOCK_ASSERT(request.keys != nullptr, "a fake table is read by keys");
     std::shared_ptr<const FakeTable> table = shared_->now();
     index(table);

@@ -49,6 +49,7 @@ FakeCell counting_key(ColumnType key, std::int64_t i);
 struct FakeTrouble {
   int most_partitions = 8;
   std::int64_t fail_at_read = 0;   ///< the n-th read of all readers; 0: never
+  bool reads_fail = false;         ///< all of them
   std::int64_t fail_at_block = 0;  ///< the n-th block of all scans; 0: never
   bool global_lock = false;        ///< one lock for all fakes of the process,
                                    ///< held while a block is filled
