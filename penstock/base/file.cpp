@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -16,6 +17,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/lost_pages.h"
+#include "penstock/base/regular_file.h"
 #include "penstock/base/temporary.h"
 
 namespace penstock {
@@ -29,6 +31,8 @@ const char* after_reading(int reason) {
       return "point the link at the file, or name that file";
     case EISDIR:
       return "name a file in it";
+    case ENXIO:
+      return "name a file, or a pipe that a program writes to";
     case EACCES:
       return "make it readable for this user, or name another file";
     default:
@@ -65,7 +69,9 @@ const char* after_writing(int reason) {
               {.code = kind == ErrorKind::source ? "file.read" : "file.write",
                .what = std::string("cannot ") + doing,
                .where = path.string(),
-               .why = std::strerror(reason) + left,
+               .why = (kind == ErrorKind::source ? why_not_opened(reason)
+                                                 : std::strerror(reason)) +
+                      left,
                .next = kind == ErrorKind::source ? after_reading(reason)
                                                  : after_writing(reason)});
 }
@@ -75,6 +81,7 @@ class File {
  public:
   File(const Path& path, int flags)
       : number_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  explicit File(int number) : number_(number) {}
   ~File() {
     if (number_ >= 0) ::close(number_);
   }
@@ -196,7 +203,7 @@ class RealWriter final : public FileWriter {
 class RealMapping final : public FileMapping {
  public:
   explicit RealMapping(const Path& path) {
-    File file(path, O_RDONLY);
+    const File file(open_regular_file(path.c_str()));
     struct stat found {};
     if (!file.open() || ::fstat(file.number(), &found) != 0)
       refuse(ErrorKind::source, "map the file", path, errno);
@@ -301,13 +308,28 @@ class RealScratch final : public ScratchFile {
 class RealFiles final : public FileSystem {
  public:
   std::string read(const Path& path) override {
-    File file(path, O_RDONLY);
-    if (!file.open()) refuse(ErrorKind::source, "read the file", path, errno);
+    // A pipe that a program writes to is read, as the shell's <(...) is one.
+    // Without a writer it would be waited for, and a device might never end.
+    File file(path, O_RDONLY | O_NONBLOCK);
+    struct stat found {};
+    if (!file.open() || ::fstat(file.number(), &found) != 0)
+      refuse(ErrorKind::source, "read the file", path, errno);
+    const bool is_pipe = S_ISFIFO(found.st_mode);
+    if (!is_pipe && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode) &&
+        ::isatty(file.number()) == 0)
+      refuse(ErrorKind::source, "read the file", path, ENXIO);
     std::string all;
     char piece[65536];
     for (;;) {
       ssize_t got = ::read(file.number(), piece, sizeof(piece));
       if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) {
+        ::pollfd writer{.fd = file.number(), .events = POLLIN, .revents = 0};
+        ::poll(&writer, 1, -1);
+        continue;
+      }
+      if (got == 0 && all.empty() && is_pipe)
+        refuse(ErrorKind::source, "read the file", path, ENXIO);
       if (got < 0) refuse(ErrorKind::source, "read the file", path, errno);
       if (got == 0) return all;
       all.append(piece, static_cast<std::size_t>(got));

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
@@ -28,6 +31,34 @@ class FileTest : public testing::Test {
   }
   std::filesystem::path folder_;
 };
+
+TEST_F(FileTest, APipeIsReadWhereAProgramWritesToItAndElseRefused) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto refusal = [&](const std::filesystem::path& path) -> std::string {
+    try {
+      real_files().read(path);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(refusal(pipe), testing::HasSubstr("it is a pipe"));
+  EXPECT_THAT(refusal("/dev/zero"), testing::HasSubstr("a device"));
+  EXPECT_THROW(real_files().map(pipe), Error);
+  const int writer = ::open(pipe.c_str(), O_RDWR);
+  ASSERT_GE(writer, 0);
+  std::string text;
+  std::thread reads([&] { text = real_files().read(pipe); });
+  const std::string long_text(200'000, 'x');
+  for (std::size_t at = 0; at < long_text.size(); at += 20'000)
+    ASSERT_EQ(::write(writer, long_text.data() + at, 20'000), 20'000);
+  int left = 1;  // the writer reads, too: it closes once all is taken
+  while (left > 0) ASSERT_EQ(::ioctl(writer, FIONREAD, &left), 0);
+  ::close(writer);
+  reads.join();
+  EXPECT_EQ(text, long_text);
+}
 
 TEST_F(FileTest, AtomicWriteReplacesTheWholeFileAndLeavesNoOther) {
   FileSystem& files = real_files();
