@@ -1,13 +1,15 @@
 #include "penstock/transforms/audio/clip.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "penstock/base/json.h"
+#include "penstock/base/regular_file.h"
 #include "penstock/transforms/named_files.h"
 
 namespace penstock {
@@ -29,11 +31,14 @@ std::string path_of(const EncodedClip& clip) {
 /// By its first bytes, an OGG or MP3 file.
 bool opens_slowly(const EncodedClip& clip, const std::string& path) {
   std::array<char, 4> first{};
-  if (clip.is_path)
-    std::ifstream(path, std::ios::binary).read(first.data(), first.size());
-  else
+  if (!clip.is_path) {
     std::memcpy(first.data(), clip.bytes.data(),
                 std::min(first.size(), clip.bytes.size()));
+  } else if (const int file = open_regular_file(path.c_str()); file >= 0) {
+    const ::ssize_t got = ::pread(file, first.data(), first.size(), 0);
+    ::close(file);
+    if (got < 0) return false;
+  }
   const std::string_view begin(first.data(), first.size());
   return begin == "OggS" || begin.starts_with("ID3") ||
          (begin[0] == '\xff' && (begin[1] & 0xe0) == 0xe0);

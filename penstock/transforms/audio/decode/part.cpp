@@ -4,8 +4,8 @@
 #endif
 
 #include <algorithm>
-#include <cstring>
 
+#include "penstock/transforms/audio/decode/sound_length.h"
 #include "penstock/transforms/audio/decoder.h"
 
 namespace penstock {
@@ -15,16 +15,14 @@ struct CloseSound {
   void operator()(SNDFILE* file) const { sf_close(file); }
 };
 
-/// Bytes in memory, as libsndfile reads them.
-struct InMemory {
-  std::span<const std::byte> bytes;
+/// What is read, as libsndfile asks for it.
+struct Input {
+  SoundBytes bytes = {};
   sf_count_t at = 0;
 
-  static sf_count_t length(void* self) {
-    return static_cast<sf_count_t>(of(self).bytes.size());
-  }
+  static sf_count_t length(void* self) { return of(self).bytes.size(); }
   static sf_count_t seek(sf_count_t offset, int whence, void* self) {
-    InMemory& in = of(self);
+    Input& in = of(self);
     const sf_count_t size = length(self);
     const sf_count_t from = whence == SEEK_SET   ? 0
                             : whence == SEEK_CUR ? in.at
@@ -34,16 +32,17 @@ struct InMemory {
     return in.at = std::min(to, size);
   }
   static sf_count_t read(void* to, sf_count_t count, void* self) {
-    InMemory& in = of(self);
+    Input& in = of(self);
     count = std::clamp<sf_count_t>(count, 0, length(self) - in.at);
-    if (count > 0)
-      std::memcpy(to, in.bytes.data() + in.at, static_cast<std::size_t>(count));
-    in.at += count;
-    return count;
+    const auto wanted = static_cast<std::size_t>(count);
+    const std::size_t got =
+        in.bytes.read(in.at, {static_cast<std::byte*>(to), wanted});
+    in.at += static_cast<sf_count_t>(got);
+    return static_cast<sf_count_t>(got);
   }
   static sf_count_t write(const void*, sf_count_t, void*) { return 0; }
   static sf_count_t tell(void* self) { return of(self).at; }
-  static InMemory& of(void* self) { return *static_cast<InMemory*>(self); }
+  static Input& of(void* self) { return *static_cast<Input*>(self); }
 };
 
 bool is_read(int format) {
@@ -66,20 +65,13 @@ class SndfileDecoder final : public SoundDecoder {
  public:
   std::string open(std::span<const std::byte> bytes, SoundInfo& info) override {
     file_.reset();
-    memory_ = {.bytes = bytes};
-    SF_VIRTUAL_IO io{.get_filelen = InMemory::length,
-                     .seek = InMemory::seek,
-                     .read = InMemory::read,
-                     .write = InMemory::write,
-                     .tell = InMemory::tell};
-    SF_INFO found{};
-    file_.reset(sf_open_virtual(&io, SFM_READ, &found, &memory_));
-    return checked(found, info);
+    input_.bytes.open(bytes);
+    return opened(info);
   }
   std::string open_path(const std::string& path, SoundInfo& info) override {
-    SF_INFO found{};
-    file_.reset(sf_open(path.c_str(), SFM_READ, &found));
-    std::string why = checked(found, info);
+    file_.reset();
+    std::string why = input_.bytes.open_path(path);
+    if (why.empty()) why = opened(info);
     return why.empty() ? why : "'" + path + "': " + why;
   }
 
@@ -95,6 +87,21 @@ class SndfileDecoder final : public SoundDecoder {
   }
 
  private:
+  std::string opened(SoundInfo& info) {
+    std::int64_t frames = -1;
+    std::string why = check_length(input_.bytes, frames);
+    if (!why.empty()) return why;
+    SF_VIRTUAL_IO io{.get_filelen = Input::length,
+                     .seek = Input::seek,
+                     .read = Input::read,
+                     .write = Input::write,
+                     .tell = Input::tell};
+    SF_INFO found{};
+    input_.at = 0;
+    file_.reset(sf_open_virtual(&io, SFM_READ, &found, &input_));
+    if (frames >= 0) found.frames = std::min(found.frames, frames);
+    return checked(found, info);
+  }
   std::string checked(const SF_INFO& found, SoundInfo& info) {
     if (file_ == nullptr)
       return std::string("it cannot be decoded: ") + sf_strerror(nullptr);
@@ -113,7 +120,7 @@ class SndfileDecoder final : public SoundDecoder {
     return {};
   }
 
-  InMemory memory_;
+  Input input_;
   std::unique_ptr<SNDFILE, CloseSound> file_;
   std::int64_t at_ = 0, frames_ = 0;
 };

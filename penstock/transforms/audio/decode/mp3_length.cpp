@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <optional>
+
+#include "penstock/transforms/audio/decode/sound_length.h"
+
+// A frame of MPEG begins with a header of 32 bits: 11 of sync, two of version,
+// two of layer, one that is 0 before a CRC, four of bit rate, two of sampling
+// rate, one of padding, one of no meaning here, two of channels and others.
+
+namespace penstock {
+namespace {
+
+constexpr std::uint32_t kSame = 0xfffe0c00;  // of all frames: up to the rate
+
+struct Mp3Frame {
+  std::uint32_t header = 0;
+  std::int64_t bytes = 0;
+  bool first_version = false, mono = false;
+};
+
+/// A header of layer III; nothing where there is none, or its bit rate is free.
+std::optional<Mp3Frame> mp3_frame(SoundBytes& file, std::int64_t at) {
+  static constexpr int kRates[2][16] = {
+      {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0},
+      {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0}};
+  static constexpr int kHz[4] = {44100, 48000, 32000, 0};
+  if (file.byte(at) != 0xff) return std::nullopt;
+  Mp3Frame frame;
+  frame.header = static_cast<std::uint32_t>(file.big(at, 4));
+  const unsigned version = frame.header >> 19 & 3,
+                 layer = frame.header >> 17 & 3;
+  if ((frame.header & 0xffe00000) != 0xffe00000 || version == 1 || layer != 1)
+    return std::nullopt;
+  frame.first_version = version == 3;
+  frame.mono = (frame.header >> 6 & 3) == 3;
+  const int kbit = kRates[frame.first_version ? 1 : 0][frame.header >> 12 & 15];
+  const int hz = kHz[frame.header >> 10 & 3] >> (version == 3   ? 0
+                                                 : version == 2 ? 1
+                                                                : 2);
+  if (kbit == 0 || hz == 0) return std::nullopt;
+  frame.bytes = (frame.first_version ? 144'000 : 72'000) * kbit / hz +
+                (frame.header >> 9 & 1);
+  return frame;
+}
+
+/// Where its side information ends: what says how many frames there are may
+/// stand there.
+std::int64_t info_place(const Mp3Frame& frame) {
+  if (frame.first_version) return frame.mono ? 21 : 36;
+  return frame.mono ? 13 : 21;
+}
+
+bool says_frames(SoundBytes& file, std::int64_t at, const Mp3Frame& first) {
+  const std::int64_t info = at + info_place(first);
+  return (file.has(info, "Xing") || file.has(info, "Info")) &&
+         (file.byte(info + 7) & 1) != 0;
+}
+
+/// A frame that another one of its kind follows, or the end.
+bool is_followed(SoundBytes& file, std::int64_t at, const Mp3Frame& frame) {
+  const std::int64_t next = at + frame.bytes;
+  if (next >= file.size()) return next == file.size();
+  const std::optional<Mp3Frame> other = mp3_frame(file, next);
+  return (other && (other->header & kSame) == (frame.header & kSame)) ||
+         file.has(next, "TAG") || file.has(next, "APETAGEX") ||
+         file.has(next, "ID3");
+}
+
+/// The next frame from `at` on, which may stand behind some bytes of another
+/// kind; its place goes to `at`. `first`: what it must be like.
+std::optional<Mp3Frame> next_frame(SoundBytes& file, std::int64_t& at,
+                                   const Mp3Frame* first) {
+  constexpr std::int64_t kMostBetween = 1024;  // as libmpg123 has it
+  at = after_id3(file, at);
+  const std::int64_t last = std::min(at + kMostBetween, file.size() - 4);
+  for (std::int64_t begin = at; at <= last; ++at) {
+    const std::optional<Mp3Frame> frame = mp3_frame(file, at);
+    if (!frame || at + frame->bytes > file.size()) continue;
+    if (first != nullptr && (frame->header & kSame) != (first->header & kSame))
+      continue;
+    if ((first != nullptr && at == begin) || is_followed(file, at, *frame))
+      return frame;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::int64_t frames_of_mp3(SoundBytes& file, std::int64_t at) {
+  const std::optional<Mp3Frame> first = next_frame(file, at, nullptr);
+  if (!first || says_frames(file, at, *first)) return -1;
+  std::int64_t frames = 0;
+  while (const std::optional<Mp3Frame> frame = next_frame(file, at, &*first)) {
+    at += frame->bytes;
+    ++frames;
+  }
+  // libsndfile ends where libmpg123 expects the end, by the size of the file
+  // and of the first frame: the estimate must not be too small. The largest
+  // frame has 40 times the bytes of the smallest.
+  constexpr std::int64_t kLonger = 64;
+  file.resize(file.size() * kLonger);
+  return frames * (first->first_version ? 1152 : 576);
+}
+
+}  // namespace penstock
