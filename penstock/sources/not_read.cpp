@@ -57,6 +57,8 @@ bool ends_with(const std::string& name, std::string_view end) {
 
 /// It begins as the index of MDS does, which says what its shards are.
 bool is_index_of_mds(const fs::path& path) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(path, unknown)) return false;
   std::string text(1 << 14, '\0');
   std::ifstream file(path);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

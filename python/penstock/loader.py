@@ -504,6 +504,9 @@ def _own_rows(source: object, fields: Fields | None, drawn_by: object,
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fspath(path)
+    if os.path.exists(name) and not os.path.isfile(name):
+        raise refused("file.read", "cannot read the job file", name,
+                      "it is not a file", "name a file that can be read")
     try:
         with builtins.open(name, encoding="utf-8") as file:
             found = json.loads(without_comments(file.read()))

@@ -1,6 +1,5 @@
 #include "penstock/sources/files/input_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
+#include "penstock/base/regular_file.h"
 
 namespace penstock::files {
 namespace {
@@ -18,12 +18,12 @@ constexpr std::size_t kPiece = std::size_t{1} << 23;  // of a request
 
 int opened(const DataFile& file) {
   if (file.store != nullptr) return -1;
-  const int number = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int number = open_regular_file(file.path.c_str());
   if (number >= 0) return number;
   throw Error(ErrorKind::source, {.code = "files.unreadable",
                                   .what = "cannot read '" + file.path + "'",
                                   .where = file.path,
-                                  .why = std::strerror(errno),
+                                  .why = why_not_opened(errno),
                                   .next = "check who may read it"});
 }
 

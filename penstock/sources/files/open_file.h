@@ -1,6 +1,5 @@
 #pragma once
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,10 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "penstock/base/regular_file.h"
+
 namespace penstock::files {
 
-/// A file that is open to be read; false: it could not be opened, errno says
-/// why.
+/// A regular file that is open to be read; false: it could not be opened, and
+/// why_not_opened(errno) says why.
 class OpenFile {
  public:
   explicit OpenFile(int number = -1) : number_(number) {}
@@ -34,7 +35,7 @@ class OpenFile {
 };
 
 inline OpenFile open_file(const std::string& path) {
-  return OpenFile(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return OpenFile(open_regular_file(path.c_str()));
 }
 
 /// Fills `to` from a place in the file. What went wrong; empty: nothing.

@@ -180,7 +180,7 @@ class ImageReader final : public Reader {
   static std::string why_not_opened(const std::string& path) {
     const int reason = errno;
     refuse_shortage(ErrorKind::source, "open the file", path, reason);
-    return std::strerror(reason);
+    return penstock::why_not_opened(reason);
   }
 
   /// Room for so many bytes more.
@@ -215,7 +215,6 @@ class ImageReader final : public Reader {
     }
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
-    if (!S_ISREG(found.st_mode)) return "it is not a file";
     if (found.st_size > kMostBytes) return too_large(found.st_size);
     std::string why = files::read_at(file, 0, grown(to, found.st_size));
     if (::fstat(file.number(), &found) == 0)

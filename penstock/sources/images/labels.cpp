@@ -11,6 +11,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/json.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/files/open_file.h"
 #include "penstock/sources/images/find_pictures.h"
 
 namespace penstock::images {
@@ -19,12 +20,13 @@ namespace {
 /// Reads a labels file line by line.
 class Labels {
  public:
-  Labels(const std::string& path, const Media& media)
-      : path_(path), file_(path, std::ios::binary) {
+  Labels(const std::string& path, const Media& media) : path_(path) {
     refuse_table(media);
-    if (!file_)
-      refuse("images.labels", path, std::strerror(errno),
+    // A pipe without a writer would be waited for.
+    if (!files::open_file(path))
+      refuse("images.labels", path, why_not_opened(errno),
              "name a file of CSV, TSV or JSON lines");
+    file_.open(path, std::ios::binary);
     if (!is_json()) read_header();
   }
 

@@ -16,6 +16,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/half.h"
+#include "penstock/base/regular_file.h"
 #include "penstock/base/utf8.h"
 #include "penstock/base/with_number.h"
 #include "penstock/sources/zarr/codecs.h"
@@ -36,18 +37,19 @@ class ChunkFile {
   /// False: there is none, and the chunk has the fill value.
   bool open(const std::string& path) {
     close();
-    number_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    number_ = open_regular_file(path.c_str());
     if (number_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
       if (may_be_gone_since(opened_ns_, path))
         files::refuse_changed(path, "it may have been removed");
       return false;
     }
     struct stat found {};
+    if (number_ < 0 && (errno == ENXIO || errno == EISDIR))
+      npy::damaged(path, why_not_opened(errno));
     if (number_ < 0)  // not damage, which would be bad rows
-      files::refuse_path("files.unreadable", path, std::strerror(errno),
+      files::refuse_path("files.unreadable", path, why_not_opened(errno),
                          "check who may read this file");
-    if (::fstat(number_, &found) != 0 || !S_ISREG(found.st_mode))
-      npy::damaged(path, "it is not a file");
+    if (::fstat(number_, &found) != 0) npy::damaged(path, std::strerror(errno));
     path_ = path;
     size_ = static_cast<std::uint64_t>(found.st_size);
     return true;

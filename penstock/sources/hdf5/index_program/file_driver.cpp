@@ -40,7 +40,7 @@ constexpr haddr_t kLargest = (haddr_t{1} << 62) - 1;
 
 H5FD_t* open_file(const char* name, unsigned flags, hid_t, haddr_t) {
   if ((flags & H5F_ACC_RDWR) != 0) return nullptr;
-  const int number = ::open(name, O_RDONLY | O_CLOEXEC);
+  const int number = ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (number < 0) return nullptr;
   struct stat found {};
   if (::fstat(number, &found) != 0 || !S_ISREG(found.st_mode)) {
