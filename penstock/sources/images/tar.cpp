@@ -10,11 +10,13 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "penstock/base/log.h"
 #include "penstock/sources/files/open_file.h"
 #include "penstock/sources/images/find_pictures.h"
+#include "penstock/sources/images/tar_samples.h"
 
 // A tar file is a row of members, each a header of 512 bytes and its contents,
 // filled up to a multiple of 512. Only headers are read here. Long names stand
@@ -70,7 +72,7 @@ class Tar {
   Tar(const std::string& path, const Media& media, StopFlag stop)
       : path_(path), media_(media), stop_(stop), file_(files::open_file(path)) {
     if (!file_)
-      refuse("files.unreadable", path, std::strerror(errno),
+      refuse("files.unreadable", path, why_not_opened(errno),
              "check who may read it");
     struct stat found {};
     ::fstat(file_.number(), &found);
@@ -163,14 +165,6 @@ class Tar {
   std::int64_t bytes_ = 0;
 };
 
-/// What stands before the first '.' of the last part of a name: WebDataset's
-/// key.
-std::string key_of(const std::string& name) {
-  const std::size_t folder = name.rfind('/');
-  const std::size_t dot = name.find('.', folder == name.npos ? 0 : folder);
-  return name.substr(0, dot);
-}
-
 }  // namespace
 
 void UnreadMembers::add(const std::string& name) {
@@ -201,23 +195,27 @@ std::vector<FoundPicture> pictures_in_tar(
   Tar tar(path, media, stop);
   const DeclaredClasses allowed(declared);
   std::vector<FoundPicture> all;
-  std::map<std::string, std::string> classes;  // by key
+  std::map<std::string, std::string, std::less<>> classes;  // by sample
+  std::set<std::string, std::less<>> others;  // samples with other members
   tar.walk([&](std::string name, std::int64_t begin, std::int64_t size) {
     while (name.starts_with("./")) name.erase(0, 2);
     if (name.ends_with(".cls")) {
       std::string text = tar.text(begin, size);
       while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
-      classes[key_of(name)] = std::move(text);
+      others.emplace(sample_of(name));
+      classes[std::string(sample_of(name))] = std::move(text);
     } else if (is_picture_name(name, media)) {
       FoundPicture& picture = all.emplace_back();
       picture.member = {.container = container, .begin = begin, .bytes = size};
       picture.name = std::move(name);
     } else {
+      others.emplace(sample_of(name));
       unread.add(name);
     }
   });
+  check_samples(path, media, all, others);
   for (FoundPicture& picture : all) {
-    const auto found = classes.find(key_of(picture.name));
+    const auto found = classes.find(sample_of(picture.name));
     const std::string folder =
         std::filesystem::path(picture.name).parent_path().filename().string();
     picture.in_folder = found == classes.end() && !folder.empty();

@@ -13,6 +13,7 @@ namespace {
 using files::TestFolder;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 class TarTest : public testing::Test {
  protected:
@@ -142,6 +143,41 @@ TEST_F(TarTest, MembersOfWebDatasetThatAreNotReadAreNamedOnce) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told[0],
               HasSubstr(": 4 members are not read, '1.json', '1.txt' among"));
+}
+
+TEST_F(TarTest, TwoPicturesOfOneSampleAreRefusedByTheirNames) {
+  for (const char* key : {"s1", "s2"}) {
+    add(std::string(key) + ".image.png", "x");
+    add(std::string(key) + ".mask.png", "y");
+  }
+  EXPECT_THAT(refused(), HasSubstr("its members 's2.image.png' and "
+                                   "'s2.mask.png' are pictures of one sample, "
+                                   "'s2', and a row has one picture; unpack"));
+  tar_.clear();
+  add("train/s1.jpg", "x");
+  add("train/s1.png", "y");
+  add("train/s1.cls", "0");
+  EXPECT_THAT(refused(), HasSubstr("'train/s1.jpg' and 'train/s1.png' are "
+                                   "pictures of one sample, 'train/s1'"));
+  tar_.clear();
+  add("s1.a.jpg", "x");
+  add("s1.b.jpg", "y");
+  add("s1.json", "{}");
+  EXPECT_THAT(refused(), HasSubstr("'s1.a.jpg' and 's1.b.jpg'"));
+}
+
+TEST_F(TarTest, NamesWithDotsAreRowsWithAWarning) {
+  std::vector<std::string> told;
+  set_log_writer(
+      [&](LogLevel, std::string_view message) { told.emplace_back(message); });
+  add("ant/1_jpg.rf.0a1b.jpg", "x");
+  add("ant/1_jpg.rf.77c0.jpg", "y");
+  add("ant/2_jpg.rf.1234.jpg", "z");
+  EXPECT_THAT(pictures(), SizeIs(3));
+  set_log_writer({});
+  EXPECT_THAT(told, ElementsAre(HasSubstr(
+                        "'ant/1_jpg.rf.0a1b.jpg' and 'ant/1_jpg.rf.77c0.jpg' "
+                        "are rows of their own")));
 }
 
 TEST_F(TarTest, ACompressedFileMustBeUnpacked) {
