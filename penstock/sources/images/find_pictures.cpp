@@ -151,6 +151,28 @@ PictureFiles kept_or_found(const SourceSpec& spec, StopFlag stop) {
   return all;
 }
 
+/// A class that `declared` lists may be without a picture; else an empty folder
+/// is most likely a mistake.
+void refuse_empty_folders(const std::vector<std::string>& declared,
+                          const PictureFiles& files) {
+  std::vector<bool> has_one(files.classes.size());
+  for (const std::int32_t of : files.of_class)
+    has_one[static_cast<std::size_t>(of)] = true;
+  const std::string one = files.media->one;
+  for (std::size_t at = 0; at < has_one.size(); ++at) {
+    const std::string& name = files.classes[at];
+    if (has_one[at] || std::ranges::find(declared, name) != declared.end())
+      continue;
+    refuse("images.empty_class", files.root + "/" + name,
+           "this folder has no " + one + ", so its class has none",
+           "remove the folder, put " + one +
+               "s into it, or list its class in \"source.classes\"");
+  }
+  if (files.size() == 0)
+    refuse("images.none", files.root, "no folder of a class has a " + one,
+           "put the " + one + "s of each class into its folder");
+}
+
 }  // namespace
 
 void refuse(const char* code, const std::string& place, std::string why,
@@ -165,7 +187,9 @@ void refuse(const char* code, const std::string& place, std::string why,
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
   PictureFiles files = kept_or_found(spec, stop);
   const PictureSettings& own = settings_of(spec);
-  if (!own.classes.empty() && own.labels.empty() && files.members.empty()) {
+  const bool in_folders = own.labels.empty() && files.members.empty();
+  if (in_folders) refuse_empty_folders(own.classes, files);
+  if (!own.classes.empty() && in_folders) {
     renumber_folders(own.classes, files);
     set_version(files);
   }

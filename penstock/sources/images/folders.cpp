@@ -235,10 +235,6 @@ void find_in_folders(PictureFiles& files, StopFlag stop,
   names->reserve(pictures, bytes);
   files.of_class.reserve(pictures);
   for (std::size_t at : order) {
-    if (found[at].sizes.empty())
-      refuse("images.empty_class", root + "/" + classes[at],
-             "this folder has no " + one + ", so its class has none",
-             "remove the folder, or put " + one + "s into it");
     names->add_single(found[at].names, found[at].sizes);
     files.of_class.resize(names->size(), static_cast<std::int32_t>(at));
     std::ranges::move(found[at].folders, std::back_inserter(folders));

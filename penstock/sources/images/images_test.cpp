@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <thread>
@@ -11,6 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using files::TestFolder;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -335,6 +337,54 @@ TEST_F(ImagesTest, FoldersMayDeclareMoreClassesThanTheyHave) {
   classes_ = {"dog", "cat"};
   EXPECT_THAT(refused(folder_.path(""), "images.unknown_class"),
               HasSubstr("/ant"));
+}
+
+TEST_F(ImagesTest, AFolderMayBeEmptyWhereItsClassIsDeclared) {
+  folder_.write("cat/a.jpg", "1");
+  fs::create_directory(folder_.path("dog"));
+  classes_ = {"dog", "cat"};
+  auto source = open(folder_.path(""));
+  EXPECT_THAT(rows(*source), ElementsAre("cat/a.jpg cat 1"));
+  EXPECT_THAT(source->schema().find("class")->values,
+              ElementsAre("dog", "cat"));
+  fs::create_directory(folder_.path("bee"));
+  EXPECT_THAT(refused(folder_.path(""), "images.empty_class"),
+              HasSubstr("/bee"));
+  fs::remove(folder_.path("bee"));
+  classes_.clear();
+  EXPECT_THAT(refused(folder_.path(""), "images.empty_class"),
+              AllOf(HasSubstr("/dog"), HasSubstr("list its class in")));
+}
+
+TEST_F(ImagesTest, FoldersThatAreAllEmptyHoldNoPicture) {
+  fs::create_directory(folder_.path("dog"));
+  classes_ = {"dog"};
+  EXPECT_THAT(refused(folder_.path(""), "images.none"),
+              HasSubstr("no folder of a class has a picture"));
+}
+
+TEST_F(ImagesTest, APipeInAClassFolderIsAProblemOfItsRow) {
+  folder_.write("ant/a.jpg", "1");
+  ASSERT_EQ(::mkfifo(folder_.path("ant/b.jpg").c_str(), 0600), 0);
+  auto source = open(folder_.path(""), {"image"});
+  auto reader = open_checked_reader(*source);
+  std::vector<std::string> why;
+  for (const Partition& part : source->partitions(1))
+    reader->scan(part, {.rows = 3}, [&](KeyList&, Block& rows) {
+      for (const auto& problem : rows.problems) why.push_back(problem.why);
+      return true;
+    });
+  EXPECT_THAT(why, ElementsAre(AllOf(HasSubstr("/ant/b.jpg'"),
+                                     HasSubstr("it is a pipe, a socket or a "
+                                               "device, not a file"))));
+}
+
+TEST_F(ImagesTest, APipeAsLabelsIsRefused) {
+  folder_.write("a.jpg", "1");
+  labels_ = folder_.path("labels.csv");
+  ASSERT_EQ(::mkfifo(labels_.c_str(), 0600), 0);
+  EXPECT_THAT(refused(folder_.path(""), "images.labels"),
+              HasSubstr("it is a pipe"));
 }
 
 }  // namespace
