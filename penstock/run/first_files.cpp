@@ -1,5 +1,6 @@
 #include "penstock/run/first_files.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kMostRows = 1'000'000;  // that are looked at for files
 
-/// The rows of a column as a field of one kind has them.
+/// The rows of a column that a field of one kind decodes. How a file begins
+/// proves little: numbers may begin as MP3 does.
 class FilesOf {
  public:
   FilesOf(const char* kind, const Json& settings, const Block& block) {
@@ -23,17 +25,18 @@ class FilesOf {
     bound_ = kind_->bind(
         {.info = {{.name = "x"}}, .types = {block.columns[0].type}, .at = {0}});
     Faults faults;
-    bound_->parser()->parse(block, values_, faults);
+    bound_->checking_parser()->parse(block, values_, faults);
     std::set<std::int64_t> bad;
     for (const RowFault& fault : faults.rows) bad.insert(fault.row);
     for (std::int64_t row = 0; row < block.rows; ++row)
       if (!bad.contains(row)) rows_.push_back(values_.row(row));
   }
 
-  bool any() const { return !rows_.empty(); }
+  std::size_t count() const { return rows_.size(); }
 
   /// The heights and widths of pictures: what is drawn of a whole one.
-  std::set<std::pair<std::int64_t, std::int64_t>> sizes() const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> sizes() const {
+    if (rows_.empty()) return {};
     Values runs;
     Faults faults;
     bound_->encoder(Json(), "")->encode(rows_, {.runs = &runs}, faults);
@@ -48,9 +51,9 @@ class FilesOf {
         TensorPlace{.data = reinterpret_cast<std::byte*>(draws.data()),
                     .bytes = sizeof(draws[0])}};
     kind_->finisher(true)->finish(stored, {}, places);
-    std::set<std::pair<std::int64_t, std::int64_t>> sizes;
-    for (const auto& draw : draws)
-      if (draw[2] > 0) sizes.emplace(draw[2], draw[3]);  // 0: it is damaged
+    std::vector<std::pair<std::int64_t, std::int64_t>> sizes;
+    for (const auto& draw : draws)  // 0: it is damaged
+      if (draw[2] > 0) sizes.emplace_back(draw[2], draw[3]);
     return sizes;
   }
 
@@ -83,17 +86,24 @@ std::optional<Media> FirstFiles::media(const std::string& name) {
   image["train"] = "resize";
   image["flip"] = std::int64_t{0};
   image["record_draws"] = true;
+  // Some may be damaged; a column of bytes may hold a file by chance.
+  std::size_t values = 0;
+  for (std::int64_t row = 0; row < block.rows; ++row)
+    values += block.columns[0].text(row).empty() ? 0 : 1;
+  auto are_most = [&](std::size_t files) {
+    return files > 0 && 2 * files >= values;
+  };
   try {
-    if (const FilesOf files("image", image, block); files.any()) {
-      const auto sizes = files.sizes();
-      if (sizes.size() == 1)
-        return Media{.kind = "image",
-                     .height = sizes.begin()->first,
-                     .width = sizes.begin()->second,
-                     .nulls = nulls_};
-      if (!sizes.empty()) return Media{.kind = "image", .nulls = nulls_};
+    const auto sizes = FilesOf("image", image, block).sizes();
+    if (are_most(sizes.size())) {
+      const bool all_alike =
+          std::ranges::count(sizes, sizes[0]) == std::ssize(sizes);
+      return Media{.kind = "image",
+                   .height = all_alike ? sizes[0].first : 0,
+                   .width = all_alike ? sizes[0].second : 0,
+                   .nulls = nulls_};
     }
-    if (FilesOf("audio", audio, block).any())
+    if (are_most(FilesOf("audio", audio, block).count()))
       return Media{.kind = "audio", .nulls = nulls_};
   } catch (const Error&) {
     // No part that decodes them is there.

@@ -23,8 +23,8 @@ class FirstFiles {
 
   /// False: no more are needed.
   bool add(const Column& values, std::int64_t row);
-  /// Of those that are such files; nothing where none is, or nothing here can
-  /// decode them. `name` is the column's.
+  /// Nothing where fewer than half of the rows can be decoded, empty ones
+  /// aside. `name` is the column's.
   std::optional<Media> media(const std::string& name);
 
  private:

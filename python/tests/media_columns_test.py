@@ -100,6 +100,27 @@ class Tables(unittest.TestCase):
         with penstock.Loader(source, fields, batch_size=8) as loader:
             self.assertIn("photo", loader.peek())
 
+    def test_bytes_that_begin_like_a_file_are_neither_pictures_nor_sounds(self):
+        numbers = numpy.arange(8, dtype="<i2").tobytes()
+        for begin in (b"\xff\xff\xff\xff", b"\xff\xfb\x90\x64",
+                      b"\xff\xe1", b"ID3\x03", b"OggS", b"RIFF\x08\0\0\0DATA",
+                      b"BM\x10\0\0\0", b"\xff\xd8\xff\xe0", b"GIF89a",
+                      b"\x89PNG\r\n\x1a\n", b"fLaC", b"FORM", b"P5 "):
+            for rows in ([begin + numbers] + [numbers] * 40,
+                         [begin + numbers] * 41):
+                with self.subTest(begin=begin, alike=rows[0] == rows[1]):
+                    with penstock.Loader(self.database(rows),
+                                         batch_size=8) as loader:
+                        self.assertNotIn("holds", repr(loader))
+                        self.assertEqual(list(loader.peek().keys()), ["kind"])
+
+    def test_one_file_among_other_bytes_does_not_make_them_files(self):
+        for file in (picture(5, 4), sound()):
+            rows = [file] + [b"other bytes"] * 40
+            with penstock.Loader(self.database(rows), batch_size=8) as loader:
+                self.assertEqual(list(loader.peek().keys()), ["kind"])
+                self.assertNotIn("holds", repr(loader))
+
     def test_a_few_rows_without_a_picture_change_nothing(self):
         with penstock.Loader(self.database([None] + [picture(5, 4)] * 40),
                              batch_size=8, on_bad="skip") as loader:
