@@ -4,7 +4,9 @@
 
 namespace penstock {
 
-std::unique_ptr<PictureDecoder> make_decoder() {
+namespace {
+
+const ImagePart& image_part() {
   static const ImagePart& part = load_plugin<ImagePart>(
       {.library = "libpenstock_images.so",
        .entry = kImagePartEntry,
@@ -16,7 +18,18 @@ std::unique_ptr<PictureDecoder> make_decoder() {
                   "libwebp7); a build from source needs libjpeg62-turbo-dev "
                   "libpng-dev libwebp-dev"},
       plugin_folders());
-  return part.make_decoder();
+  return part;
+}
+
+}  // namespace
+
+std::unique_ptr<PictureDecoder> make_decoder() {
+  return image_part().make_decoder();
+}
+
+std::string inflate_text(std::span<const std::byte> bytes) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  return image_part().inflate(bytes, kMost);
 }
 
 }  // namespace penstock

@@ -86,6 +86,67 @@ TEST(PictureHeaderTest, FindsTheOrientation) {
   }
 }
 
+std::string big_endian(std::size_t value) {
+  std::string bytes;
+  for (int bits = 24; bits >= 0; bits -= 8)
+    bytes += static_cast<char>(value >> bits & 0xff);
+  return bytes;
+}
+
+/// As zlib stores what it does not compress.
+std::string stored_by_zlib(const std::string& text) {
+  std::size_t a = 1, b = 0;
+  for (const char c : text) {
+    a = (a + static_cast<unsigned char>(c)) % 65521;
+    b = (b + a) % 65521;
+  }
+  const auto size = static_cast<std::uint16_t>(text.size());
+  const auto other = static_cast<std::uint16_t>(~size);
+  std::string bytes = "\x78\x01\x01";
+  for (const std::uint16_t number : {size, other})
+    bytes.append(1, static_cast<char>(number & 0xff))
+        .append(1, static_cast<char>(number >> 8));
+  return bytes + text + big_endian(b << 16 | a);
+}
+
+/// "rgb.png" with one more chunk behind IHDR.
+std::string png_with(const std::string& kind, const std::string& data) {
+  std::string png = golden_file("rgb.png");
+  return png.insert(
+      33, big_endian(data.size()) + kind + data + std::string(4, '\0'));
+}
+
+int orientation_of(const std::string& png) {
+  PictureHeader header;
+  EXPECT_EQ(read_header(bytes_of(png), header), "");
+  return header.orientation;
+}
+
+// As ImageMagick wrote EXIF data, and Pillow reads them.
+TEST(PictureHeaderTest, FindsTheOrientationInARawProfileOfPng) {
+  using namespace std::string_literals;
+  const std::string tiff =
+      "4d4d002a00000008\n0001011200030000000100\n0600000000\n0000";
+  const std::string name = "Raw profile type exif\0"s;
+  for (const std::string& begin : {""s, "457869660000"s}) {
+    const std::string text = "\nexif\n      34\n" + begin + tiff + "\n";
+    const std::string packed = stored_by_zlib(text);
+    EXPECT_EQ(orientation_of(png_with("tEXt", name + text)), 6);
+    EXPECT_EQ(orientation_of(png_with("zTXt", name + "\0"s + packed)), 6);
+    EXPECT_EQ(orientation_of(png_with("iTXt", name + "\0\0\0\0"s + text)), 6);
+    EXPECT_EQ(orientation_of(png_with("iTXt", name + "\1\0en\0\0"s + packed)),
+              6);
+  }
+  const std::string text = "\nexif\n      34\n" + tiff;
+  for (const std::string& damaged :
+       {name, name + "\nexif", name + text + "0", name + text + "xx",
+        "Raw profile type xmp\0"s + text})
+    EXPECT_EQ(orientation_of(png_with("tEXt", damaged)), 1);
+  EXPECT_EQ(orientation_of(png_with("zTXt", name + "\0"s + text)), 1);
+  EXPECT_EQ(orientation_of(png_with("iTXt", name)), 1);
+  EXPECT_EQ(orientation_of(png_with("iTXt", name + "\1")), 1);
+}
+
 class ViewTest : public testing::Test {
  protected:
   View view(int width, int height, std::uint64_t sample, bool train = true) {

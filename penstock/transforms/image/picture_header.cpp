@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "penstock/transforms/image/gif_frame.h"
+#include "penstock/transforms/image/png_profile.h"
 
 namespace penstock {
 namespace {
@@ -147,13 +148,28 @@ std::string read_png(const File& file, PictureHeader& header) {
     return "it is a damaged PNG file: its size";
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
+  std::string profile;  // counts where there is no eXIf
+  bool has_exif = false;
   for (std::size_t at = kFirst; at + 12 <= file.size();) {
     const std::size_t size = file.big32(at);
-    if (file.has(at + 4, "eXIf"))
+    if (file.has(at + 4, "eXIf")) {
+      has_exif = true;
       header.orientation = exif_orientation(file, at + 8, size);
+    }
+    for (const char* kind : {"tEXt", "zTXt", "iTXt"})
+      if (!has_exif && size <= file.size() - at - 12 && file.has(at + 4, kind))
+        if (std::string found =
+                exif_of_text(kind, file.bytes.subspan(at + 8, size));
+            !found.empty())
+          profile = std::move(found);
     if (file.has(at + 4, "acTL"))
       return "it is an animated PNG file, which is not read";
-    if (file.has(at + 4, "IEND")) return {};
+    if (file.has(at + 4, "IEND")) {
+      if (!has_exif && !profile.empty())
+        header.orientation =
+            exif_orientation({std::as_bytes(std::span(profile))});
+      return {};
+    }
     if (size > file.size()) break;
     at += size + 12;
   }

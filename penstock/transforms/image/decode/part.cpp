@@ -1,3 +1,5 @@
+#include <zlib.h>
+
 #include <array>
 #include <cstring>
 
@@ -39,8 +41,20 @@ std::unique_ptr<PictureDecoder> make_any_decoder() {
   return std::make_unique<AnyDecoder>();
 }
 
+std::string inflate(std::span<const std::byte> bytes, std::size_t most) {
+  std::string text(most, '\0');
+  uLongf size = most;
+  const auto* from = reinterpret_cast<const Bytef*>(bytes.data());
+  if (uncompress(reinterpret_cast<Bytef*>(text.data()), &size, from,
+                 bytes.size()) != Z_OK)
+    return {};
+  text.resize(size);
+  return text;
+}
+
 constexpr ImagePart kPart{.version = ImagePart::kVersion,
-                          .make_decoder = make_any_decoder};
+                          .make_decoder = make_any_decoder,
+                          .inflate = inflate};
 
 }  // namespace
 
