@@ -37,8 +37,8 @@ class SoundBytes {
 
   /// From now on `bytes` are read at `at` in place of the file's own.
   void replace(std::int64_t at, std::string bytes);
-  /// From now on `size` bytes are read: zeros follow the file, or its last bytes
-  /// are left out.
+  /// From now on `size` bytes are read: zeros follow the file, or its last
+  /// bytes are left out.
   void resize(std::int64_t size);
 
  private:

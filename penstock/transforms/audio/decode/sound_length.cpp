@@ -169,8 +169,7 @@ std::string check_length(SoundBytes& file, std::int64_t& frames) {
   if (file.has(0, "OggS")) return check_pages(file);
   const std::int64_t at = after_id3(file, 0);
   if (file.has(at, "fLaC")) return complete_flac(file, at);
-  frames = frames_of_mp3(file, at);
-  return {};
+  return count_mp3(file, at, frames);
 }
 
 }  // namespace penstock

@@ -24,9 +24,9 @@ std::string check_pages(SoundBytes& file);
 /// FLAC whose header does not say how many samples there are gets the number
 /// that its last frame shows. `at`: behind ID3 tags.
 std::string complete_flac(SoundBytes& file, std::int64_t at);
-/// Samples of each channel, by all frames of an MP3 file that has no Xing or
-/// Info frame to say it; else -1. `at`: behind ID3 tags.
-std::int64_t frames_of_mp3(SoundBytes& file, std::int64_t at);
+/// MP3 without an Xing or Info frame, which would say it, has the samples of
+/// each channel that all its frames have together. `at`: behind ID3 tags.
+std::string count_mp3(SoundBytes& file, std::int64_t at, std::int64_t& samples);
 
 /// Where an ID3v2 tag ends that begins at `at`; `at`: there is no tag.
 std::int64_t after_id3(SoundBytes& file, std::int64_t at);
