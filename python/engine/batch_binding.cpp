@@ -3,6 +3,7 @@
 
 #include "python/engine/batch.h"
 #include "python/engine/convert.h"
+#include "python/engine/file_text.h"
 #include "python/engine/function.h"
 #include "python/engine/gil.h"
 
@@ -89,10 +90,7 @@ nb::object python_key(const Dataset& rows, SampleId id) {
   Json key = key_of(rows, id);
   if (key.is_null()) return nb::none();
   if (!key.is_string()) return nb::cast(key.integer());
-  // A path may have any bytes, as os.fsdecode() has it.
-  const std::string& text = key.string();
-  return nb::steal(PyUnicode_DecodeUTF8(
-      text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+  return file_text(key.string());
 }
 
 nb::list row_keys_of(const NamedBatch& batch) {
@@ -112,8 +110,8 @@ nb::list rejected_of(const NamedBatch& batch) {
     nb::dict entry;
     entry["row"] = bad.row;
     entry["key"] = python_key(*rows, bad.sample);
-    entry["column"] = bad.place;
-    entry["why"] = bad.why;
+    entry["column"] = file_text(bad.place);
+    entry["why"] = message_text(bad.why);
     entry["substitute"] = python_key(*rows, bad.substitute);
     made.append(std::move(entry));
   }

@@ -328,11 +328,9 @@ std::string Engine::rank_facts() {
       [](Session& loader) { return loader.rank_facts().dump(); });
 }
 
-std::string Engine::statistics() {
-  return with_loader([](Session& loader) {
-    const Json found = loader.opened()->statistics();
-    return found.is_null() ? "{}" : found.dump();
-  });
+Json Engine::statistics() {
+  return with_loader(
+      [](Session& loader) { return loader.opened()->statistics(); });
 }
 
 void Engine::begin_step() {

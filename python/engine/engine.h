@@ -60,8 +60,8 @@ class Engine {
   std::size_t release_memory(std::size_t bytes);
   /// What must be the same on all ranks.
   std::string rank_facts();
-  /// What a run's statistics.json holds; "{}" for rows of one's own.
-  std::string statistics();
+  /// What a run's statistics.json holds; null for rows of one's own.
+  Json statistics();
 
   /// Steps by the device's own stream, or as the caller has measured them.
   void begin_step();

@@ -9,6 +9,7 @@
 #include "python/engine/batches.h"
 #include "python/engine/engine.h"
 #include "python/engine/gc_slots.h"
+#include "python/engine/json_object.h"
 
 namespace penstock::python {
 namespace {
@@ -43,7 +44,8 @@ void bind_state(EngineClass& engine) {
       .def("load_state", &Engine::load_state, nb::arg("state"))
       .def("report", &Engine::report, nb::arg("wait"))
       .def("release_memory", &Engine::release_memory, nb::arg("bytes"))
-      .def("statistics", &Engine::statistics)
+      .def("statistics",
+           [](Engine& self) { return object_of(self.statistics()); })
       .def("rank_facts", &Engine::rank_facts)
       .def("close", &Engine::close)
       .def("closed", &Engine::closed)

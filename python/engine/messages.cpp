@@ -7,6 +7,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/base/sync.h"
+#include "python/engine/file_text.h"
 #include "python/engine/function.h"
 #include "python/engine/gil.h"
 
@@ -33,10 +34,11 @@ Kept& kept() {
 void raise(const Error& error) {
   nb::module_ errors = nb::module_::import_("penstock.errors");
   const ErrorParts& parts = error.parts();
-  nb::object made = errors.attr("made")(
-      std::string(name_of(error.kind())).c_str(), error.what(),
-      parts.code.c_str(), parts.what.c_str(), parts.where.c_str(),
-      parts.why.c_str(), parts.next.c_str());
+  nb::object made =
+      errors.attr("made")(message_text(name_of(error.kind())),
+                          message_text(error.what()), message_text(parts.code),
+                          message_text(parts.what), message_text(parts.where),
+                          message_text(parts.why), message_text(parts.next));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
 }
 
@@ -98,7 +100,7 @@ void write_messages() {
   try {
     while (next != messages.end()) {
       auto [level, text] = *next++;
-      write(static_cast<int>(level), text.c_str());
+      write(static_cast<int>(level), message_text(text));
     }
   } catch (const nb::python_error&) {  // a handler raised: the rest is kept
     Lock lock(from.mutex);

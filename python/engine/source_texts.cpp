@@ -1,6 +1,5 @@
 #include "python/engine/source_texts.h"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "penstock/run/run.h"
+#include "python/engine/file_text.h"
 #include "python/engine/interruptible.h"
 
 namespace nb = nanobind;
@@ -45,19 +45,30 @@ Texts read_texts(const SourceSpec& spec, const std::vector<std::string>& names,
   return texts;
 }
 
-Texts texts_of(const std::string& section,
-               const std::vector<std::string>& columns) {
-  return interruptible<Texts>([section, columns](const Stop& stop) {
+nb::list texts_of(const std::string& section,
+                  const std::vector<std::string>& columns) {
+  const auto texts = interruptible<Texts>([section, columns](const Stop& stop) {
     return read_texts(
         parse_source_spec(Json::parse(section, "the source"), "source"),
         columns, StopFlag(stop.get()));
   });
+  nb::list all;
+  for (const auto& column : texts) {
+    nb::list values;
+    for (const std::optional<std::string>& text : column)
+      values.append(text ? file_text(*text) : nb::none());
+    all.append(values);
+  }
+  return all;
 }
 
 }  // namespace
 
 void bind_source_texts(nb::module_& module) {
-  module.def("source_texts", &texts_of, nb::arg("section"), nb::arg("columns"));
+  module.def("source_texts", &texts_of, nb::arg("section"), nb::arg("columns"),
+             nb::sig("def source_texts(section: str, columns: "
+                     "collections.abc.Sequence[str]) -> "
+                     "list[list[str | None]]"));
 }
 
 }  // namespace penstock::python

@@ -215,7 +215,8 @@ class BaseLoader:
         sources "sources" lists, by source, what is not the same in all. Empty
         for arrays and sources of your own.
         """
-        return dict(json.loads(self._engine.statistics()))
+        found: Any = self._engine.statistics()
+        return dict(found or {})
 
     @property
     def plan(self) -> dict[str, Any]:

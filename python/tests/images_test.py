@@ -83,6 +83,37 @@ class Folder(unittest.TestCase):
                 seen += len(batch.ids)
             self.assertEqual(seen, len(PICTURES))
 
+    def test_names_that_are_not_utf8_are_as_os_fsdecode_has_them(self):
+        name = os.fsdecode(b"\xff\xfe.png")
+        try:
+            (self.root / "cat" / name).write_bytes(images.png_of(
+                numpy.zeros((8, 8, 3), "uint8")))
+        except OSError:
+            self.skipTest("this file system takes no such names")
+        path = os.path.join("cat", name)
+        with penstock.ImageFolder(self.root, batch_size=99,
+                                  image={"size": 8}) as loader:
+            sample = (str(self.root / path), loader.class_to_idx["cat"])
+            self.assertIn(sample, loader.samples)
+            self.assertIn(path, loader.peek().row_keys)
+        folder = os.fsdecode(b"\xff\xfe")
+        shutil.copytree(self.root / "dog", self.root / folder)
+        with penstock.ImageFolder(self.root, image={"size": 8}) as loader:
+            self.assertEqual(loader.classes, ["bird", "cat", "dog", folder])
+            self.assertIn(3, loader.targets)
+            self.assertNotIn(-1, loader.targets)
+        shutil.rmtree(self.root / folder)
+        (self.root / path).write_bytes(b"damaged")
+        with penstock.ImageFolder(self.root, batch_size=99, image={"size": 8},
+                                  cache="none") as loader:
+            with self.assertRaises(penstock.Error) as raised:
+                loader.peek()
+            self.assertIn(r"\xff\xfe.png", str(raised.exception))
+        with penstock.ImageFolder(self.root, batch_size=99, image={"size": 8},
+                                  cache="none", on_bad="mask") as loader:
+            [bad] = loader.peek().rejected
+            self.assertEqual(bad["key"], path)
+
     def test_classes_of_a_file_of_labels(self):
         labels = self.root / "labels.csv"
         labels.write_text("path,class\n" + "".join(
