@@ -24,6 +24,14 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                             const std::string& setting,
                             const std::string& place) {
   if (const ColumnInfo* found = schema.find(name)) return *found;
+  for (const LeftOutColumn& one : schema.left_out)
+    if (one.name == name)
+      throw Error(ErrorKind::request,
+                  {.code = "source.column_type",
+                   .what = "cannot read column '" + name + "' of " + place,
+                   .where = setting,
+                   .why = one.why,
+                   .next = one.next});
   std::vector<std::string> names;
   for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
   throw Error(ErrorKind::request,

@@ -16,7 +16,8 @@ namespace penstock {
 std::optional<ColumnType> type_given_by(ReadAs as);
 
 /// The column `name` of `place` ("measurements in train.sqlite"), or
-/// Error(request) with the nearest one; `setting` is the one that requested it.
+/// Error(request): with the reason of one that is left out, else with the
+/// nearest one. `setting` is the one that requested it.
 const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                             const std::string& setting,
                             const std::string& place);

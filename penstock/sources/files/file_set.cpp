@@ -97,6 +97,14 @@ void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
     }
 }
 
+/// Why a file that has a column of this name cannot give it; empty: it has
+/// none.
+std::string why_left_out(const RowFile& file, const std::string& name) {
+  for (const LeftOutColumn& one : file.left_out())
+    if (one.name == name) return one.why;
+  return {};
+}
+
 void find_places(FileSet& set, bool may_lack, bool can_unite) {
   for (std::size_t f = 0; f < set.files.size(); ++f) {
     std::vector<std::int64_t> places;
@@ -108,11 +116,17 @@ void find_places(FileSet& set, bool may_lack, bool can_unite) {
       const bool row_of_values =
           column.in_files.type.kind == ColumnKind::list ||
           column.in_files.type.kind == ColumnKind::fixed;
-      if (place < 0 && !column.partition && (!may_lack || row_of_values))
-        throw other_schema(set.data[f], column.in_files.name,
-                           "it lacks this column, which " + set.data[0].path +
-                               " has as " + column.in_files.declared,
-                           next_to_lacking(can_unite));
+      if (place < 0 && !column.partition) {
+        const std::string& name = column.in_files.name;
+        if (const std::string why = why_left_out(*set.files[f], name);
+            !why.empty())
+          throw other_schema(set.data[f], name, why, kNarrow);
+        if (!may_lack || row_of_values)
+          throw other_schema(set.data[f], name,
+                             "it lacks this column, which " + set.data[0].path +
+                                 " has as " + column.in_files.declared,
+                             next_to_lacking(can_unite));
+      }
       if (place >= 0 &&
           set.files[f]->columns()[static_cast<std::size_t>(place)].type.kind ==
               ColumnKind::null)

@@ -54,7 +54,8 @@ std::unique_ptr<Source> open(const SourceSpec& spec,
   try {
     return files::open_file_source(spec, requests, options, kind_of(requests));
   } catch (const Error& error) {
-    if (error.parts().code != "source.unknown_column") throw;
+    const std::string& code = error.parts().code;
+    if (code != "source.unknown_column" && code != "source.column_type") throw;
     explain(spec, requests, options.stop, error);
   }
 }
