@@ -19,6 +19,7 @@
 
 #include "penstock/dataset/dataset.h"
 #include "python/engine/gil.h"
+#include "python/engine/list_gaps.h"
 #include "python/engine/media_values.h"
 #include "python/engine/rows.h"
 
@@ -26,7 +27,7 @@ namespace penstock::python {
 namespace {
 
 std::string kind_of(const ArrowColumn& column) {
-  if (!column.unsupported.empty()) return "unsupported";
+  if (!column.readable()) return "left out";
   if (column.info.timestamp) return "time";
   if (column.type.kind == ColumnKind::list &&
       column.element.kind != ColumnKind::number)
@@ -53,7 +54,7 @@ std::string sample_of(const ArrowTable& table) {
   Sha256 hash;
   for (std::size_t c = 0; c < table.columns().size(); ++c) {
     const ArrowColumn& about = table.columns()[c];
-    if (!about.unsupported.empty()) continue;
+    if (!about.readable()) continue;
     Column sample{.type = about.type, .item = about.item};
     if (about.type.kind == ColumnKind::list)
       sample.children.emplace_back().type = about.element;
@@ -121,11 +122,14 @@ class Table {
     for (std::size_t at = 0; at < table_->columns().size(); ++at) {
       const ArrowColumn& column = table_->columns()[at];
       columns.emplace_back(
-          column.info.name, column.info.declared, kind_of(column),
+          column.info.name,
+          column.readable() ? column.info.declared
+                            : left_out_column(column, column.unsupported).why,
+          kind_of(column),
           std::string(name_of(column.type.kind == ColumnKind::list
                                   ? column.element.dtype
                                   : column.type.dtype)),
-          column.has_nulls && any_null(at),
+          (column.has_nulls && any_null(at)) || any_gap(at),
           std::vector<std::int64_t>(column.item.begin(), column.item.end()),
           column.info.values.size());
     }
@@ -206,11 +210,31 @@ class Table {
   }
   /// Of a column that has some.
   bool any_null(std::size_t column) const {
-    if (picked_ == nullptr || !table_->columns()[column].unsupported.empty())
+    if (picked_ == nullptr || !table_->columns()[column].readable())
       return true;
     return !each_row(column, [](const Column& values, std::int64_t row) {
       return values.valid(row);
     });
+  }
+
+  /// Of rows that are lists or tensors: one of them lacks an element.
+  bool any_gap(std::size_t column) const {
+    const ArrowColumn& about = table_->columns()[column];
+    if (about.type.kind == ColumnKind::list && about.readable())
+      return !each_row(column, [](const Column& values, std::int64_t row) {
+        return !values.valid(row) || !lacks_element(values, row);
+      });
+    std::int64_t begin = 0;
+    for (std::size_t batch = 0; batch < table_->ends().size(); ++batch) {
+      const std::int64_t end = table_->ends()[batch];
+      for (std::int64_t row :
+           table_->rows_with_gaps(batch, column, 0, end - begin))
+        if (picked_ == nullptr ||
+            std::ranges::binary_search(in_order_, begin + row))
+          return true;
+      begin = end;
+    }
+    return false;
   }
 
   std::string shown_;

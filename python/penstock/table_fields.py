@@ -60,7 +60,9 @@ def fields_of_columns(table: Columns, skips: bool = False
     names = set(kinds)
     for at, column in enumerate(table.columns):
         name, kind = column[0], column[2]
-        if name.startswith(_OF_PANDAS):
+        if kind == "left out":
+            left_out.append(f"'{name}': {column[1]}")
+        elif name.startswith(_OF_PANDAS):
             left_out.append(f"'{name}' is the index that pandas wrote")
         elif not name:
             left_out.append("a column has no name")

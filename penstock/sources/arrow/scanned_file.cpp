@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "penstock/base/error.h"
-#include "penstock/base/log.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/files/checked_column.h"
@@ -86,15 +85,9 @@ class FileOfScanner final : public files::RowFile,
                         columns.size() == of_->classes.size(),
                     "each column is described");
     for (std::size_t at = 0; at < columns.size(); ++at) {
-      if (columns[at].unsupported.empty()) {
-        places_.push_back(at);
-        seen_.push_back(
-            described(columns[at], of_->declared[at], of_->meaning[at]));
-        seen_.back().values = of_->classes[at];
-      } else {
-        log(LogLevel::warning,
-            file.path + ": column '" + columns[at].info.name + "' is " +
-                of_->declared[at] + ", which cannot be read");
+      if (!columns[at].readable()) {
+        left_out_.push_back(left_out_column(columns[at], of_->declared[at]));
+        continue;
       }
     }
   }
@@ -108,6 +101,7 @@ class FileOfScanner final : public files::RowFile,
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
+  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
  private:
   friend class ScanReader;
   std::string place(std::int64_t chunk) const {
@@ -126,6 +120,7 @@ class FileOfScanner final : public files::RowFile,
 
 class ScanReader final : public files::ChunkReader {
  public:
+  std::vector<LeftOutColumn> left_out_;
   ScanReader(std::shared_ptr<const FileOfScanner> file,
              std::vector<std::size_t> columns)
       : file_(std::move(file)), columns_(std::move(columns)) {}

@@ -68,7 +68,10 @@ struct ArrowColumn {
   ColumnType element = ColumnType::float64;  ///< of a list
   Shape item = {};                           ///< of a fixed tensor
   std::string unsupported = {};  ///< its Arrow type, where it cannot be read
+  std::string ambiguous = {};    ///< why its name does not identify it
   bool has_nulls = false;
+
+  bool readable() const { return unsupported.empty() && ambiguous.empty(); }
 };
 
 }  // namespace penstock

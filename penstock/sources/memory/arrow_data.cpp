@@ -11,6 +11,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/left_out.h"
 #include "penstock/sources/memory/arrow_values.h"
 
 namespace penstock {
@@ -44,6 +45,13 @@ void check(ArrowArrayStream& stream, int code) {
 
 }  // namespace
 
+LeftOutColumn left_out_column(const ArrowColumn& column,
+                              const std::string& type) {
+  if (!column.ambiguous.empty())
+    return {column.info.name, column.ambiguous, kRenameColumns};
+  return {column.info.name, why_unsupported(type), kConvertColumn};
+}
+
 std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
                                                    const Classes& classes) {
   if (stream.release == nullptr) refuse_stream("it was released");
@@ -53,6 +61,7 @@ std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
   if (std::string_view(table->schema_.format) != "+s")
     refuse_stream("it gives single columns, expected record batches");
   table->add_columns(table->schema_, "", {});
+  table->find_ambiguous();
   std::int64_t rows = 0;
   while (true) {
     ArrowArray batch = {};
@@ -75,6 +84,21 @@ std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
       table->declare(c, found->second);
   }
   return table;
+}
+
+void ArrowTable::find_ambiguous() {
+  std::vector<ColumnPath> paths;
+  for (const std::vector<std::size_t>& places : paths_) {
+    ColumnPath& path = paths.emplace_back(ColumnPath{.places = places});
+    const ArrowSchema* schema = &schema_;
+    for (std::size_t place : places) {
+      schema = schema->children[place];
+      path.names.emplace_back(schema->name != nullptr ? schema->name : "");
+    }
+  }
+  const std::vector<std::string> why = why_ambiguous(paths);
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    columns_[c].ambiguous = why[c];
 }
 
 /// Where the dictionary of a record batch holds other texts, the column is one

@@ -11,6 +11,11 @@
 
 namespace penstock {
 
+/// Of a column that is not readable(), and is of this type in the words of the
+/// library that made it: why.
+LeftOutColumn left_out_column(const ArrowColumn& column,
+                              const std::string& type);
+
 /// A table in memory that another library has made, in record batches whose
 /// bytes are borrowed. Columns of structs are named PARENT.CHILD. Immutable, so
 /// thread-safe.
@@ -63,6 +68,7 @@ class ArrowTable {
     std::int64_t first;
   };
   ArrowTable() = default;
+  void find_ambiguous();
   Place place(std::size_t batch, std::size_t column, std::int64_t first) const;
   const ArrowSchema& schema_of(std::size_t column) const;
   void declare(std::size_t column, const std::vector<std::string>& classes);

@@ -200,6 +200,12 @@ Column with_nulls_above(const Column& column,
   return out;
 }
 
+/// Types that are not read, by how their formats begin.
+constexpr std::pair<const char*, const char*> kUnread[] = {
+    {"+us:", "sparse_union"},   {"+ud:", "dense_union"},
+    {"+r", "run_end_encoded"},  {"+vl", "list_view"},
+    {"+vL", "large_list_view"}, {"ti", "interval"}};
+
 /// Lists and structs: of numbers they are lists and tensors, of others JSON.
 void describe_nested(const ArrowSchema& schema, ArrowColumn& column) {
   const std::string_view format = schema.format;
@@ -220,6 +226,9 @@ void describe_nested(const ArrowSchema& schema, ArrowColumn& column) {
     }
   } else if (format == "+m" || format == "+s") {
     column.info.declared = format == "+m" ? "map" : "struct";
+  } else {
+    for (const auto& [prefix, name] : kUnread)
+      if (format.starts_with(prefix)) column.info.declared = name;
   }
   column.type = ColumnType::json;
   if (!has_json(schema)) column.unsupported = column.info.declared;

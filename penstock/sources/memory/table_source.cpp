@@ -116,7 +116,10 @@ class TableFile final : public files::RowFile {
         known_(std::make_shared<KnownTexts>(*table_)) {
     for (std::size_t at = 0; at < table_->columns().size(); ++at) {
       const ArrowColumn& column = table_->columns()[at];
-      if (!column.unsupported.empty()) continue;
+      if (!column.readable()) {
+        left_out_.push_back(left_out_column(column, column.unsupported));
+        continue;
+      }
       const std::optional<ColumnType> codes = coded.contains(column.info.name)
                                                   ? table_->code_type(at)
                                                   : std::nullopt;
@@ -130,6 +133,7 @@ class TableFile final : public files::RowFile {
   }
 
   const std::vector<FileColumn>& columns() const override { return columns_; }
+  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
   const std::vector<std::int64_t>& chunk_ends() const override {
     return table_->ends();
   }
@@ -152,23 +156,9 @@ class TableFile final : public files::RowFile {
   const std::shared_ptr<const ArrowTable> table_;
   const std::shared_ptr<KnownTexts> known_;
   std::vector<FileColumn> columns_;
+  std::vector<LeftOutColumn> left_out_;
   std::vector<TableColumn> places_;
 };
-
-/// By name, since requests are checked by what files have.
-void check_supported(const ArrowTable& table,
-                     const std::vector<ColumnRequest>& requests) {
-  for (const ColumnRequest& request : requests)
-    for (const ArrowColumn& column : table.columns())
-      if (column.info.name == request.column && !column.unsupported.empty())
-        throw Error(
-            ErrorKind::request,
-            {.code = "source.column_type",
-             .what = "cannot read column '" + request.column + "'",
-             .where = request.setting,
-             .why = "it holds " + column.unsupported + ", which is not read",
-             .next = "name another column, or convert this one"});
-}
 
 /// The columns whose codes do for all who read them; a condition compares
 /// texts.
@@ -188,7 +178,6 @@ std::set<std::string> coded_columns(const std::vector<ColumnRequest>& requests,
 std::unique_ptr<Source> open_arrow_table(
     std::shared_ptr<const ArrowTable> table, const TableName& name,
     const std::vector<ColumnRequest>& requests, StopFlag stop) {
-  check_supported(*table, requests);
   const auto file = std::make_shared<const TableFile>(
       table, coded_columns(requests, name.where));
   files::FileKind kind;
