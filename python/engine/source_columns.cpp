@@ -18,6 +18,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/run/run.h"
 #include "python/engine/interruptible.h"
+#include "python/engine/list_gaps.h"
 #include "python/engine/media_values.h"
 #include "python/engine/table.h"
 
@@ -97,14 +98,23 @@ void look_at_shape(const Column& values, SeenColumn& column) {
     column.kind = "unsupported";
 }
 
+bool is_row_of_numbers(const Column& values) {
+  return values.type.kind == ColumnKind::list ||
+         values.type.kind == ColumnKind::fixed;
+}
+
 void look_at(const Column& values, const std::vector<bool>& bad,
              SeenColumn& column) {
   look_at_shape(values, column);
   if (column.kind == "unsupported") return;
   const bool codes = values.type.kind == ColumnKind::dictionary;
   for (std::int64_t row = 0; row < values.length; ++row) {
-    if (bad[static_cast<std::size_t>(row)]) continue;
-    if (!values.valid(row)) {
+    if (bad[static_cast<std::size_t>(row)]) {
+      // A row of numbers is whole, or cannot be one.
+      column.has_nulls |= is_row_of_numbers(values);
+      continue;
+    }
+    if (!values.valid(row) || lacks_element(values, row)) {
       column.has_nulls = true;
       continue;
     }

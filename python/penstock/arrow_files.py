@@ -82,6 +82,8 @@ class Columns:
         self.meaning: list[str] = []
         self.classes: list[list[str]] = []
         self.names: list[tuple[str, ...]] = []
+        self.first = next((at for at, field in enumerate(fields)
+                           if field.type != _not_read()), 0)
         self.ordered: list[int] = []
         self._classes = Declared(schema)
         for field, made in zip(schema, fields):
@@ -145,7 +147,18 @@ def plain(type: Any, nested: bool = False) -> Any:
             return pyarrow.list_(value, type.list_size)
         return pyarrow.large_list(value) if types.is_large_list(type) else \
             pyarrow.list_(value)
-    return pyarrow.string() if nested and _SHOWN.match(str(type)) else type
+    if nested and _SHOWN.match(str(type)):
+        return pyarrow.string()
+    try:
+        pyarrow.array([], type)  # which this release may lack
+    except NotImplementedError:
+        return _not_read()
+    return type
+
+
+def _not_read() -> Any:
+    """Stands for types that are not read, as this is none that is."""
+    return import_pyarrow().month_day_nano_interval()
 
 
 def _has_numbers(type: Any) -> bool:

@@ -360,10 +360,8 @@ std::shared_ptr<arrow::Array> array_of(const arrow::RecordBatch& batch,
     fail(arrow::Status::Invalid("there is no column '", name, "' here"), file,
          where);
   };
-  std::vector<int> found = batch.schema()->GetAllFieldIndices(names[0]);
-  if (found.empty()) lacks(names[0]);
-  std::shared_ptr<arrow::Array> array =
-      batch.column(*std::ranges::min_element(found));
+  std::shared_ptr<arrow::Array> array = batch.GetColumnByName(names[0]);
+  if (array == nullptr) lacks(names[0]);
   check(array->Validate(), file, where);
   for (std::size_t depth = 1; depth < names.size(); ++depth) {
     if (array->type_id() != Id::STRUCT) lacks(names[depth]);

@@ -22,10 +22,11 @@ struct ArrowColumn {
 bool dtype_of(const arrow::DataType& type, Dtype& dtype);
 
 /// The columns of a schema. Structs are their members, "a.b"; lists of numbers
-/// are lists; what is nested in another way becomes JSON text. Types that we
-/// cannot read are logged and left out.
+/// are lists; what is nested in another way becomes JSON text. Columns of types
+/// that cannot be read, and those that share a name, are added to `left_out`.
 std::vector<ArrowColumn> columns_of(const arrow::Schema& schema,
-                                    const files::DataFile& file);
+                                    const files::DataFile& file,
+                                    std::vector<LeftOutColumn>& left_out);
 
 /// The array of a column in a batch that holds it, perhaps with others: that of
 /// a struct's member is NULL where the struct is.

@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "penstock/base/error.h"
-#include "penstock/base/log.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/arrow/arrow_column.h"
 #include "penstock/sources/arrow/declared_classes.h"
+#include "penstock/sources/left_out.h"
 
 // What Arrow calls a type and what our blocks call it.
 
@@ -104,11 +104,16 @@ bool describe(const arrow::DataType& type, files::FileColumn& column) {
   return true;
 }
 
-void add_columns(const arrow::Field& field, const std::string& prefix,
-                 std::vector<std::string> names, const files::DataFile& file,
-                 std::vector<ArrowColumn>& to) {
+/// What a schema holds, column by column.
+struct Found {
+  std::vector<ArrowColumn> columns;
+  std::vector<ColumnPath> paths;        // of the same columns
+  std::vector<std::string> unreadable;  // why; empty: it can be read
+};
+
+void add_columns(const arrow::Field& field, ColumnPath path,
+                 const files::DataFile& file, Found& found) {
   const arrow::DataType& type = *field.type();
-  const std::string name = prefix + field.name();
   if (!is_utf8(field.name()))
     throw Error(
         ErrorKind::source,
@@ -117,19 +122,25 @@ void add_columns(const arrow::Field& field, const std::string& prefix,
          .where = file.path,
          .why = "one of them is " + shown_text(field.name()),
          .next = "write the file again with another name for it"});
-  names.push_back(field.name());
+  path.names.push_back(field.name());
   if (type.id() == Id::STRUCT && type.num_fields() > 0) {
-    for (int at = 0; at < type.num_fields(); ++at)
-      add_columns(*type.field(at), name + ".", names, file, to);
+    for (int at = 0; at < type.num_fields(); ++at) {
+      ColumnPath member = path;
+      member.places.push_back(static_cast<std::size_t>(at));
+      add_columns(*type.field(at), std::move(member), file, found);
+    }
     return;
   }
+  std::string name;
+  for (const std::string& part : path.names)
+    name += (name.empty() ? "" : ".") + part;
   ArrowColumn column{.column = {.name = name, .declared = type.ToString()},
-                     .names = std::move(names)};
-  if (describe(type, column.column))
-    to.push_back(std::move(column));
-  else
-    log(LogLevel::warning, file.path + ": column '" + name + "' is " +
-                               type.ToString() + ", which cannot be read");
+                     .names = path.names};
+  found.unreadable.push_back(describe(type, column.column)
+                                 ? ""
+                                 : why_unsupported(column.column.declared));
+  found.columns.push_back(std::move(column));
+  found.paths.push_back(std::move(path));
 }
 
 }  // namespace
@@ -172,10 +183,24 @@ bool dtype_of(const arrow::DataType& type, Dtype& dtype) {
 }
 
 std::vector<ArrowColumn> columns_of(const arrow::Schema& schema,
-                                    const files::DataFile& file) {
-  std::vector<ArrowColumn> columns;
+                                    const files::DataFile& file,
+                                    std::vector<LeftOutColumn>& left_out) {
+  Found found;
   for (int at = 0; at < schema.num_fields(); ++at)
-    add_columns(*schema.field(at), "", {}, file, columns);
+    add_columns(*schema.field(at), {{static_cast<std::size_t>(at)}, {}}, file,
+                found);
+  const std::vector<std::string> ambiguous = why_ambiguous(found.paths);
+  std::vector<ArrowColumn> columns;
+  for (std::size_t at = 0; at < found.columns.size(); ++at) {
+    ArrowColumn& column = found.columns[at];
+    if (!ambiguous[at].empty())
+      left_out.push_back({column.column.name, ambiguous[at], kRenameColumns});
+    else if (!found.unreadable[at].empty())
+      left_out.push_back(
+          {column.column.name, found.unreadable[at], kConvertColumn});
+    else
+      columns.push_back(std::move(column));
+  }
   declare_classes(schema, columns);
   return columns;
 }

@@ -239,6 +239,40 @@ TEST_P(ArrowTest, SaysWhatCannotBeWhatIsWanted) {
               ElementsAre("2.0", HasSubstr("2.5")));
 }
 
+TEST_P(ArrowTest, LeavesOutColumnsThatShareAName) {
+  auto numbers = array_from(arrow::int64(), "[1, 2]");
+  auto table = table_of(
+      {arrow::field("a", arrow::int64()), arrow::field("k", arrow::int64()),
+       arrow::field("a", arrow::int64())},
+      numbers, array_from(arrow::int64(), "[7, 8]"), numbers);
+  const Json source = section(write("same", table));
+  const Schema schema = read_schema(parse_source_spec(source, "source"));
+  ASSERT_EQ(schema.columns.size(), 1u);
+  EXPECT_EQ(schema.columns[0].name, "k");
+  ASSERT_EQ(schema.left_out.size(), 1u);
+  EXPECT_EQ(schema.left_out[0].name, "a");
+  EXPECT_EQ(schema.left_out[0].why, "columns 1 and 3 have this name");
+  EXPECT_THAT(files::shown_rows(source, {"k"}), ElementsAre("7", "8"));
+  EXPECT_THAT(files::shown_rows(source, {"a"}),
+              ElementsAre(AllOf(HasSubstr("column 'a'"),
+                                HasSubstr("columns 1 and 3"))));
+}
+
+TEST_P(ArrowTest, SaysWhichTypeIsNotSupported) {
+  if (GetParam() == As::parquet) GTEST_SKIP() << "Parquet has no such type";
+  auto type = arrow::sparse_union({arrow::field("x", arrow::int64())});
+  auto table =
+      table_of({arrow::field("u", type), arrow::field("k", arrow::int64())},
+               array_from(type, "[[0, 1], [0, 2]]"),
+               array_from(arrow::int64(), "[7, 8]"));
+  const Json source = section(write("union", table));
+  EXPECT_THAT(files::shown_rows(source, {"k"}), ElementsAre("7", "8"));
+  EXPECT_THAT(
+      files::shown_rows(source, {"u"}),
+      ElementsAre(AllOf(HasSubstr("column 'u'"), HasSubstr("sparse_union"),
+                        HasSubstr("not supported"))));
+}
+
 TEST(HuggingFace, ReadsWhatSaveToDiskWrote) {
   files::TestFolder folder;
   auto part = [](const std::string& json) {

@@ -54,6 +54,7 @@ class IpcFile final : public files::RowFile,
   const std::vector<files::FileColumn>& columns() const override {
     return seen_;
   }
+  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
   const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
@@ -68,6 +69,7 @@ class IpcFile final : public files::RowFile,
   Messages messages_;                 // the first is the schema
   std::vector<std::size_t> batches_;  // by chunk: its message
   std::vector<ArrowColumn> columns_;
+  std::vector<LeftOutColumn> left_out_;
   std::vector<files::FileColumn> seen_;
   std::vector<std::int64_t> ends_;
 };
@@ -178,7 +180,7 @@ IpcFile::IpcFile(const files::DataFile& file, StopFlag stop) : file_(file) {
   arrow::ipc::DictionaryMemo memo;
   schema_ = checked(arrow::ipc::ReadSchema(*messages_[0], &memo), file_,
                     "its schema");
-  columns_ = columns_of(*schema_, file_);
+  columns_ = columns_of(*schema_, file_, left_out_);
   count_rows(stop);
   for (const ArrowColumn& column : columns_) seen_.push_back(column.column);
 }

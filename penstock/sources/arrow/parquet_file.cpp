@@ -95,6 +95,7 @@ class ParquetFile final : public files::RowFile,
   }
   const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
   std::unique_ptr<files::ChunkReader> open(
+  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
       const std::vector<std::size_t>& columns) const override;
   files::ChunkBounds bounds(std::int64_t chunk,
                             std::size_t column) const override;
@@ -122,6 +123,7 @@ class ParquetFile final : public files::RowFile,
   std::vector<ArrowColumn> columns_;
   std::vector<files::FileColumn> seen_;
   std::vector<std::vector<int>> leaves_;  // by column
+  std::vector<LeftOutColumn> left_out_;
   std::vector<std::int64_t> ends_;
 };
 
@@ -187,7 +189,7 @@ ParquetFile::ParquetFile(const files::DataFile& file, StopFlag stop)
     metadata_ = reader->parquet_reader()->metadata();
     std::shared_ptr<arrow::Schema> schema;
     check(reader->GetSchema(&schema), file_, where);
-    columns_ = columns_of(*schema, file_);
+    columns_ = columns_of(*schema, file_, left_out_);
     for (const ArrowColumn& column : columns_)
       leaves_.push_back(leaves_of(reader->manifest(), column.names));
     std::int64_t rows = 0;
