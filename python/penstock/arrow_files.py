@@ -9,18 +9,17 @@ import functools
 import importlib.util
 import os
 import re
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
+from .arrow_batches import open_batches
 from .arrow_classes import Declared, SharedDictionary
 from .errors import SourceError, worded
-from .object_store import copied_here, input_file, is_stored
+from .object_store import input_file, is_stored
 from .pyarrow_calls import Refused, import_pyarrow, told
 
 _OLDEST = 14  # that has __arrow_c_stream__
 _BATCH = 1 << 16  # rows
 _MOST_ROWS = 1 << 48
-_MARK = b"ARROW1"
-_BEHIND_MARK = 8
 _TEXTS = ("string", "large_string", "string_view")
 # In a list they are written as Arrow shows them.
 _SHOWN = re.compile(r"timestamp|date|time|duration|(large_|fixed_size_)?binary")
@@ -71,7 +70,7 @@ class Columns:
     them without rows; by member of a struct, how pyarrow calls its type and
     what that means and which classes it declares (`declared`, `meaning`,
     `classes`), and where it is (`names`). Those in `ordered` declare them by
-    their dictionaries."""
+    their dictionaries. `first`: the first field that can be read."""
 
     def __init__(self, schema: Any) -> None:
         pyarrow = import_pyarrow()
@@ -82,9 +81,9 @@ class Columns:
         self.meaning: list[str] = []
         self.classes: list[list[str]] = []
         self.names: list[tuple[str, ...]] = []
+        self.ordered: list[int] = []
         self.first = next((at for at, field in enumerate(fields)
                            if field.type != _not_read()), 0)
-        self.ordered: list[int] = []
         self._classes = Declared(schema)
         for field, made in zip(schema, fields):
             self._add(field.type, made.type, (field.name,))
@@ -282,17 +281,13 @@ class ParquetScan:
 
 
 class Ipc:
-    """An Arrow IPC file or stream: its record batches are the chunks. The file
-    format is the stream format between two marks and before a footer, so that
-    both are walked, once, message by message, over a mapped file."""
+    """An Arrow IPC file or stream: its record batches are the chunks."""
 
     def __init__(self, path: bytes) -> None:
-        self._messages: list[tuple[str, Any]] = []  # the first is the schema
-        self._batches: list[int] = []  # by chunk: its message
         with told():
-            self._walk(path)
+            self._batches = open_batches(path)
         with told("its schema"):
-            self._columns = Columns(self.reader(Pieces(), None).schema)
+            self._columns = Columns(self._batches.schema)
         if not self._columns.schema.names:
             raise Refused("it has no columns", next="leave it out")
         self.chunk_ends: list[int] = []
@@ -302,61 +297,18 @@ class Ipc:
         self.declared = self._columns.declared
         self.meaning = self._columns.meaning
 
-    def _walk(self, path: bytes) -> None:
-        pyarrow, ipc = import_pyarrow(), import_pyarrow("pyarrow.ipc")
-        if is_stored(path):
-            whole = copied_here(path)
-        else:
-            whole = pyarrow.memory_map(path).read_buffer() \
-                if os.path.getsize(path) else b""
-        if not len(whole):
-            raise Refused("it has 0 bytes", next="remove it: an interrupted "
-                          "copy leaves such a file")
-        has_footer = whole[:len(_MARK)].to_pybytes() == _MARK
-        if has_footer and (
-                whole.size < _BEHIND_MARK + len(_MARK) or
-                whole[whole.size - len(_MARK):].to_pybytes() != _MARK):
-            raise Refused("its end is missing: it was not written to the end",
-                          next="write it again, or get an intact copy")
-        first = _BEHIND_MARK if has_footer else 0
-        stream = pyarrow.BufferReader(whole.slice(first))
-        reader = ipc.MessageReader.open_stream(stream)
-        begin = 0
-        while True:
-            where = f"record batch {len(self._batches)}" if self._messages \
-                else "its schema"
-            with told(where):
-                try:
-                    message = reader.read_next_message()
-                except StopIteration:
-                    break
-            kind = message.type
-            if bool(self._messages) == (kind == "schema"):
-                raise Refused(f"a message of type {kind} is out of place",
-                              where)
-            if kind == "record batch":
-                self._batches.append(len(self._messages))
-            end = stream.tell()
-            self._messages.append(
-                (kind, whole.slice(first + begin, end - begin)))
-            begin = end
-        if not self._messages:
-            raise Refused("it has no schema",
-                          next="check that this is an Arrow IPC file")
-
     def _count(self) -> None:
-        """Rows, of which the first column tells, and classes that are
+        """Rows, which any field that is read tells, and classes that are
         declared by dictionaries."""
         names, tops = self._columns.names, self._columns.schema.names
         ordered = {tops.index(names[at][0]): (at, SharedDictionary())
                    for at in self._columns.ordered}
-        fields = sorted({0, *ordered})
-        counting = IpcScan(self, fields)
+        fields = sorted({self._columns.first, *ordered})
+        batch_at = self._batches.decode(fields)
         end = 0
-        for chunk in range(len(self._batches)):
-            counting.begin(chunk)
+        for chunk in range(self._batches.count):
             with told(f"record batch {chunk}"):
-                batch = counting.batch()
+                batch = batch_at(chunk)
                 for field, (_, dictionary) in ordered.items():
                     dictionary.add(batch.column(fields.index(field)))
             end += batch.num_rows
@@ -364,102 +316,27 @@ class Ipc:
         for at, dictionary in ordered.values():
             self._columns.classes[at] = dictionary.classes()
 
-    def reader(self, pieces: Pieces, fields: list[int] | None) -> Any:
-        """A reader of the messages that `pieces` is given, after the schema."""
-        pyarrow, ipc = import_pyarrow(), import_pyarrow("pyarrow.ipc")
-        pieces.add(self._messages[0][1])
-        return ipc.open_stream(
-            pyarrow.PythonFile(pieces, mode="r"),
-            options=ipc.IpcReadOptions(use_threads=False,
-                                       included_fields=fields or []))
-
-    def needed(self, chunk: int, after: int) -> tuple[int, list[Any]]:
-        """The number of the message of a chunk, and that message behind the
-        dictionaries that it needs beside those up to message `after`."""
-        at = self._batches[chunk]
-        return at, [piece for kind, piece in self._messages[after + 1:at]
-                    if kind == "dictionary"] + [self._messages[at][1]]
-
-    def has_before(self, chunk: int, message: int) -> bool:
-        """Whether a chunk stands before, or at, that message."""
-        return self._batches[chunk] <= message
-
     def scan(self, columns: Sequence[int]) -> IpcScan:
         """Of these columns."""
         tops = self._columns.schema.names
-        return IpcScan(self, sorted({
-            tops.index(self._columns.names[at][0]) for at in columns}))
+        return IpcScan(self._batches.decode(sorted({
+            tops.index(self._columns.names[at][0]) for at in columns})))
 
 
 class IpcScan:
     """Decodes some fields of record batches, in any order."""
 
-    def __init__(self, file: Ipc, fields: list[int]) -> None:
-        self._file, self._fields = file, fields
-        self._reader: Any = None
-        self._pieces = Pieces()
-        self._at = 0  # the message that was read last
+    def __init__(self, batch_at: Callable[[int], Any]) -> None:
+        self._batch_at = batch_at
         self._chunk: int | None = None
 
     def begin(self, chunk: int) -> None:
         self._chunk = chunk
 
     def next(self) -> Any:
-        with told():
-            batch = self.batch()
-            return None if batch is None else ready(batch)
-
-    def batch(self) -> Any:
         """The record batch that was begun, once; then None."""
         chunk, self._chunk = self._chunk, None
         if chunk is None:
             return None
-        if self._reader is None or self._file.has_before(chunk, self._at):
-            self._pieces, self._at = Pieces(), 0
-            self._reader = self._file.reader(self._pieces, self._fields)
-        reader, self._reader = self._reader, None  # of no use if that fails
-        self._at, pieces = self._file.needed(chunk, self._at)
-        for piece in pieces:
-            self._pieces.add(piece)
-        try:
-            batch = reader.read_next_batch()
-        except StopIteration:
-            raise Refused("it holds no rows") from None
-        self._reader = reader
-        return batch
-
-
-class Pieces:
-    """Buffers as one file that is read once, without a copy."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._ahead: list[Any] = []
-
-    def add(self, piece: Any) -> None:
-        self._ahead.append(piece)
-
-    def read_buffer(self, size: int = -1) -> Any:
-        """What is left of a piece, at most `size` bytes of it."""
-        pyarrow = import_pyarrow()
-        while self._ahead and not self._ahead[0].size:
-            del self._ahead[0]
-        if not self._ahead:
-            return pyarrow.py_buffer(b"")
-        piece = self._ahead[0]
-        size = piece.size if size < 0 else min(size, piece.size)
-        self._ahead[0] = piece.slice(size)
-        return piece.slice(0, size)
-
-    def read(self, size: int = -1) -> bytes:
-        return bytes(self.read_buffer(size).to_pybytes())
-
-    def readable(self) -> bool:
-        return True
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.closed = True
+        with told():
+            return ready(self._batch_at(chunk))
