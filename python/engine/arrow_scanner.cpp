@@ -41,6 +41,7 @@ void throw_failure(const nb::python_error& raised) {
                     .where = text("where"),
                     .next = text("next"),
                     .no_memory = nb::cast<bool>(value.attr("no_memory")),
+                    .unsupported = nb::cast<bool>(value.attr("unsupported")),
                     .of_store = nb::cast<bool>(value.attr("of_store"))};
 }
 

@@ -6,15 +6,20 @@ import importlib
 from typing import Any
 
 
+_UNKNOWN_TYPE = "Unrecognized type"  # of a newer Arrow
+
+
 class Refused(Exception):
     """What is wrong with a file: the engine adds which one it is."""
 
     def __init__(self, says: str, where: str = "", next: str = "",
-                 no_memory: bool = False, of_store: bool = False) -> None:
+                 no_memory: bool = False, unsupported: bool = False,
+                 of_store: bool = False) -> None:
         super().__init__(says)
         self.says = says.encode("utf-8", "backslashreplace").decode()
         self.where, self.next = where, next
-        self.no_memory, self.of_store = no_memory, of_store
+        self.no_memory, self.unsupported = no_memory, unsupported
+        self.of_store = of_store
 
 
 def import_pyarrow(name: str = "pyarrow") -> Any:
@@ -43,6 +48,10 @@ class _Told:
             return
         text = error.args[0] if isinstance(
             error, pyarrow.ArrowException) and error.args else error
-        raise Refused(str(text), self.where,
+        unknown = isinstance(error, NotImplementedError) or \
+            str(text).startswith(_UNKNOWN_TYPE)
+        raise Refused(f"{text} (pyarrow {pyarrow.__version__})" if unknown
+                      else str(text), self.where,
                       no_memory=isinstance(error, MemoryError),
+                      unsupported=unknown,
                       of_store="AWS Error" in str(text)) from error

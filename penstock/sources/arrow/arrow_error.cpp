@@ -10,7 +10,11 @@ void fail(const arrow::Status& status, const files::DataFile& file,
   if (status.detail() != nullptr &&
       status.detail()->type_id() == ThrownDetail::kType)
     static_cast<const ThrownDetail&>(*status.detail()).rethrow();
-  fail(ArrowSays{status.message(), status.IsOutOfMemory()}, file, where);
+  const bool of_newer_arrow = status.message().starts_with("Unrecognized type");
+  fail(ArrowSays{.text = status.message(),
+                 .no_memory = status.IsOutOfMemory(),
+                 .unsupported = status.IsNotImplemented() || of_newer_arrow},
+       file, where);
 }
 
 }  // namespace penstock::arrow_files

@@ -10,9 +10,9 @@
 
 namespace penstock::arrow_files {
 
-/// Throws Error(source), files.damaged, or Error(out_of_memory), for what Arrow
-/// says. `where` is a part of the file: "row group 3 (rows 100..200)"; may be
-/// empty.
+/// Throws Error(source), files.damaged or files.unsupported, or
+/// Error(out_of_memory), for what Arrow says. `where` is a part of the file:
+/// "row group 3 (rows 100..200)"; may be empty.
 [[noreturn]] void fail(const arrow::Status& status, const files::DataFile& file,
                        const std::string& where);
 

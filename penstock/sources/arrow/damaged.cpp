@@ -21,6 +21,15 @@ void fail(ArrowSays says, const files::DataFile& file,
                  .why = "Arrow says: " + text,
                  .next = "write the file in smaller row groups or batches, or "
                          "give the job more memory"});
+  if (says.unsupported)
+    throw Error(ErrorKind::source,
+                {.code = "files.unsupported",
+                 .what = "cannot read '" + file.path + "'",
+                 .where = place,
+                 .why = "Arrow says: " + text,
+                 .next = "the file may be intact: write it again with other "
+                         "types, encodings or compression, or name other "
+                         "columns"});
   // What another program has changed is not damaged.
   files::check_unchanged(file);
   throw Error(

@@ -11,9 +11,10 @@ namespace penstock::arrow_files {
 struct ArrowSays {
   std::string text;
   bool no_memory = false;
+  bool unsupported = false;  ///< the library lacks a type or an encoding
 };
 
-/// Throws Error(source), files.damaged or files.changed, or
+/// Throws Error(source), files.damaged, files.unsupported or files.changed, or
 /// Error(out_of_memory). `where` is a part of the file: "row group 3 (rows
 /// 100..200)"; may be empty.
 [[noreturn]] void fail(ArrowSays says, const files::DataFile& file,

@@ -34,8 +34,10 @@ auto told(const files::DataFile& file, const std::string& where, Work work) {
       files::check_unchanged(file);
       refuse_format(file, failure.says, failure.next);
     }
-    fail(ArrowSays{failure.says, failure.no_memory}, file,
-         failure.where.empty() ? where : failure.where);
+    fail(ArrowSays{.text = failure.says,
+                   .no_memory = failure.no_memory,
+                   .unsupported = failure.unsupported},
+         file, failure.where.empty() ? where : failure.where);
   }
 }
 
@@ -89,19 +91,23 @@ class FileOfScanner final : public files::RowFile,
         left_out_.push_back(left_out_column(columns[at], of_->declared[at]));
         continue;
       }
+      places_.push_back(at);
+      seen_.push_back(
+          described(columns[at], of_->declared[at], of_->meaning[at]));
+      seen_.back().values = of_->classes[at];
     }
   }
 
   const std::vector<files::FileColumn>& columns() const override {
     return seen_;
   }
+  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
   const std::vector<std::int64_t>& chunk_ends() const override {
     return of_->chunk_ends;
   }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
-  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
  private:
   friend class ScanReader;
   std::string place(std::int64_t chunk) const {
@@ -114,13 +120,13 @@ class FileOfScanner final : public files::RowFile,
   const files::DataFile file_;
   const bool parquet_;
   std::shared_ptr<const ScannedFile> of_;
+  std::vector<LeftOutColumn> left_out_;
   std::vector<files::FileColumn> seen_;
   std::vector<std::size_t> places_;  // by column: that of the scanner's
 };
 
 class ScanReader final : public files::ChunkReader {
  public:
-  std::vector<LeftOutColumn> left_out_;
   ScanReader(std::shared_ptr<const FileOfScanner> file,
              std::vector<std::size_t> columns)
       : file_(std::move(file)), columns_(std::move(columns)) {}

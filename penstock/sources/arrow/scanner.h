@@ -19,7 +19,8 @@ struct ScanFailure {
   /// Where it is no other library that says so: what to do.
   std::string next = {};
   bool no_memory = false;
-  bool of_store = false;  ///< an object store says it, and not of the file
+  bool unsupported = false;  ///< the library lacks a type or an encoding
+  bool of_store = false;     ///< an object store says it, and not of the file
 };
 
 /// Reads the chunks of a file, in any order. Belongs to one thread at a time.
