@@ -219,6 +219,8 @@ class Parquet:
             input_file(self.path) if stored
             else import_pyarrow().OSFile(self.path, "rb"),
             metadata=self.metadata, pre_buffer=stored,
+            # Nanoseconds would end in the years 1677 and 2262.
+            coerce_int96_timestamp_unit="us",
             page_checksum_verification=True)
 
     def _ends(self) -> Iterator[int]:

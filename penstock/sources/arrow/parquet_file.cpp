@@ -55,6 +55,8 @@ std::unique_ptr<parquet::arrow::FileReader> open_file(
   how.set_use_threads(false);
   how.set_pre_buffer(file.store != nullptr);  // few requests, and large ones
   how.set_batch_size(reading.batch_rows);
+  // Nanoseconds would end in the years 1677 and 2262.
+  how.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);
   builder.memory_pool(memory());
   builder.properties(how);
   return checked(builder.Build(), file, "its footer");
@@ -93,9 +95,9 @@ class ParquetFile final : public files::RowFile,
   const std::vector<files::FileColumn>& columns() const override {
     return seen_;
   }
+  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
   const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
   std::unique_ptr<files::ChunkReader> open(
-  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
       const std::vector<std::size_t>& columns) const override;
   files::ChunkBounds bounds(std::int64_t chunk,
                             std::size_t column) const override;
@@ -121,9 +123,9 @@ class ParquetFile final : public files::RowFile,
   const files::DataFile file_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::vector<ArrowColumn> columns_;
+  std::vector<LeftOutColumn> left_out_;
   std::vector<files::FileColumn> seen_;
   std::vector<std::vector<int>> leaves_;  // by column
-  std::vector<LeftOutColumn> left_out_;
   std::vector<std::int64_t> ends_;
 };
 
