@@ -17,7 +17,7 @@ from .errors import SourceError, worded
 from .object_store import input_file, is_stored
 from .pyarrow_calls import Refused, import_pyarrow, told
 
-_OLDEST = 14  # that has __arrow_c_stream__
+_OLDEST = 15  # that verifies checksums of pages
 _BATCH = 1 << 16  # rows
 _MOST_ROWS = 1 << 48
 _TEXTS = ("string", "large_string", "string_view")
@@ -55,8 +55,8 @@ def check_pyarrow() -> None:
                      "pip install pyarrow") from error
     if int(pyarrow.__version__.split(".")[0]) < _OLDEST:
         raise worded(SourceError, "source.part_missing", what, where,
-                     f"{pyarrow.__version__} is installed, which cannot hand "
-                     "over what it reads", "pip install --upgrade pyarrow")
+                     f"{pyarrow.__version__} is installed, and {_OLDEST} or "
+                     "later is needed", f"pip install 'pyarrow>={_OLDEST}'")
 
 
 def open_file(kind: str, path: bytes) -> Parquet | Ipc:
