@@ -13,6 +13,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence,
 
 from . import _engine
 from .errors import SourceError, TransformError, refused, said, worded
+from .masked import Masked, nan_where_masked
 
 if TYPE_CHECKING:
     import numpy
@@ -123,7 +124,11 @@ def _in_memory(name: str, array: Any) -> Any:
         return array
     import numpy
 
-    array = numpy.asarray(array)
+    try:
+        array = numpy.asarray(nan_where_masked(array))
+    except Masked as error:
+        raise refused("arrays.array", "cannot make rows of the arrays",
+                      f"'{name}'", str(error), error.next) from None
     if array.dtype.name not in DTYPES:
         raise refused("arrays.array", "cannot make rows of the arrays",
                       f"'{name}'", f"its dtype is {array.dtype}, of which "
@@ -190,7 +195,9 @@ class _Writing:
         try:
             if hasattr(value, "detach"):  # torch
                 value = value.detach()
-            array: Array = numpy.asarray(value)
+            array: Array = numpy.asarray(nan_where_masked(value))
+        except Masked as error:
+            raise self.failed(where, f"'{name}': {error}", error.next) from None
         except Exception as error:
             raise self.failed(where, f"'{name}' is not an array: {said(error)}",
                               "return arrays of one shape that numpy knows"

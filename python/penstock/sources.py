@@ -220,7 +220,7 @@ class Column:
             for row, value in enumerate(values):
                 if isinstance(value, numpy.generic):
                     values[row] = value.item()
-                elif value is None:
+                elif value is None or numpy.ma.is_masked(value):
                     missing.append(row)
                 elif isinstance(value, BaseException):
                     missing.append(row)

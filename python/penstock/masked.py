@@ -1,0 +1,29 @@
+"""Masked arrays of numpy, whose masked values are missing: NaN, where the dtype
+has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Masked(Exception):
+    """Values are masked, of a dtype without NaN."""
+
+    next = ("give it x.filled(0), another value in their place, or "
+            "x.astype(\"float64\"), of which they are NaN")
+
+
+def nan_where_masked(array: Any) -> Any:
+    """The values of a masked array, NaN where they are masked; anything else as
+    it is. Raises Masked."""
+    if not hasattr(array, "filled") or not hasattr(array, "mask"):
+        return array
+    import numpy
+
+    masked = int(numpy.ma.count_masked(array))
+    if not masked:
+        return numpy.ma.getdata(array)
+    if array.dtype.kind not in "fc":
+        raise Masked(f"{masked} of its values are masked, and {array.dtype} "
+                     "has no NaN")
+    return array.filled(numpy.nan)
