@@ -58,6 +58,11 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     if not isinstance(table, ArrowStream):
         return None
     _refuse_unread(unread, (fields, drawn_by), about.get("where", ""), name)
+    if unread and not cast(Any, table).num_columns:
+        raise refused("fields.none", "none of its columns can be read", name,
+                      "; ".join(f"'{column}' {why}"
+                                for column, why in unread.items()),
+                      _to_convert(next(iter(unread))))
     stream = cast(Any, table).__arrow_c_stream__
     found = _engine.Table(stream(), name, classes, None, picked)
     if told:
@@ -240,15 +245,19 @@ def _arrow_of_pandas(frame: Any, name: str,
 def _lent(pyarrow: Any, column: Any) -> object | None:
     """A column of pandas as an array of Arrow over the same bytes: numbers with
     a fraction, of which NaN is none as pandas has it, integers with a mask, and
-    a Categorical, which is codes. None for all others, which pyarrow takes over
+    a Categorical, which is codes; numbers in the other byte order as a copy.
+    None for all others, which pyarrow takes over
     as fast, or has to convert."""
     import numpy
     held, dtype = column.array, column.dtype
     if dtype.name == "category":
         values = held.codes
         missing = values < 0
-    elif isinstance(dtype, numpy.dtype) and dtype.kind == "f":
+    elif isinstance(dtype, numpy.dtype) and (
+            dtype.kind == "f" or dtype.kind in "iu" and not dtype.isnative):
         values = column.to_numpy()
+        if not dtype.isnative:  # which Arrow does not have
+            values = values.astype(dtype.newbyteorder("="))
         missing = numpy.isnan(values)
     elif getattr(dtype, "kind", "") in ("i", "u") and hasattr(held, "_mask"):
         values, missing = held._data, held._mask
@@ -333,6 +342,11 @@ def _sort_of(value: object) -> type:
     return numbers.Real if number else type(value)
 
 
+def _to_convert(column: str) -> str:
+    return (f"give the column one type, by df[{column!r}].astype(str) or, of "
+            "complex numbers, numpy.real")
+
+
 def _refuse_unread(unread: Mapping[str, str], asked: object, where: str,
                    name: str) -> None:
     """Where a column that cannot be read is wanted: it is one of the texts in
@@ -343,9 +357,8 @@ def _refuse_unread(unread: Mapping[str, str], asked: object, where: str,
                                          where):
             raise refused("source.mixed", "cannot read the data frame",
                           f"column '{column}' of a {name}", f"it {why}",
-                          "give the column one type, by "
-                          f"df[{column!r}].astype(str) or, of complex numbers, "
-                          "numpy.real; or name others as 'fields'")
+                          f"{_to_convert(column)}; or name others as "
+                          "'fields'")
 
 
 def _pyarrow(doing: str, name: str, reads: str) -> Any:

@@ -88,6 +88,34 @@ class ColumnsOfPandas(Refused):
                          [1, 2])
         self.assertIn("row 1 has the str '\\ud800'", batch_of(texts)[1])
 
+    def test_numbers_in_the_other_byte_order_are_read(self):
+        import pandas
+        frame = pandas.DataFrame({
+            "f": numpy.array([1.5, numpy.nan], ">f4"),
+            "i": numpy.array([-7, 2**40], ">i8"),
+            "u": numpy.array([7, 255], ">u2")})
+        found, _ = batch_of(frame)
+        self.assertEqual([found[name].dtype.str for name in found],
+                         ["<f4", "<i8", "<u2"])
+        numpy.testing.assert_array_equal(found["f"], [1.5, numpy.nan])
+        self.assertEqual(found["i"].tolist(), [-7, 2**40])
+        self.assertEqual(found["u"].tolist(), [7, 255])
+
+    def test_a_frame_of_which_nothing_can_be_read_is_refused_with_reasons(self):
+        import pandas
+        sparse = pandas.arrays.SparseArray([0, 0, 1])
+        for columns, why in (
+                ({"z": [1j, 2]}, "'z' holds complex numbers"),
+                ({"s": sparse}, "'s' is sparse: 's' is a column for all by "
+                 "df['s'].sparse.to_dense()"),
+                ({"s": sparse, "z": [1j, 2, 3]}, "'z' holds complex numbers")):
+            for fields in (None, {"x": {"column": "other"}}):
+                self.refused(pandas.DataFrame(columns), "can be read", why,
+                             kind=penstock.RequestError, fields=fields)
+        found, text = batch_of(pandas.DataFrame({"s": sparse, "k": [1, 2, 3]}))
+        self.assertEqual(found["k"].tolist(), [1, 2, 3])
+        self.assertIn("left out: 's' is sparse", text)
+
     def test_a_name_within_another_word_is_not_meant(self):
         frame = self.frame.rename(columns={"o": "n"})
         batch, text = batch_of(frame)
