@@ -1,6 +1,7 @@
 #include "penstock/sources/postgres/numeric.h"
 
 #include <charconv>
+#include <limits>
 
 #include "penstock/sources/postgres/big_endian.h"
 
@@ -50,7 +51,10 @@ std::uint16_t Numeric::group(std::int64_t at) const {
 
 // By way of decimal text, which from_chars rounds once: 0.ddddd * 10^e.
 std::optional<double> Numeric::float64() const {
-  if (!finite()) return std::nullopt;
+  using Float64 = std::numeric_limits<double>;
+  if (sign_ == kNan) return Float64::quiet_NaN();
+  if (sign_ == kInfinity) return Float64::infinity();
+  if (sign_ == kMinusInfinity) return -Float64::infinity();
   std::size_t groups = groups_.size() / 2;
   if (groups == 0) return 0.0;
   char on_stack[4 * kGroupsOnStack + 32];

@@ -15,8 +15,7 @@ class Numeric {
   static std::optional<Numeric> from(std::string_view bytes);
 
   bool finite() const { return sign_ == kPositive || sign_ == kNegative; }
-  /// The nearest float64; nullopt when that would be infinite, as NaN and the
-  /// infinities are.
+  /// The nearest float64; nullopt for a finite number beyond its range.
   std::optional<double> float64() const;
   /// The very number; nullopt when it has a fraction or does not fit.
   std::optional<std::int64_t> int64() const;

@@ -16,7 +16,7 @@ namespace penstock::postgres {
 namespace {
 
 constexpr const char* kInteger = "an integer of 64 bits";
-constexpr const char* kFinite = "a finite number";
+constexpr const char* kFloat64 = "a number in the range of float64";
 
 double float_in(Kind kind, const Field& field) {
   return kind == Kind::float4 ? static_cast<double>(load_big<float>(field.data))
@@ -136,13 +136,6 @@ std::string shown(Kind kind, const Field& field) {
 
 namespace {
 
-template <class Number>
-bool append_finite(Number number, Column& to) {
-  if (!std::isfinite(number)) return false;
-  to.append_number(number);
-  return true;
-}
-
 /// The number that another type's value is converted to.
 std::optional<double> converted(Kind kind, const Field& field,
                                 const char*& expected) {
@@ -181,7 +174,7 @@ ColumnType number_type(Kind kind) {
 bool append_number(Kind kind, const Field& field, Column& to,
                    const char*& expected) {
   if (field.null()) return to.append_null(), true;
-  expected = kFinite;
+  expected = kFloat64;
   switch (kind) {
     case Kind::boolean:
       return to.append_boolean(field.data[0] != 0), true;
@@ -192,14 +185,16 @@ bool append_number(Kind kind, const Field& field, Column& to,
     case Kind::int8:
       return to.append_number(load_big<std::int64_t>(field.data)), true;
     case Kind::float4:
-      return append_finite(load_big<float>(field.data), to);
+      return to.append_number(load_big<float>(field.data)), true;
     case Kind::float8:
-      return append_finite(load_big<double>(field.data), to);
+      return to.append_number(load_big<double>(field.data)), true;
     default:
       break;
   }
   std::optional<double> number = converted(kind, field, expected);
-  return number && append_finite(*number, to);
+  if (!number) return false;
+  to.append_float64(*number);
+  return true;
 }
 
 bool append_integer(Kind kind, const Field& field, Column& to,

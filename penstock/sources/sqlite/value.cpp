@@ -85,10 +85,6 @@ bool append_number(const Value& value, bool boolean, Times times, Column& to,
     return false;
   }
   if (!number || (boolean && *number != 0 && *number != 1)) return false;
-  if (!std::isfinite(*number)) {
-    expected = "a finite number";
-    return false;
-  }
   to.append_float64(*number);
   return true;
 }
