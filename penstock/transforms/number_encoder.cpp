@@ -22,11 +22,13 @@ template <class Number>
 bool NumberEncoder::encode_as(const double* raw, std::byte* out) const {
   bool fits = true;
   for (const Standardization& number : numbers_) {
+    const bool infinite = std::isinf(*raw);  // the parser let it be a value
     double value = standardized(number, *raw++);
     // What underflows may be -0, and adding 0 makes it 0. Casting to a smaller
     // type gives an infinity where it overflows.
     Number rounded = static_cast<Number>(value) + Number{0};
-    fits &= std::abs(rounded) <= std::numeric_limits<Number>::max();
+    fits &=
+        infinite | (std::abs(rounded) <= std::numeric_limits<Number>::max());
     std::memcpy(out, &rounded, sizeof(rounded));
     out += sizeof(rounded);
   }
@@ -48,7 +50,7 @@ RowFault NumberEncoder::what_does_not_fit(const double* raw,
     double rounded = dtype_ == Dtype::float64
                          ? value
                          : static_cast<double>(static_cast<float>(value));
-    if (std::abs(rounded) <= most) {
+    if (std::abs(rounded) <= most || std::isinf(*raw)) {
       ++raw;
       continue;
     }

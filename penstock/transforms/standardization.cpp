@@ -126,7 +126,7 @@ class NumbersFit final : public FieldFit {
     }
     if (pass_ == Pass::small) take_small_sums();
     blocks_.clear();
-    if (pass_ == Pass::means && std::ranges::any_of(sums_, &Sum::overflowed)) {
+    if (pass_ == Pass::means && any_overflowed()) {
       pass_ = Pass::small;
       return true;
     }
@@ -183,6 +183,15 @@ class NumbersFit final : public FieldFit {
       double off = (value - sum.mean) * sum.scale;
       block += kPass == Pass::small ? value * kSmall : off * off;
     }
+  }
+
+  /// Of the sums that are needed: infinities among other values do not matter.
+  bool any_overflowed() const {
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      if (sums_[i].overflowed() &&
+          (numbers_[i].standardize || numbers_[i].fill_mean))
+        return true;
+    return false;
   }
 
   void take_small_sums() {

@@ -165,6 +165,26 @@ TEST(Missing, AnInfinityIsBadAllTheSame) {
   EXPECT_THAT(run.faults()[0].why, HasSubstr("infinity"));
 }
 
+TEST(Missing, AnInfinityStaysWhereNanDoesAndNothingIsComputed) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  auto with_infinities = [&](const std::string& more) {
+    return FieldRun(
+        section(R"("nan")", more),
+        column_of<double>(ColumnType::float64, {{kInf}, {}, {-kInf}, {2}}));
+  };
+  FieldRun run = with_infinities("");
+  run.fit({1, 1, 1, 1});
+  EXPECT_THAT(run.faults(), IsEmpty());
+  EXPECT_THAT(run.tensor<float>(),
+              ElementsAre(kInf, testing::IsNan(), -kInf, 2));
+  for (const char* computed :
+       {R"("standardize": true)", R"("min_max": true)", R"("clip": [0, 1])",
+        R"("log1p": true)", R"("bucketize": [0])", R"("quantile": "uniform")"})
+    EXPECT_THAT(with_infinities(std::string(", ") + computed).faults(),
+                SizeIs(2))
+        << computed;
+}
+
 TEST(Missing, SettingsThatCannotBeAreRefused) {
   auto refused = [](const std::string& missing, const std::string& more = "") {
     try {

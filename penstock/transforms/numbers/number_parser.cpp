@@ -128,7 +128,8 @@ class NumberParser final : public FieldParser {
           missing(row, name, to, sizeof(number), faults);
           continue;
         }
-        if (!std::isfinite(number)) {
+        if (!std::isfinite(number) &&
+            !(row_.infinities && std::isinf(number))) {
           reject(row, name,
                  std::isnan(number)
                      ? "holds NaN, expected a finite number"

@@ -50,6 +50,7 @@ struct NumberRow {
   std::size_t bytes = 0;
   bool exact, masked;
   NumberMaths maths;
+  bool infinities = false;  ///< they are values, as NaN then is
 
   /// True where a row is a run of float64, or of exact int64 and what is
   /// missing of them, already.

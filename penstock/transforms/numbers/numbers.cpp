@@ -170,7 +170,7 @@ class Encoder final : public FieldEncoder {
                                 reinterpret_cast<std::byte*>(singles_.data()));
     for (std::size_t c = 0; c < singles_.size(); ++c) {
       const std::uint16_t half = to_float16(singles_[c]);
-      fits &= std::isfinite(from_float16(half));
+      fits &= std::isfinite(from_float16(half)) || std::isinf(singles_[c]);
       std::memcpy(to + c * sizeof(half), &half, sizeof(half));
     }
     return fits;
@@ -259,6 +259,11 @@ class NumbersKind final : public BuiltInKind {
   bool maps() const {
     return numbers_.bucketized() || numbers_.quantile != Quantile::none;
   }
+  /// Where NaN stays, so do they, unless something is computed of the values.
+  bool keeps_infinities() const {
+    return numbers_.missing == Missing::nan && !numbers_.standardize &&
+           !numbers_.min_max && !maps() && !numbers_.maths.any();
+  }
   const std::string& name() const { return name_; }
   const Numbers& numbers() const { return numbers_; }
 
@@ -274,7 +279,9 @@ class BoundNumbers final : public BoundField {
         columns_(std::move(columns)),
         row_(columns_.types, kind.exact(),
              kind.numbers().missing != Missing::bad, kind.numbers().maths),
-        place_{kind.name(), "column"} {}
+        place_{kind.name(), "column"} {
+    row_.infinities = kind.keeps_infinities();
+  }
 
   std::unique_ptr<FieldParser> parser() const override {
     return number_parser(kind_.numbers().columns, columns_, row_);
@@ -334,7 +341,7 @@ class BoundNumbers final : public BoundField {
  private:
   const NumbersKind kind_;
   const FieldColumns columns_;
-  const NumberRow row_;
+  NumberRow row_;
   const NumberPlace place_;
 };
 
