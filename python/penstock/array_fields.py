@@ -6,6 +6,7 @@ from typing import Any, Callable, Iterable, Mapping, NoReturn
 
 from . import _engine
 from .job_sections import dumped
+from .table_fields import finite_or_not
 
 Section = dict[str, Any]
 # The section `source`, the fields, and what these leave out, with the reason.
@@ -60,9 +61,11 @@ def field_of(column: str, array: Any, dtype: str = "",
     name = dtype or found.name
     halves = flat_halves and name == "float16"
     if len(array.shape) == 1 and not halves:
-        return {"column": column, "dtype": _NUMBERS.get(name, name)}
+        return {"column": column, "dtype": _NUMBERS.get(name, name),
+                **({"missing": "nan"} if found.kind == "f" else {})}
+    dtype = _TENSORS.get(name, name)
     return {"array": {"column": column, "shape": list(array.shape[1:]),
-                      "dtype": _TENSORS.get(name, name)}}
+                      "dtype": dtype, **finite_or_not(dtype)}}
 
 
 def fields_of_all(arrays: Iterable[tuple[str, Any]],

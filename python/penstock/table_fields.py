@@ -166,8 +166,13 @@ def _numbers(column: Column) -> dict[str, Any] | None:
     if kind in ("list", "tensor") and dtype in _ARRAYS and not nulls:
         return {"array": {"column": name, "dtype": dtype, **(
             {"shape": shape} if kind == "tensor" else
-            {"lengths": "padded"})}}
+            {"lengths": "padded"}), **finite_or_not(dtype)}}
     return None
+
+
+def finite_or_not(dtype: str) -> dict[str, Any]:
+    """Of an array: NaN and infinities stay, as those of single numbers do."""
+    return {} if dtype in _INTEGERS else {"finite": False}
 
 
 def _why_not(column: Column) -> str:

@@ -54,7 +54,7 @@ class DataSets(unittest.TestCase):
         self.assertEqual(section["path"], "/data/a.h5")
         self.assertEqual(fields, {
             "x": {"array": {"column": "/x", "shape": [2, 3],
-                            "dtype": "float32"}},
+                            "dtype": "float32", "finite": False}},
             "y": {"column": "/in/y", "dtype": "int16"}})
 
     def test_one_by_itself_is_x(self):

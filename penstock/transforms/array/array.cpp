@@ -18,12 +18,23 @@
 namespace penstock {
 namespace {
 
+/// Whether NaN and infinities have an equal.
+enum class Take : std::uint8_t { finite, any };
+
+/// Whether a number is still what it was as a floating point number, `to`.
+template <Take kTake, class From>
+bool is_kept(From from, double to) {
+  if constexpr (kTake == Take::any && std::is_floating_point_v<From>)
+    return std::isfinite(to) || !std::isfinite(from);
+  return std::isfinite(to);
+}
+
 /// True where the number has an equal of type To, which is written.
-template <class To, class From>
+template <Take kTake, class To, class From>
 bool convert(From from, To& to) {
   if constexpr (std::is_floating_point_v<To>) {
     to = static_cast<To>(from) + To{0};  // -0.0 becomes 0.0
-    return std::isfinite(to);
+    return is_kept<kTake>(from, static_cast<double>(to));
   } else if constexpr (std::is_floating_point_v<From>) {
     // Both limits are powers of two, which float64 holds.
     constexpr double kEnd =
@@ -63,30 +74,30 @@ auto with_any_number(Dtype dtype, Work work) {
   return with_number(dtype, work);
 }
 
-template <class To, class From>
+template <Take kTake, class To, class From>
 bool convert_any(From from, To& to) {
   if constexpr (kIsHalf<From>) {
-    return convert_any(from.value(), to);
+    return convert_any<kTake>(from.value(), to);
   } else if constexpr (kIsHalf<To>) {
     to = To::of(static_cast<float>(from) + 0.0F);
-    return std::isfinite(to.value());
+    return is_kept<kTake>(from, static_cast<double>(to.value()));
   } else {
-    return convert(from, to);
+    return convert<kTake>(from, to);
   }
 }
 
-template <class To, class From>
+template <Take kTake, class To, class From>
 bool convert_at(const std::byte* from, std::size_t at, std::byte* to) {
   From given{};
   To number{};
   std::memcpy(&given, from + at * sizeof(given), sizeof(given));
-  const bool fits = convert_any(given, number);
+  const bool fits = convert_any<kTake>(given, number);
   std::memcpy(to + at * sizeof(number), &number, sizeof(number));
   return fits;
 }
 
 /// Appends `count` numbers as `To`; the first that does not fit, or `count`.
-template <class To>
+template <class To, Take kTake = Take::finite>
 std::int64_t append(const ListedNumbers& numbers, Bytes& out) {
   return with_any_number(numbers.dtype, [&]<class From>(Typed<From>) {
     const auto count = static_cast<std::size_t>(numbers.count);
@@ -97,10 +108,10 @@ std::int64_t append(const ListedNumbers& numbers, Bytes& out) {
     // All of them without a branch, many at once, and then whether.
     unsigned misfits = 0;
     for (std::size_t at = 0; at < count; ++at)
-      misfits |= convert_at<To, From>(from, at, to) ? 0U : 1U;
+      misfits |= convert_at<kTake, To, From>(from, at, to) ? 0U : 1U;
     if (misfits == 0) return numbers.count;
     std::size_t first = 0;
-    while (convert_at<To, From>(from, first, to)) ++first;
+    while (convert_at<kTake, To, From>(from, first, to)) ++first;
     return static_cast<std::int64_t>(first);
   });
 }
@@ -219,9 +230,11 @@ class Parser final : public FieldParser {
       for (std::int64_t i = 0; i < found->count; ++i)
         if (!column.children[0].valid(column.offset(row) + i))
           return "number " + std::to_string(i) + " is NULL";
-    const std::int64_t end = with_any_number(
-        array_.dtype,
-        [&]<class To>(Typed<To>) { return append<To>(*found, out); });
+    const std::int64_t end =
+        with_any_number(array_.dtype, [&]<class To>(Typed<To>) {
+          return array_.finite ? append<To>(*found, out)
+                               : append<To, Take::any>(*found, out);
+        });
     if (end == found->count) return {};
     return "number " + std::to_string(end) + " is " + shown(*found, end) +
            ", expected one that fits " + std::string(name_of(array_.dtype));

@@ -20,6 +20,7 @@ struct Arrays {
   Dtype dtype = Dtype::float32;
   std::optional<Dtype> of;    ///< of a column of bytes: what they are
   MissingValue missing = {};  ///< of a row that is NULL
+  bool finite = true;         ///< a row with NaN or an infinity is bad
   /// Above 0: the column is one long array, and rows are windows of it, every
   /// `stride` of its elements, which have `shape`.
   std::int64_t window = 0, stride = 0;
@@ -41,9 +42,10 @@ struct Arrays {
 /// `dtype`: [shape...] each, or, where rows differ in length, [longest,
 /// shape...] padded with zeros beside NAME_lengths, or one after the other
 /// beside NAME_cu_seqlens. Bytes are little-endian. A row is bad whose numbers
-/// are NULL, not finite, not of that count, or do not fit the dtype; an
-/// infinity or a fraction fits no integer. Negative zero is zero. A row that is
-/// NULL is what `missing` says; with a mask there is NAME_mask, float32 [].
+/// are NULL, not finite where they shall be, not of that count, or do not fit
+/// the dtype; an infinity or a fraction fits no integer. Negative zero is zero.
+/// A row that is NULL is what `missing` says; with a mask there is NAME_mask,
+/// float32 [].
 ///
 /// With a window, rows are [window, shape...]. With `augment`, those of the
 /// train side are changed whenever they come.

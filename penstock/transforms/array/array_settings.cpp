@@ -161,6 +161,15 @@ SettingsTable<Arrays> make_settings() {
               "what becomes of NULL: all numbers of the row; \"mask\": zeros, "
               "and NAME_mask says so; \"empty\", where rows differ in length: "
               "no element. Left out, such a row is bad.");
+  table.setting(
+      "finite",
+      settings::rule_of("boolean",
+                        "default true: a row with NaN or an infinity is bad; "
+                        "false: they are numbers like others"),
+      [](Spec& spec, const SettingSchema& setting, Arrays& to) {
+        to.finite = spec.boolean(setting.key, true);
+      },
+      [](const Arrays& from) { return from.finite ? Json() : Json(false); });
   add_augment(table, &Arrays::augment);
   return table.check(check_array);
 }

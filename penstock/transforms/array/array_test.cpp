@@ -108,6 +108,24 @@ TEST(Array, IntegersKeepTheirBitsAndAreNeverRounded) {
             "no fault");
 }
 
+TEST(Array, NanAndInfinitiesStayWhereTheyMay) {
+  const std::string any = R"(, "shape": [3], "finite": false)";
+  auto row = [](std::vector<double> numbers) {
+    return lists_of<double>(Dtype::float64, {{std::move(numbers)}});
+  };
+  FieldRun run(section(any), row({std::nan(""), HUGE_VAL, -HUGE_VAL}));
+  run.fit();
+  EXPECT_THAT(run.tensor<float>(),
+              ElementsAre(testing::IsNan(), HUGE_VAL, -HUGE_VAL));
+  EXPECT_EQ(why(any + R"(, "dtype": "float16")", row({HUGE_VAL, 1, 2})),
+            "no fault");
+  EXPECT_THAT(why(any, row({1, 1e300, 2})), HasSubstr("number 1 is 1e+300"));
+  EXPECT_THAT(why(any + R"(, "dtype": "float16")", row({1, 2, 1e6})),
+              HasSubstr("fits float16"));
+  EXPECT_THAT(why(any + R"(, "dtype": "int64")", row({1, 2, HUGE_VAL})),
+              HasSubstr("number 2 is an infinity"));
+}
+
 TEST(Array, ARowThatIsNoneIsBadAndSaysWhy) {
   const std::string two = R"(, "shape": [2])";
   auto doubles = [](std::optional<std::vector<double>> row) {
