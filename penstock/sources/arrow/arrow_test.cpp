@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "penstock/base/random.h"
 #include "penstock/sources/arrow/test_writing.h"
 #include "penstock/sources/files/test_folder.h"
@@ -252,7 +254,7 @@ TEST_P(ArrowTest, LeavesOutColumnsThatShareAName) {
   ASSERT_EQ(schema.left_out.size(), 1u);
   EXPECT_EQ(schema.left_out[0].name, "a");
   EXPECT_EQ(schema.left_out[0].why, "columns 1 and 3 have this name");
-  EXPECT_THAT(files::shown_rows(source, {"k"}), ElementsAre("7", "8"));
+  EXPECT_THAT(files::shown_rows(source, {"k"}), ElementsAre("7.0", "8.0"));
   EXPECT_THAT(files::shown_rows(source, {"a"}),
               ElementsAre(AllOf(HasSubstr("column 'a'"),
                                 HasSubstr("columns 1 and 3"))));
@@ -266,11 +268,29 @@ TEST_P(ArrowTest, SaysWhichTypeIsNotSupported) {
                array_from(type, "[[0, 1], [0, 2]]"),
                array_from(arrow::int64(), "[7, 8]"));
   const Json source = section(write("union", table));
-  EXPECT_THAT(files::shown_rows(source, {"k"}), ElementsAre("7", "8"));
+  EXPECT_THAT(files::shown_rows(source, {"k"}), ElementsAre("7.0", "8.0"));
   EXPECT_THAT(
       files::shown_rows(source, {"u"}),
       ElementsAre(AllOf(HasSubstr("column 'u'"), HasSubstr("sparse_union"),
                         HasSubstr("not supported"))));
+}
+
+TEST(ArrowFile, IsReadByItsFooter) {
+  auto table = table_of({arrow::field("c", arrow::int64())},
+                        array_from(arrow::int64(), "[1, 2, 3]"));
+  const std::string whole = written(table, {As::file, 2});
+  std::int32_t size = 0;
+  std::memcpy(&size, whole.data() + whole.size() - 10, sizeof(size));
+  const std::size_t footer = whole.size() - 10 - static_cast<std::size_t>(size);
+  const std::size_t end = footer - 8;  // of the last batch
+  files::TestFolder folder;
+  for (const char* rest : {"", "these bytes belong to no message"}) {
+    const std::string path = folder.write(
+        "f.arrow", whole.substr(0, end) + rest + whole.substr(footer));
+    EXPECT_THAT(files::shown_rows(files::section_of("arrow", path)),
+                ElementsAre("1.0", "2.0", "3.0"))
+        << rest;
+  }
 }
 
 TEST(HuggingFace, ReadsWhatSaveToDiskWrote) {
