@@ -202,12 +202,13 @@ class RealWriter final : public FileWriter {
 
 class RealMapping final : public FileMapping {
  public:
-  explicit RealMapping(const Path& path) {
+  /// `ours`: not where the file belongs to another user.
+  RealMapping(const Path& path, bool ours) {
     const File file(open_regular_file(path.c_str()));
     struct stat found {};
     if (!file.open() || ::fstat(file.number(), &found) != 0)
       refuse(ErrorKind::source, "map the file", path, errno);
-    if (!is_ours(found))
+    if (ours && !is_ours(found))
       throw Error(ErrorKind::source,
                   {.code = "file.owner",
                    .what = "cannot map the file",
@@ -361,7 +362,7 @@ class RealFiles final : public FileSystem {
   }
 
   std::unique_ptr<FileMapping> map(const Path& path) override {
-    return std::make_unique<RealMapping>(path);
+    return std::make_unique<RealMapping>(path, true);
   }
 
   std::unique_ptr<ScratchFile> scratch(const Path& folder) override {
@@ -461,6 +462,10 @@ void check_current_folder(const Path& path, const std::string& doing) {
                       "has been removed",
                .next = "change to a folder that exists, or give a path that "
                        "begins with '/'"});
+}
+
+std::unique_ptr<FileMapping> map_data_file(const std::filesystem::path& path) {
+  return std::make_unique<RealMapping>(path, false);
 }
 
 FileSystem& real_files() {

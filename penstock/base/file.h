@@ -89,7 +89,7 @@ class FileSystem {
   virtual std::unique_ptr<FileWriter> create(
       const std::filesystem::path& path) = 0;
   /// Throws Error(source) with the path and the reason, also where the file
-  /// belongs to another user, who could shorten it (root's are taken).
+  /// belongs to another user, who could change it (root's are taken).
   virtual std::unique_ptr<FileMapping> map(
       const std::filesystem::path& path) = 0;
   /// Makes a file without a name in a folder. Throws Error(request).
@@ -125,6 +125,9 @@ void check_can_write(const std::filesystem::path& folder);
 /// Bytes that this user may write to this folder, or where it would be made;
 /// none: unknown.
 std::optional<std::size_t> free_bytes(const std::filesystem::path& folder);
+
+/// Maps a file of training data, whoever it belongs to. Throws Error(source).
+std::unique_ptr<FileMapping> map_data_file(const std::filesystem::path& path);
 
 /// The real one. Lives as long as the program.
 FileSystem& real_files();

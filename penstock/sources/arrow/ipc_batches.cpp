@@ -197,11 +197,7 @@ std::unique_ptr<const IpcBatches> by_footer(const files::DataFile& file,
 }
 
 Input input_of(const files::DataFile& file, StopFlag stop) {
-  if (file.store != nullptr)
-    return std::make_shared<arrow::io::BufferReader>(copied_buffer(file, stop));
-  return checked(
-      arrow::io::MemoryMappedFile::Open(file.path, arrow::io::FileMode::READ),
-      file, "");
+  return std::make_shared<arrow::io::BufferReader>(mapped_buffer(file, stop));
 }
 
 bool has_mark(const files::DataFile& file, const Input& input,

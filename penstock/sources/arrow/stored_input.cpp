@@ -99,9 +99,11 @@ std::shared_ptr<arrow::io::RandomAccessFile> stored_input(
   return std::make_shared<StoredInput>(file);
 }
 
-std::shared_ptr<arrow::Buffer> copied_buffer(const files::DataFile& file,
+std::shared_ptr<arrow::Buffer> mapped_buffer(const files::DataFile& file,
                                              StopFlag stop) {
-  return std::make_shared<MappedBuffer>(files::copied_here(file, stop));
+  return std::make_shared<MappedBuffer>(file.store != nullptr
+                                            ? files::copied_here(file, stop)
+                                            : map_data_file(file.path));
 }
 
 }  // namespace penstock::arrow_files

@@ -30,8 +30,10 @@ class ThrownDetail final : public arrow::StatusDetail {
 std::shared_ptr<arrow::io::RandomAccessFile> stored_input(
     const files::DataFile& file);
 
-/// A file of an object store as a buffer: its copy in a temporary file.
-std::shared_ptr<arrow::Buffer> copied_buffer(const files::DataFile& file,
+/// A file that is not empty, mapped as FileMapping maps it: a page that it
+/// loses is zeros, and no signal. One of an object store is copied to a
+/// temporary file first.
+std::shared_ptr<arrow::Buffer> mapped_buffer(const files::DataFile& file,
                                              StopFlag stop);
 
 }  // namespace penstock::arrow_files

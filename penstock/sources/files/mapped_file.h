@@ -14,7 +14,7 @@ class MappedFile {
  public:
   MappedFile() = default;
   explicit MappedFile(const DataFile& file) {
-    if (file.bytes > 0) mapping_ = real_files().map(file.path);
+    if (file.bytes > 0) mapping_ = map_data_file(file.path);
   }
 
   std::span<const std::byte> bytes() const {

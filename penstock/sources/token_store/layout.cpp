@@ -94,7 +94,7 @@ std::size_t first_outside(const Layout& layout, std::int64_t tokens_bytes) {
 
 Layout megatron(const std::string& path, const std::string& index,
                 std::size_t tokens_bytes) {
-  Layout layout{.about = "Megatron", .index = real_files().map(index)};
+  Layout layout{.about = "Megatron", .index = map_data_file(index)};
   IndexReader reader(index, layout.index->bytes());
   const std::span<const std::byte> magic = reader.array(9, 1, "magic number");
   if (std::memcmp(magic.data(), "MMIDIDX\0", 9) != 0)
