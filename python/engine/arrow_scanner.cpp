@@ -1,5 +1,6 @@
 #include "python/engine/arrow_scanner.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -11,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "penstock/base/file.h"
 #include "penstock/sources/sources.h"
 #include "python/engine/function.h"
 #include "python/engine/gil.h"
@@ -248,5 +250,23 @@ class PyarrowChoice final : public ArrowChoice {
 }  // namespace
 
 void let_pyarrow_read() { choose_arrow(std::make_shared<PyarrowChoice>()); }
+
+void bind_map_file(nb::module_& module) {
+  module.def(
+      "map_file",
+      [](const nb::bytes& path) {
+        auto mapping = std::make_unique<std::unique_ptr<FileMapping>>(
+            map_data_file(std::string(path.c_str(), path.size())));
+        const std::span<const std::byte> bytes = (*mapping)->bytes();
+        const nb::capsule owner(mapping.release(), [](void* held) noexcept {
+          delete static_cast<std::unique_ptr<FileMapping>*>(held);
+        });
+        return nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>(
+            bytes.data(), {bytes.size()}, owner);
+      },
+      nb::arg("path"),
+      "The bytes of a file, read when they are looked at. Those that cannot be "
+      "read any more, since the file was cut off, are zeros.");
+}
 
 }  // namespace penstock::python

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <nanobind/nanobind.h>
+
 namespace penstock::python {
 
 /// From now on Parquet and Arrow files are read as penstock.arrow_files says:
 /// by the plugin with the libraries of pyarrow, or by pyarrow itself. Nothing
 /// is imported before a file is opened.
 void let_pyarrow_read();
+
+/// Adds map_file() to the module.
+void bind_map_file(nanobind::module_& module);
 
 }  // namespace penstock::python

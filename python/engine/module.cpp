@@ -33,6 +33,7 @@ NB_MODULE(_engine, module) {
   keep_messages();
   let_pyarrow_read();
   static const std::shared_ptr<void> nvtx = penstock::tell_nvtx_where_asked();
+  bind_map_file(module);
   bind_field(module);
   bind_batch(module);
   bind_rows(module);

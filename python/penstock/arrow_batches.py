@@ -8,6 +8,7 @@ import os
 import struct
 from typing import Any, Callable, Iterator
 
+from . import _engine
 from .object_store import copied_here, is_stored
 from .pyarrow_calls import Refused, import_pyarrow, told
 
@@ -23,7 +24,8 @@ def open_batches(path: bytes) -> Batches:
     if is_stored(path):
         whole = copied_here(path)
     else:
-        whole = import_pyarrow().memory_map(path).read_buffer() \
+        # Not pyarrow's own map: a file that is cut off would end the process.
+        whole = import_pyarrow().py_buffer(_engine.map_file(path)) \
             if os.path.getsize(path) else b""
     if not len(whole):
         raise Refused("it has 0 bytes", next="remove it: an interrupted copy "
