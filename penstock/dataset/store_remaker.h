@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/cache/store.h"
+#include "penstock/cache/cache.h"
 #include "penstock/dataset/block_parser.h"
 #include "penstock/dataset/table_options.h"
 

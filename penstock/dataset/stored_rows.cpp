@@ -8,7 +8,6 @@
 #include "penstock/dataset/store_of_scan.h"
 #include "penstock/dataset/store_remaker.h"
 #include "penstock/dataset/table_dataset.h"
-#include "penstock/transforms/named_files.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
 // order of id; of field N with a run "lengths/N", int32, and "runs/N"; "keys"

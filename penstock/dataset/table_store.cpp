@@ -4,7 +4,6 @@
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/cache_folder.h"
-#include "penstock/transforms/named_files.h"
 
 namespace penstock {
 namespace {

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "penstock/base/error.h"
+#include "penstock/base/fake/other_value.h"
 #include "penstock/base/fake/test_folder.h"
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/source_uri.h"
 #include "penstock/sources/sources.h"
+#include "penstock/sources/uri_settings.h"
 
 namespace penstock {
 namespace {
@@ -381,6 +383,63 @@ TEST(SourceKinds, AreFoundByTheirExample) {
     EXPECT_THAT(source_examples(), HasSubstr(kind.example));
   }
   EXPECT_EQ(source_kind("mysql"), nullptr);
+}
+
+/// What a section says of a setting beside the place.
+Json section_with(const SourceKind& kind, const std::string& key,
+                  const Json& value) {
+  Json section;
+  section["kind"] = kind.name;
+  section[kind.place_key()] = kind.server ? "postgresql://h/b" : "a.x";
+  if (!value.is_null()) section[key] = value;
+  return section;
+}
+
+/// Values of settings whose rule does not say enough.
+Json example_of(const std::string& key) {
+  if (key == "ragged" || key == "arrays")
+    return Json::parse(R"({"v": "o"})", "");
+  if (key == "delimiter" || key == "quote") return Json(";");
+  return {};
+}
+
+TEST(SourceKinds, IdentifyRowsByEverySettingThatMayChangeThem) {
+  std::vector<std::string> none, written;
+  for (const SourceKind& kind : source_kinds()) {
+    std::vector<SettingSchema> all = kind.settings.schemas();
+    for (SettingSchema& beside : settings_beside(kind))
+      all.push_back(std::move(beside));
+    const Json plain = settings_in_identity(
+        parse_source_spec(section_with(kind, "", Json()), "source"));
+    EXPECT_EQ(plain, Json(Json::Object{})) << kind.name;
+    for (const SettingSchema& setting : all) {
+      if (setting.identity == Identity::none) none.push_back(setting.key);
+      if (setting.identity == Identity::written) written.push_back(setting.key);
+      if (setting.identity != Identity::value) continue;
+      const Json* otherwise = setting.rule.find("default");
+      Json other = example_of(setting.key);
+      if (other.is_null())
+        other = other_value(setting.rule,
+                            otherwise == nullptr ? Json() : *otherwise);
+      ASSERT_FALSE(other.is_null()) << kind.name << "." << setting.key;
+      const SourceSpec spec =
+          parse_source_spec(section_with(kind, setting.key, other), "source");
+      EXPECT_EQ(settings_in_identity(spec).find(setting.key) != nullptr, true)
+          << kind.name << "." << setting.key << " = " << other.dump();
+    }
+  }
+  // A new setting shows by its value. To leave one out is a decision.
+  auto once = [](std::vector<std::string>& keys) {
+    std::ranges::sort(keys);
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  };
+  once(none);
+  once(written);
+  EXPECT_THAT(none, ElementsAre("connections", "decoded_gib", "fingerprint",
+                                "listing", "on_bad", "on_missing",
+                                "round_trip_ms", "schema", "stage", "version"));
+  EXPECT_THAT(written, ElementsAre("classes", "columns", "key", "labels",
+                                   "path", "query", "table", "uri", "where"));
 }
 
 TEST(SourceKinds, ShowASectionThatIsReadAgain) {

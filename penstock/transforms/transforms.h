@@ -19,6 +19,7 @@
 #include "penstock/transforms/json_set/json_set.h"
 #include "penstock/transforms/mixup/mixup.h"
 #include "penstock/transforms/multi_hot/multi_hot.h"
+#include "penstock/transforms/named_files.h"
 #include "penstock/transforms/numbers/numbers.h"
 #include "penstock/transforms/operations.h"
 #include "penstock/transforms/standardization.h"
