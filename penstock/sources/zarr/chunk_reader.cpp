@@ -6,19 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <list>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "penstock/base/error.h"
-#include "penstock/base/half.h"
 #include "penstock/base/regular_file.h"
 #include "penstock/base/utf8.h"
-#include "penstock/base/with_number.h"
 #include "penstock/sources/zarr/codecs.h"
 
 namespace penstock::zarr {
@@ -127,7 +123,8 @@ class ChunkedReader final : public files::ArrayReader {
       std::memset(out.mutable_data<std::byte>() +
                       static_cast<std::size_t>(lost.first) * row,
                   0, static_cast<std::size_t>(lost.end - lost.first) * row);
-    return array_.decoded ? decoded(out) : std::move(out);
+    return array_.packed.unpacks ? files::unpacked(array_.packed, out)
+                                 : std::move(out);
   }
 
   /// A chunk of texts is their number, and of each its length and its bytes.
@@ -295,7 +292,7 @@ class ChunkedReader final : public files::ArrayReader {
     const std::size_t width =
         array_.layout.info.items == files::ArrayItems::letters
             ? sizeof(char32_t)
-            : size_of(array_.raw);
+            : size_of(array_.packed.stored);
     if (array_.layout.swapped)
       for (std::size_t b = 0; b + width <= chunk.size(); b += width)
         std::reverse(chunk.begin() + static_cast<std::ptrdiff_t>(b),
@@ -361,35 +358,6 @@ class ChunkedReader final : public files::ArrayReader {
       name += std::to_string(at[d]);
     }
     return name;
-  }
-
-  /// Numbers as the CF conventions have them.
-  Bytes decoded(const Bytes& raw) const {
-    if (is_half(array_.raw))
-      return decoded_of<std::uint16_t>(
-          raw, [&](std::uint16_t bits) { return from_half(array_.raw, bits); });
-    return with_number(array_.raw, [&]<class From>(Typed<From>) {
-      return decoded_of<From>(raw, [](From number) { return number; });
-    });
-  }
-
-  template <class From, class Value>
-  Bytes decoded_of(const Bytes& raw, Value value_of) const {
-    Bytes out;
-    with_number(array_.layout.info.dtype, [&]<class To>(Typed<To>) {
-      if constexpr (std::is_floating_point_v<To>) {
-        const std::span<const From> from = raw.as<From>();
-        out.resize(from.size() * sizeof(To));
-        To* to = out.mutable_data<To>();
-        for (std::size_t i = 0; i < from.size(); ++i) {
-          const auto value = static_cast<double>(value_of(from[i]));
-          to[i] = array_.missing && value == *array_.missing
-                      ? std::numeric_limits<To>::quiet_NaN()
-                      : static_cast<To>(value * array_.scale + array_.offset);
-        }
-      }
-    });
-    return out;
   }
 
   const ZarrArray& array_;

@@ -11,7 +11,6 @@
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
 #include "penstock/base/half.h"
-#include "penstock/base/log.h"
 #include "penstock/base/with_number.h"
 
 namespace penstock::zarr {
@@ -185,42 +184,43 @@ std::optional<double> double_of_base64(std::string_view text) {
   return value;
 }
 
-void set_attributes(const Json& attributes, const Json* fill,
-                    ZarrArray& array) {
-  files::ArrayInfo& info = array.layout.info;
-  if (info.items != files::ArrayItems::numbers) return;
-  auto number = [&](const char* key, double& to) {
-    const Json* found = maybe(attributes, key);
-    if (found == nullptr || !found->is_number()) return false;
-    to = found->number();
-    return true;
-  };
-  const bool scaled = number("scale_factor", array.scale);
-  const bool moved = number("add_offset", array.offset);
-  double missing = 0;
-  if (const Json* text = maybe(attributes, "_FillValue");
-      text != nullptr && text->is_string()) {
-    if (is_half(info.dtype) || info.dtype == Dtype::float32 ||
-        info.dtype == Dtype::float64)
-      array.missing = double_of_base64(text->string());
-    if (!array.missing)
-      log(LogLevel::warning,
-          "'" + array.place + "': its _FillValue " + text->dump() +
-              " is not understood: no value is taken as missing");
-    else if (std::isnan(*array.missing))
-      array.missing.reset();  // NaN is NaN already
+/// The fill value, of numbers.
+Json fill_of(const ZarrArray& array) {
+  const Dtype dtype = array.layout.info.dtype;
+  if (is_half(dtype)) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, array.fill.data(), sizeof(bits));
+    return Json(double{from_half(dtype, bits)});
   }
-  // xarray keeps _FillValue of version 2 as the fill value.
-  if (number("_FillValue", missing))
-    array.missing = missing;
-  else if (fill != nullptr && fill->is_number() &&
-           maybe(attributes, "_ARRAY_DIMENSIONS") != nullptr)
-    array.missing = fill->number();
-  array.decoded = scaled || moved || array.missing.has_value();
-  if (!array.decoded) return;
-  // As xarray: what is scaled becomes float64, else what holds all values.
-  const bool narrow = size_of(info.dtype) <= 2 || info.dtype == Dtype::float32;
-  info.dtype = !scaled && !moved && narrow ? Dtype::float32 : Dtype::float64;
+  return with_number(dtype, [&]<class Number>(Typed<Number>) {
+    Number number{};
+    std::memcpy(&number, array.fill.data(), sizeof(number));
+    if constexpr (std::is_floating_point_v<Number> ||
+                  std::is_same_v<Number, std::uint64_t>)
+      return Json(static_cast<double>(number));
+    else
+      return Json(std::int64_t{number});
+  });
+}
+
+/// `masked`: the fill value is one that is missing, too.
+void set_attributes(Json attributes, bool masked, ZarrArray& array) {
+  files::ArrayInfo& info = array.layout.info;
+  array.packed = {.stored = info.dtype, .dtype = info.dtype};
+  if (info.items != files::ArrayItems::numbers || !attributes.is_object())
+    return;
+  // Of version 3 xarray writes a float as base64, to be taken as one of the
+  // array's own.
+  if (const Json* text = maybe(attributes, "_FillValue");
+      text != nullptr && text->is_string())
+    if (std::optional<double> value = double_of_base64(text->string())) {
+      if (info.dtype == Dtype::float32) value = static_cast<float>(*value);
+      attributes["_FillValue"] =
+          std::isnan(*value) ? Json("NaN") : Json(*value);
+    }
+  if (masked) attributes["_FillValue"] = fill_of(array);
+  array.packed = files::packed_by(attributes, {}, info.dtype, array.place);
+  info.dtype = array.packed.dtype;
 }
 
 void check_chunks(ZarrArray& array, const std::string& place) {
@@ -242,15 +242,18 @@ void check_chunks(ZarrArray& array, const std::string& place) {
 }
 
 /// What both versions have.
-void finish(ZarrArray& array, const Json* fill, const Json& attributes,
-            const std::string& place) {
+void finish(ZarrArray& array, int version, const Json* fill,
+            const Json& attributes, const std::string& place) {
   files::ArrayInfo& info = array.layout.info;
   info.declared += " " + penstock::text_of(info.shape);
   check_chunks(array, place);
   set_fill(fill, array);
   if (!info.shape.empty()) info.chunk_rows = array.chunk[0];
-  array.raw = info.dtype;
-  set_attributes(attributes, fill, array);
+  // xarray keeps _FillValue of version 2 as the fill value.
+  set_attributes(attributes,
+                 version == 2 && fill != nullptr &&
+                     maybe(attributes, "_ARRAY_DIMENSIONS") != nullptr,
+                 array);
   const bool text = info.items == files::ArrayItems::bytes ||
                     info.items == files::ArrayItems::letters;
   if (text) info.shape.push_back(array.layout.text_bytes);
@@ -286,7 +289,7 @@ ZarrArray read_v2(const std::string& folder, const std::string& name) {
     add_codec(text_of(member(*packed, "id", place), place), *packed,
               array.codecs, array);
   const std::string attributes = folder + "/.zattrs";
-  finish(array, maybe(meta, "fill_value"),
+  finish(array, 2, maybe(meta, "fill_value"),
          is_there(attributes) ? read_json(attributes) : Json(Json::Object{}),
          place);
   return array;
@@ -411,7 +414,7 @@ std::optional<ZarrArray> read_v3(const std::string& folder,
   if (plain) array.prefix += array.separator;
   read_codecs(member(meta, "codecs", place), array, array.codecs, place);
   const Json* attributes = maybe(meta, "attributes");
-  finish(array, maybe(meta, "fill_value"),
+  finish(array, 3, maybe(meta, "fill_value"),
          attributes == nullptr ? Json(Json::Object{}) : *attributes, place);
   return array;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "penstock/base/file_stamp.h"
-#include "penstock/base/json.h"
+#include "penstock/sources/files/packed_numbers.h"
 #include "penstock/sources/npy/npy_header.h"
 
 namespace penstock::zarr {
@@ -40,13 +40,9 @@ struct ZarrArray {
       order;                    ///< of dimensions in a chunk, outermost first
   std::string prefix;           ///< of names of files: "c/", ""
   char separator = '.';         ///< between the numbers in them
-  Dtype raw = Dtype::float32;   ///< of what is in chunks
   std::vector<std::byte> fill;  ///< a value where there is no chunk
   std::string fill_text;        ///< the same of ArrayItems::texts
-  // Of the CF conventions: value * scale + offset, NaN where it is `missing`.
-  double scale = 1, offset = 0;
-  std::optional<double> missing;
-  bool decoded = false;  ///< any of them is there
+  files::PackedNumbers packed = {};  ///< of numbers: what is in chunks
   /// Files that have changed since then are files.changed.
   std::int64_t opened_ns = file_clock_ns();
 

@@ -263,6 +263,64 @@ TEST(Zarr, TheFillValueOfXarrayIsMissingAsBase64Too) {
               testing::AllOf(HasSubstr("_FillValue"), HasSubstr("missing")));
 }
 
+/// A store of one array of four numbers, of version 2.
+std::vector<double> unpacked_row(files::TestFolder& folder,
+                                 const std::string& type,
+                                 const std::string& bytes,
+                                 const std::string& fill,
+                                 const std::string& attributes) {
+  folder.write("a.zarr/.zarray",
+               R"({"zarr_format": 2, "shape": [4], "chunks": [4],
+                   "compressor": null, "filters": null, "order": "C",
+                   "dtype": ")" +
+                   type + R"(", "fill_value": )" + fill + "}");
+  folder.write("a.zarr/.zattrs", attributes);
+  folder.write("a.zarr/0", bytes);
+  auto source =
+      files::open_files(section(folder.path("a.zarr")), {wanted("/", 4, 4)});
+  Block block;
+  open_checked_reader(*source)->read(std::vector<std::int64_t>{0}, block);
+  return files::numbers_of(*listed_numbers(block.columns[0], 0));
+}
+
+// What xarray.open_zarr of 2026.9 gives.
+TEST(Zarr, AttributesOfTheCfConventionsUnpackNumbers) {
+  files::TestFolder folder;
+  const std::string numbers("\x01\xFF\x00\x03", 4);  // int8: 1 -1 0 3
+  auto row = [&](const std::string& type, const std::string& fill,
+                 const std::string& attributes) {
+    return unpacked_row(folder, type, numbers, fill, attributes);
+  };
+  const auto nan = testing::IsNan();
+  EXPECT_THAT(row("|i1", "null", R"({"missing_value": -1})"),
+              ElementsAre(1, nan, 0, 3));
+  EXPECT_THAT(row("|i1", "null", R"({"missing_value": [3, 1]})"),
+              ElementsAre(nan, -1, 0, nan));
+  EXPECT_THAT(
+      row("|i1", "null", R"({"scale_factor": [0.5], "add_offset": [1.0]})"),
+      ElementsAre(1.5, 0.5, 1, 2.5));
+  EXPECT_THAT(row("|i1", "null", R"({"_Unsigned": "true"})"),
+              ElementsAre(1, 255, 0, 3));
+  EXPECT_THAT(row("|u1", "null", R"({"_Unsigned": "false"})"),
+              ElementsAre(1, -1, 0, 3));
+  EXPECT_THAT(row("|i1", "-1",
+                  R"({"_Unsigned": "true", "_ARRAY_DIMENSIONS": ["t"],
+                      "scale_factor": 2.0})"),
+              ElementsAre(2, nan, 0, 6));
+  EXPECT_THAT(row("|i1", "null", R"({"valid_min": 0, "valid_range": [0, 2]})"),
+              ElementsAre(1, -1, 0, 3));
+}
+
+TEST(Zarr, AFillValueThatIsMissingIsOneOfTheArraysOwnType) {
+  files::TestFolder folder;
+  const float values[] = {1, 1e20F, 0, 2};
+  EXPECT_THAT(
+      unpacked_row(folder, "<f4",
+                   std::string(reinterpret_cast<const char*>(values), 16),
+                   "1e20", R"({"_ARRAY_DIMENSIONS": ["t"]})"),
+      ElementsAre(1, testing::IsNan(), 0, 2));
+}
+
 TEST(Zarr, AFillValueOf64BitsIsExact) {
   files::TestFolder folder;
   for (auto [type, value] : {std::pair("<i8", "4611686018427387905"),
