@@ -7,6 +7,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/half.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/files/column_lengths.h"
 #include "penstock/sources/files/windows.h"
 
 namespace penstock::files {
@@ -19,6 +20,17 @@ constexpr std::size_t kCopiedBytes = std::size_t{256} << 10;
 
 constexpr const char* kWriteAgain =
     "write it as an array of numbers, booleans or texts";
+
+/// Why an array makes no column; empty: it makes one. Rows without bytes could
+/// be any number, which nothing in the file bounds.
+std::string why_unread(const ArrayInfo& info) {
+  if (info.items == ArrayItems::unread) return info.why;
+  if (info.items == ArrayItems::texts || info.rows() == 0 ||
+      info.row_bytes() > 0)
+    return {};
+  return "its " + std::to_string(info.rows()) + " rows hold no values (" +
+         info.declared + ")";
+}
 
 /// An array of one dimension: a column of single values.
 bool is_flat(const ArrayInfo& info) {
@@ -249,26 +261,21 @@ class ArrayFile final : public RowFile {
   }
 
   std::vector<LeftOutColumn> left_out() const override {
-    const ArrayInfo* largest = nullptr;
-    auto bytes = [](const ArrayInfo& info) {
-      return info.row_bytes() * static_cast<std::size_t>(info.rows());
-    };
+    const ArrayInfo* largest = this->largest();
+    std::vector<ColumnLength> lengths;
     for (const auto& array : arrays_)
-      if (const ArrayInfo& info = array->info();
-          info.items != ArrayItems::unread &&
-          (largest == nullptr || bytes(info) > bytes(*largest)))
-        largest = &info;
+      if (const ArrayInfo& info = array->info(); why_unread(info).empty())
+        lengths.push_back({info.name, info.rows()});
     std::vector<LeftOutColumn> all;
     for (const auto& array : arrays_) {
       const ArrayInfo& info = array->info();
-      if (info.items == ArrayItems::unread)
-        all.push_back({info.name, info.why, kWriteAgain});
+      if (std::string why = why_unread(info); !why.empty())
+        all.push_back({info.name, std::move(why), kWriteAgain});
       else if (info.rows() != largest->rows())
         all.push_back({info.name,
-                       "it has " + std::to_string(info.rows()) + " rows, and " +
-                           largest->name + " has " +
-                           std::to_string(largest->rows()),
-                       "a job may read it without " + largest->name});
+                       why_other_length({info.name, info.rows()},
+                                        largest->rows(), lengths),
+                       kNameOneLength});
     }
     return all;
   }
@@ -284,11 +291,25 @@ class ArrayFile final : public RowFile {
   }
 
  private:
+  /// The readable array of most bytes; null where none is readable.
+  const ArrayInfo* largest() const {
+    const ArrayInfo* largest = nullptr;
+    auto bytes = [](const ArrayInfo& info) {
+      return info.row_bytes() * static_cast<std::size_t>(info.rows());
+    };
+    for (const auto& array : arrays_)
+      if (const ArrayInfo& info = array->info();
+          why_unread(info).empty() &&
+          (largest == nullptr || bytes(info) > bytes(*largest)))
+        largest = &info;
+    return largest;
+  }
+
   ArrayRows checked(const ReadColumn& column) const {
     const auto& array = arrays_[column.column];
     const ArrayInfo& info = array->info();
-    if (info.items == ArrayItems::unread)
-      refuse_array(place_, info.name, info.why);
+    if (std::string why = why_unread(info); !why.empty())
+      refuse_array(place_, info.name, std::move(why));
     ArrayRows rows{.array = array};
     if (column.window == 0) return rows;
     if (info.items != ArrayItems::numbers)
@@ -309,39 +330,39 @@ class ArrayFile final : public RowFile {
 
   void count_rows(const std::vector<ReadColumn>& columns) {
     const ArrayRows* first = nullptr;
+    std::vector<ColumnLength> lengths;
     for (const ReadColumn& column : columns) {
       const ArrayRows& rows = rows_of_[column.column];
       if (first == nullptr) first = &rows;
-      if (rows.count() != first->count()) refuse_lengths(*first, rows);
+      lengths.push_back(
+          {rows.info().name, rows.count(), static_cast<bool>(rows.windows)});
       const bool wider =
           together_ == 0 || rows.together() < together_ ||
           (rows.info().chunk_rows > 0 && first->info().chunk_rows == 0);
       if (wider) together_ = rows.together();
     }
+    check_lengths(lengths);
     std::int64_t count = 0;
     if (first != nullptr)
       count = first->count();
-    else if (!arrays_.empty())
-      count = arrays_[0]->info().rows();
+    else if (const ArrayInfo* largest = this->largest())
+      count = largest->rows();
     together_ = std::max<std::int64_t>(1, together_);
     ends_.clear();
     for (std::int64_t end = 0; end < count;)
       ends_.push_back(end = std::min(count, end + together_));
   }
 
-  [[noreturn]] void refuse_lengths(const ArrayRows& a,
-                                   const ArrayRows& b) const {
-    auto shown = [](const ArrayRows& rows) {
-      return "'" + rows.info().name + "' has " + std::to_string(rows.count()) +
-             (rows.windows ? " windows" : " rows");
-    };
-    throw Error(ErrorKind::source,
-                {.code = "arrays.lengths",
-                 .what = "cannot read these arrays side by side",
-                 .where = place_,
-                 .why = shown(a) + ", and " + shown(b),
-                 .next = "name arrays whose first dimension is the same, or "
-                         "read windows of both"});
+  void check_lengths(const std::vector<ColumnLength>& lengths) const {
+    for (const ColumnLength& one : lengths)
+      if (one.rows != lengths[0].rows)
+        throw Error(ErrorKind::source,
+                    {.code = "arrays.lengths",
+                     .what = "cannot read these arrays side by side",
+                     .where = place_,
+                     .why = shown_by_length(lengths),
+                     .next = "name arrays whose first dimension is the same, "
+                             "or read windows of both"});
   }
 
   std::string place_;

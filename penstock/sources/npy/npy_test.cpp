@@ -146,6 +146,32 @@ TEST(Npy, FilesThatContradictThemselvesAreNamed) {
   EXPECT_THAT(bad(huge), HasSubstr("files.damaged"));
 }
 
+TEST(Npy, RowsThatHoldNoValuesAreRefused) {
+  files::TestFolder folder;
+  const std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 0), "
+      "}\n";
+  const std::string npy = std::string("\x93NUMPY\1\0", 8) +
+                          static_cast<char>(header.size()) + '\0' + header;
+  EXPECT_THAT(rows_of(section(folder.write("a.npy", npy)), {wanted("array")}),
+              ElementsAre(testing::AllOf(
+                  HasSubstr("arrays.type"),
+                  HasSubstr("its 1000000000000 rows hold no values"))));
+
+  std::string tensors =
+      R"({"x":{"dtype":"F32","shape":[1000000000000,0],"data_offsets":[0,0]},)"
+      R"("y":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})";
+  tensors = std::string(1, static_cast<char>(tensors.size())) +
+            std::string(7, '\0') + tensors + "\1\2";
+  const Json of = section(folder.write("a.safetensors", tensors));
+  EXPECT_THAT(rows_of(of, {wanted("x")}),
+              ElementsAre(HasSubstr("rows hold no values")));
+  EXPECT_THAT(rows_of(of, {wanted("y")}), ElementsAre("1", "2"));
+  const Schema schema = read_schema(parse_source_spec(of, "source"));
+  ASSERT_EQ(schema.left_out.size(), 1u);
+  EXPECT_EQ(schema.left_out[0].name, "x");
+}
+
 TEST(Npy, RowsOfADamagedMemberAreBad) {
   files::TestFolder folder;
   std::string bytes = files::TestFolder::read(data("packed.npz"));

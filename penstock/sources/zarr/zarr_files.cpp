@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
 #include "penstock/base/folder.h"
+#include "penstock/base/formatted.h"
 #include "penstock/sources/files/array_file.h"
 #include "penstock/sources/zarr/chunk_reader.h"
 
@@ -96,6 +98,38 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
 
 using Arrays = std::vector<std::shared_ptr<const files::RowArray>>;
 
+/// What was never written is the fill value: so much of it, in so many chunks
+/// for each that was written, is a size that is damaged.
+void check_written(ZarrArray& array) {
+  constexpr double kMostAbsentBytes = 1 << 30, kMostAbsent = 1000;
+  files::ArrayInfo& info = array.layout.info;
+  double files = 1, file_bytes = static_cast<double>(array.item_bytes());
+  for (std::size_t d = 0; d < array.shard.size(); ++d) {
+    files *= std::ceil(static_cast<double>(info.shape[d]) /
+                       static_cast<double>(array.shard[d]));
+    file_bytes *= static_cast<double>(array.shard[d]);
+  }
+  if (info.items == files::ArrayItems::unread ||
+      files * file_bytes <= kMostAbsentBytes)
+    return;
+  double written = 0;
+  std::error_code error;
+  each_below(array.place, error, [&](const FolderEntry& entry) {
+    const std::string name = entry.path.filename().string();
+    if (entry.is_folder()) return true;
+    if (!name.starts_with('.') && name != "zarr.json") ++written;
+    return false;
+  });
+  const double absent = files - written;
+  if (absent * file_bytes <= kMostAbsentBytes ||
+      absent <= kMostAbsent * written)
+    return;
+  info.items = files::ArrayItems::unread;
+  info.why = formatted(
+      "only %.0f of its %.0f chunks were ever written: its size is damaged",
+      written, files);
+}
+
 /// Arrays are found by their folders, so that consolidated metadata are not
 /// needed.
 void add_arrays(const std::string& folder, const std::string& name, Arrays& to,
@@ -103,6 +137,7 @@ void add_arrays(const std::string& folder, const std::string& name, Arrays& to,
   end_if_stopped(stop);
   if (!is_node(folder)) return;
   if (auto array = read_array(folder, name.empty() ? "/" : name)) {
+    check_written(*array);
     if (!array->layout.info.shape.empty())
       to.push_back(make_chunked_array(std::move(*array)));
     return;

@@ -193,7 +193,9 @@ TEST(Zarr, WhatCannotBeReadBesideTheOthersIsLeftOutWithTheReason) {
       ElementsAre("/complex: it holds values of the type 'complex128'"));
   EXPECT_THAT(left_out("two.zarr"),
               testing::IsSupersetOf(
-                  {"/flags: it has 5 rows, and /group/long has 23",
+                  {"/flags: it has 5 rows, and '/group/long' has 23: to read "
+                   "it, name it in 'fields' with '/blosc', '/fortran', "
+                   "'/gzip', '/hole' and 6 more",
                    "/lzma: its chunks are packed by 'lzma', expected blosc, "
                    "zstd, gzip, zlib, lz4, shuffle or crc32c"}));
 }
@@ -319,6 +321,23 @@ TEST(Zarr, AFillValueThatIsMissingIsOneOfTheArraysOwnType) {
                    std::string(reinterpret_cast<const char*>(values), 16),
                    "1e20", R"({"_ARRAY_DIMENSIONS": ["t"]})"),
       ElementsAre(1, testing::IsNan(), 0, 2));
+}
+
+TEST(Zarr, RowsOfWhichHardlyAnyWereWrittenAreRefused) {
+  files::TestFolder folder;
+  auto store = [&](const std::string& shape, const std::string& chunks) {
+    folder.write("a.zarr/.zarray",
+                 R"({"zarr_format": 2, "shape": )" + shape + R"(, "chunks": )" +
+                     chunks +
+                     R"(, "compressor": null, "filters": null, "order": "C",
+                     "dtype": "<f4", "fill_value": 0})");
+    return rows_of(section(folder.path("a.zarr")), {wanted("/")});
+  };
+  EXPECT_THAT(store("[1000000000000]", "[1000]"),
+              ElementsAre(HasSubstr("only 0 of its 1000000000 chunks")));
+  EXPECT_THAT(store("[1000000000000, 0]", "[1000, 1]"),
+              ElementsAre(HasSubstr("rows hold no values")));
+  EXPECT_THAT(store("[3]", "[1000]"), ElementsAre("0", "0", "0"));
 }
 
 TEST(Zarr, AFillValueOf64BitsIsExact) {
