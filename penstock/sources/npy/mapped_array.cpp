@@ -78,6 +78,65 @@ class MappedReader final : public files::ArrayReader {
   const std::string damage_;
 };
 
+class PiecedReader final : public files::ArrayReader {
+ public:
+  PiecedReader(const ArrayLayout& layout, std::unique_ptr<PieceReader> pieces,
+               std::string damage)
+      : layout_(layout),
+        pieces_(std::move(pieces)),
+        damage_(std::move(damage)) {}
+
+  Bytes rows(std::int64_t begin, std::int64_t end,
+             std::vector<files::BadRows>& bad) override {
+    const std::size_t row = layout_.info.row_bytes();
+    Bytes bytes;
+    bytes.resize(static_cast<std::size_t>(end - begin) * row);
+    const std::span<std::byte> to(bytes.mutable_data<std::byte>(),
+                                  bytes.size());
+    std::string why = damage_;
+    if (why.empty())
+      why = damage_in([&] {
+        pieces_->read(layout_.begin + static_cast<std::size_t>(begin) * row,
+                      to);
+      });
+    if (!why.empty()) {
+      bad.push_back({0, end - begin, std::move(why)});
+      std::memset(to.data(), 0, to.size());
+    }
+    const std::size_t width = size_of(layout_.info.dtype);
+    if (layout_.swapped) swap_bytes(to.data(), to.size() / width, width);
+    return bytes;
+  }
+
+ private:
+  const ArrayLayout& layout_;
+  const std::unique_ptr<PieceReader> pieces_;
+  const std::string damage_;
+};
+
+class PiecedArray final : public files::RowArray {
+ public:
+  PiecedArray(ArrayLayout layout, std::function<OpenPieces()> prepare)
+      : RowArray(layout.info),
+        layout_(std::move(layout)),
+        prepare_(std::move(prepare)) {}
+
+  std::unique_ptr<files::ArrayReader> open() const override {
+    const Lock lock(mutex_);
+    if (!pieces_ && damage_.empty())
+      damage_ = damage_in([&] { pieces_ = prepare_(); });
+    return std::make_unique<PiecedReader>(
+        layout_, pieces_ ? pieces_() : nullptr, damage_);
+  }
+
+ private:
+  const ArrayLayout layout_;
+  const std::function<OpenPieces()> prepare_;
+  mutable Mutex mutex_;
+  mutable OpenPieces pieces_ PENSTOCK_GUARDED_BY(mutex_);
+  mutable std::string damage_ PENSTOCK_GUARDED_BY(mutex_);  // of all rows
+};
+
 class MappedArray final : public files::RowArray {
  public:
   MappedArray(ArrayLayout layout, HeldBytes held,
@@ -120,6 +179,11 @@ std::shared_ptr<const files::RowArray> make_unpacked_array(
     ArrayLayout layout, std::function<HeldBytes()> unpack) {
   return std::make_shared<MappedArray>(std::move(layout), HeldBytes{},
                                        std::move(unpack));
+}
+
+std::shared_ptr<const files::RowArray> make_pieced_array(
+    ArrayLayout layout, std::function<OpenPieces()> prepare) {
+  return std::make_shared<PiecedArray>(std::move(layout), std::move(prepare));
 }
 
 }  // namespace penstock::npy

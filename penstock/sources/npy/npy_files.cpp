@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/formatted.h"
+#include "penstock/base/host_limits.h"
 #include "penstock/sources/files/array_file.h"
 #include "penstock/sources/files/mapped_file.h"
 #include "penstock/sources/npy/safetensors.h"
@@ -41,8 +43,45 @@ void add_array(ArrayLayout layout, std::span<const std::byte> bytes,
                                  {.bytes = data, .owner = file.owner()}));
 }
 
+/// What may be unpacked into memory as a whole, of all files of a source.
+class Room {
+ public:
+  Room() {
+    const std::size_t free =
+        read_host_limits().memory_free.value_or(8 * kMostKept);
+    left_ = std::min(kMostKept, free / 8);
+    most_at_once_ = free / 4;
+  }
+  bool take(std::size_t bytes) {
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
+  }
+  /// Of one array that cannot be read in pieces.
+  std::size_t most_at_once() const { return most_at_once_; }
+
+ private:
+  static constexpr std::size_t kMostKept = std::size_t{1} << 30;
+  std::size_t left_ = 0, most_at_once_ = 0;
+};
+
+std::string shown_gib(std::size_t bytes) {
+  return formatted("%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+/// Why an array, or a row of one, cannot be held in memory; empty: it can.
+std::string why_too_large(const char* what, std::size_t bytes,
+                          const Room& room) {
+  if (bytes <= room.most_at_once()) return {};
+  return std::string(what) + " has " + shown_gib(bytes) +
+         " when it is unpacked, and at most " + shown_gib(room.most_at_once()) +
+         " (a quarter of the free memory) can be held at once; arrays in C "
+         "order that numpy.save wrote are read without being unpacked";
+}
+
 void add_packed(const ZipMember& member, const std::string& name,
-                const MappedFile& file, const std::string& place, Arrays& to) {
+                const MappedFile& file, const std::string& place, Room& room,
+                Arrays& to) {
   constexpr std::size_t kHeader = 1 << 17;
   const std::string beginning =
       beginning_of(file.bytes(), member, kHeader, place);
@@ -56,6 +95,20 @@ void add_packed(const ZipMember& member, const std::string& name,
     damaged(place, "its array (" + layout.info.declared + ") needs more " +
                        "bytes than the " + std::to_string(member.bytes) +
                        " that there are");
+  const bool turned = layout.fortran && layout.info.shape.size() > 1;
+  const bool in_pieces = !room.take(member.bytes) && !turned;
+  files::ArrayInfo& info = layout.info;
+  if (info.items != files::ArrayItems::unread)
+    info.why = in_pieces ? why_too_large("a row of it", info.row_bytes(), room)
+                         : why_too_large("it", member.bytes, room);
+  if (!info.why.empty()) info.items = files::ArrayItems::unread;
+  if (in_pieces) {
+    to.push_back(make_pieced_array(layout, [file, member, place] {
+      OpenPieces open = unpacked_in_pieces(file.bytes(), member, place);
+      return [file, open] { return open(); };
+    }));
+    return;
+  }
   to.push_back(
       make_unpacked_array(layout, [file, member, place, begin = layout.begin] {
         HeldBytes held = unpacked(file.bytes(), member, place);
@@ -64,7 +117,7 @@ void add_packed(const ZipMember& member, const std::string& name,
       }));
 }
 
-Arrays arrays_of_npz(const files::DataFile& data) {
+Arrays arrays_of_npz(const files::DataFile& data, Room& room) {
   const MappedFile file(data);
   Arrays all;
   for (const ZipMember& member : zip_members(file.bytes(), data.path)) {
@@ -72,7 +125,7 @@ Arrays arrays_of_npz(const files::DataFile& data) {
     const std::string name = member.name.substr(0, member.name.size() - 4);
     const std::string place = data.path + ", member '" + member.name + "'";
     if (member.deflated) {
-      add_packed(member, name, file, place, all);
+      add_packed(member, name, file, place, room, all);
       continue;
     }
     const auto bytes = file.bytes().subspan(member.begin, member.bytes);
@@ -89,8 +142,8 @@ void add_npy(const files::DataFile& data, const std::string& name, Arrays& to) {
   add_array(std::move(layout), file.bytes(), file, data.path, to);
 }
 
-Arrays arrays_of(const files::DataFile& data) {
-  if (ends_with(data.path, ".npz")) return arrays_of_npz(data);
+Arrays arrays_of(const files::DataFile& data, Room& room) {
+  if (ends_with(data.path, ".npz")) return arrays_of_npz(data, room);
   Arrays all;
   if (!ends_with(data.path, ".safetensors")) {
     add_npy(data, "array", all);
@@ -135,10 +188,12 @@ std::vector<std::shared_ptr<const files::RowFile>> open_arrays(
     StopFlag stop) {
   const auto& columns = file_settings_of(spec).arrays;
   std::vector<std::shared_ptr<const files::RowFile>> all;
+  Room room;
   for (std::size_t at = 0; at < data.size();) {
     end_if_stopped(stop);
     if (columns.empty()) {
-      all.push_back(files::make_array_file(data[at].path, arrays_of(data[at])));
+      all.push_back(
+          files::make_array_file(data[at].path, arrays_of(data[at], room)));
       ++at;
       continue;
     }

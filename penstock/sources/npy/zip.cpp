@@ -129,32 +129,136 @@ ZipMember read_member(const Archive& archive, std::uint64_t at,
 }
 
 #ifdef PENSTOCK_ZLIB
+/// Refuses a member of which other bytes came than were written.
+void check_whole(std::size_t made, uLong crc, const std::string& why,
+                 const ZipMember& member, const std::string& place) {
+  if (!why.empty()) damaged(place, why);
+  if (made != member.bytes)
+    damaged(place, "it has " + std::to_string(made) + " bytes, expected " +
+                       std::to_string(member.bytes));
+  if (crc != member.crc)
+    damaged(place, "its bytes are not those that were written (CRC)");
+}
+
+/// A state of unpacking, and how many bytes came before it.
+class Inflation {
+ public:
+  explicit Inflation(std::span<const std::byte> packed) : packed_(packed) {
+    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  }
+  Inflation(const Inflation& other)
+      : packed_(other.packed_), in_(other.in_), made_(other.made_) {
+    auto* from = const_cast<z_stream*>(&other.stream_);
+    if (inflateCopy(&stream_, from) != Z_OK) throw std::bad_alloc();
+  }
+  Inflation& operator=(const Inflation&) = delete;
+  ~Inflation() { inflateEnd(&stream_); }
+
+  std::size_t made() const { return made_; }
+  /// Why no more bytes come than have come; empty: they may.
+  const std::string& why() const { return why_; }
+
+  /// The next bytes; how many of them came.
+  std::size_t next(std::span<std::byte> to) {
+    constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+    std::size_t came = 0;
+    while (came < to.size() && !ended_ && why_.empty()) {
+      const std::size_t give = std::min(packed_.size() - in_, kMost);
+      const std::size_t room = std::min(to.size() - came, kMost);
+      stream_.next_in = reinterpret_cast<Bytef*>(
+          const_cast<std::byte*>(packed_.data() + in_));
+      stream_.avail_in = static_cast<uInt>(give);
+      stream_.next_out = reinterpret_cast<Bytef*>(to.data() + came);
+      stream_.avail_out = static_cast<uInt>(room);
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      in_ += give - stream_.avail_in;
+      came += room - stream_.avail_out;
+      ended_ = status == Z_STREAM_END;
+      if (status != Z_OK && !ended_)
+        why_ = std::string("it cannot be unpacked: ") +
+               (stream_.msg == nullptr ? "it is cut off" : stream_.msg);
+    }
+    made_ += came;
+    return came;
+  }
+
+ private:
+  std::span<const std::byte> packed_;
+  std::size_t in_ = 0, made_ = 0;
+  bool ended_ = false;
+  std::string why_;
+  z_stream stream_{};
+};
+
 /// Fills `out`; how many bytes came, and why no more.
 std::size_t inflate_into(std::span<const std::byte> packed, std::byte* out,
                          std::size_t size, const std::string&,
                          std::string& why) {
-  z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
-  constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
-  std::size_t in = 0, made = 0;
-  for (int status = Z_OK; status == Z_OK && made < size;) {
-    const std::size_t give = std::min(packed.size() - in, kMost);
-    const std::size_t room = std::min(size - made, kMost);
-    stream.next_in =
-        reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + in));
-    stream.avail_in = static_cast<uInt>(give);
-    stream.next_out = reinterpret_cast<Bytef*>(out + made);
-    stream.avail_out = static_cast<uInt>(room);
-    status = inflate(&stream, Z_NO_FLUSH);
-    in += give - stream.avail_in;
-    made += room - stream.avail_out;
-    if (status != Z_OK && status != Z_STREAM_END)
-      why = std::string("it cannot be unpacked: ") +
-            (stream.msg == nullptr ? "it is cut off" : stream.msg);
-  }
+  Inflation inflation(packed);
+  const std::size_t made = inflation.next({out, size});
+  why = inflation.why();
   return made;
 }
+
+constexpr std::size_t kLeastApart = std::size_t{1} << 20, kMostMarks = 256;
+constexpr std::size_t kPiece = std::size_t{256} << 10;
+
+/// States of unpacking a member, evenly apart.
+struct Marks {
+  std::size_t apart = 0;
+  std::vector<std::unique_ptr<const Inflation>> at;
+};
+
+/// Unpacks all of a member to find its marks.
+Marks find_marks(std::span<const std::byte> packed, const ZipMember& member,
+                 const std::string& place) {
+  Marks marks{.apart = std::max(kLeastApart, member.bytes / kMostMarks + 1)};
+  Inflation inflation(packed);
+  std::vector<std::byte> piece(kPiece);
+  uLong crc = crc32_z(0, nullptr, 0);
+  for (std::size_t came = 1; came > 0 && inflation.made() < member.bytes;) {
+    if (inflation.made() == marks.apart * marks.at.size())
+      marks.at.push_back(std::make_unique<const Inflation>(inflation));
+    const std::size_t most =
+        std::min({kPiece, member.bytes - inflation.made(),
+                  marks.apart * marks.at.size() - inflation.made()});
+    came = inflation.next(std::span(piece).first(most));
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()), came);
+  }
+  check_whole(inflation.made(), crc, inflation.why(), member, place);
+  return marks;
+}
+
+class MarkedReader final : public PieceReader {
+ public:
+  MarkedReader(std::shared_ptr<const Marks> marks, std::string place)
+      : marks_(std::move(marks)), place_(std::move(place)) {}
+
+  void read(std::size_t begin, std::span<std::byte> to) override {
+    if (to.empty()) return;
+    const std::size_t mark = begin / marks_->apart;
+    if (inflation_ == nullptr || begin < inflation_->made() ||
+        inflation_->made() < mark * marks_->apart)
+      inflation_ = std::make_unique<Inflation>(*marks_->at.at(mark));
+    std::vector<std::byte> skipped(
+        std::min(kPiece, begin - inflation_->made()));
+    while (inflation_->made() < begin)
+      take(std::span(skipped).first(
+          std::min(skipped.size(), begin - inflation_->made())));
+    take(to);
+  }
+
+ private:
+  void take(std::span<std::byte> to) {
+    if (inflation_->next(to) == to.size()) return;
+    inflation_.reset();
+    damaged(place_, "it has changed since it was opened");
+  }
+
+  const std::shared_ptr<const Marks> marks_;
+  const std::string place_;
+  std::unique_ptr<Inflation> inflation_;
+};
 #else
 std::size_t inflate_into(std::span<const std::byte>, std::byte*, std::size_t,
                          const std::string& place, std::string&) {
@@ -213,17 +317,28 @@ HeldBytes unpacked(std::span<const std::byte> archive, const ZipMember& member,
   const std::size_t made =
       inflate_into(archive.subspan(member.begin, member.packed),
                    bytes->mutable_data<std::byte>(), member.bytes, place, why);
-  if (!why.empty()) damaged(place, std::move(why));
-  if (made != member.bytes)
-    damaged(place, "it has " + std::to_string(made) + " bytes, expected " +
-                       std::to_string(member.bytes));
 #ifdef PENSTOCK_ZLIB
-  const auto crc =
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes->data()), bytes->size());
-  if (crc != member.crc)
-    damaged(place, "its bytes are not those that were written (CRC)");
+  check_whole(
+      made,
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes->data()), bytes->size()),
+      why, member, place);
 #endif
   return {.bytes = bytes->span(), .owner = bytes};
+}
+
+OpenPieces unpacked_in_pieces(std::span<const std::byte> archive,
+                              const ZipMember& member,
+                              const std::string& place) {
+#ifdef PENSTOCK_ZLIB
+  const auto marks = std::make_shared<const Marks>(
+      find_marks(archive.subspan(member.begin, member.packed), member, place));
+  return
+      [marks, place] { return std::make_unique<MarkedReader>(marks, place); };
+#else
+  std::string why;
+  inflate_into(archive, nullptr, member.bytes, place, why);
+  return {};
+#endif
 }
 
 }  // namespace penstock::npy

@@ -34,4 +34,12 @@ std::string beginning_of(std::span<const std::byte> archive,
 HeldBytes unpacked(std::span<const std::byte> archive, const ZipMember& member,
                    const std::string& place);
 
+/// The same in pieces, with at most 16 MiB of memory: all of the member is
+/// unpacked once, which checks its CRC, and then as far as is needed from the
+/// nearest of at most 256 marks. Throws as unpacked(), when it is called
+/// and where it reads; `archive` must live as long as the readers.
+OpenPieces unpacked_in_pieces(std::span<const std::byte> archive,
+                              const ZipMember& member,
+                              const std::string& place);
+
 }  // namespace penstock::npy
