@@ -266,16 +266,17 @@ class ArrayFile final : public RowFile {
     for (const auto& array : arrays_)
       if (const ArrayInfo& info = array->info(); why_unread(info).empty())
         lengths.push_back({info.name, info.rows()});
+    const LengthGroups groups(lengths);
     std::vector<LeftOutColumn> all;
     for (const auto& array : arrays_) {
       const ArrayInfo& info = array->info();
       if (std::string why = why_unread(info); !why.empty())
         all.push_back({info.name, std::move(why), kWriteAgain});
       else if (info.rows() != largest->rows())
-        all.push_back({info.name,
-                       why_other_length({info.name, info.rows()},
-                                        largest->rows(), lengths),
-                       kNameOneLength});
+        all.push_back(
+            {info.name,
+             groups.why_left_out({info.name, info.rows()}, largest->rows()),
+             kNameOneLength});
     }
     return all;
   }
@@ -354,15 +355,14 @@ class ArrayFile final : public RowFile {
   }
 
   void check_lengths(const std::vector<ColumnLength>& lengths) const {
-    for (const ColumnLength& one : lengths)
-      if (one.rows != lengths[0].rows)
-        throw Error(ErrorKind::source,
-                    {.code = "arrays.lengths",
-                     .what = "cannot read these arrays side by side",
-                     .where = place_,
-                     .why = shown_by_length(lengths),
-                     .next = "name arrays whose first dimension is the same, "
-                             "or read windows of both"});
+    if (const LengthGroups groups(lengths); !groups.agree())
+      throw Error(ErrorKind::source,
+                  {.code = "arrays.lengths",
+                   .what = "cannot read these arrays side by side",
+                   .where = place_,
+                   .why = groups.shown(),
+                   .next = "name arrays whose first dimension is the same, "
+                           "or read windows of both"});
   }
 
   std::string place_;

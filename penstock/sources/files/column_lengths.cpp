@@ -11,45 +11,50 @@ std::string rows_shown(std::int64_t rows) {
   return std::to_string(rows) + (rows == 1 ? " row" : " rows");
 }
 
-/// The names of columns of this length: "'x', 'y' and 3 more".
-std::string names_of(const std::vector<ColumnLength>& all, std::int64_t rows) {
-  std::string shown;
-  std::size_t count = 0;
-  for (const ColumnLength& column : all)
-    if (column.rows == rows && ++count <= kMostShown)
-      shown += (shown.empty() ? "'" : ", '") + column.name +
-               (column.windows ? "' (windows)" : "'");
-  if (count > kMostShown)
-    shown += " and " + std::to_string(count - kMostShown) + " more";
-  return shown;
+std::string quoted(const ColumnLength& column) {
+  return "'" + column.name + (column.windows ? "' (windows)" : "'");
 }
 
 }  // namespace
 
-std::string shown_by_length(const std::vector<ColumnLength>& columns) {
-  std::vector<std::int64_t> lengths;
-  for (const ColumnLength& column : columns)
-    if (std::ranges::find(lengths, column.rows) == lengths.end() &&
-        lengths.size() <= kMostShown)
-      lengths.push_back(column.rows);
-  std::string shown;
-  for (std::size_t at = 0; at < std::min(lengths.size(), kMostShown); ++at)
-    shown += (at == 0 ? "" : "; ") + rows_shown(lengths[at]) + ": " +
-             names_of(columns, lengths[at]);
-  return lengths.size() > kMostShown ? shown + "; and others" : shown;
+LengthGroups::LengthGroups(const std::vector<ColumnLength>& columns) {
+  for (const ColumnLength& column : columns) {
+    const auto [at, is_new] = by_rows_.try_emplace(column.rows, groups_.size());
+    if (is_new) groups_.push_back({.rows = column.rows});
+    Group& group = groups_[at->second];
+    if (++group.count <= kMostShown + 1) group.names.push_back(quoted(column));
+  }
 }
 
-std::string why_other_length(const ColumnLength& column, std::int64_t rows,
-                             const std::vector<ColumnLength>& all) {
-  const auto of_default = std::ranges::count(all, rows, &ColumnLength::rows);
-  std::vector<ColumnLength> others = all;
-  std::erase_if(others, [&](const ColumnLength& one) {
-    return one.name == column.name || one.rows != column.rows;
-  });
-  return "it has " + rows_shown(column.rows) + ", and " + names_of(all, rows) +
-         (of_default == 1 ? " has " : " have ") + std::to_string(rows) +
+std::string LengthGroups::names_of(const Group& group,
+                                   const std::string& except) {
+  std::string shown;
+  std::size_t named = 0;
+  for (const std::string& name : group.names)
+    if (name != except && named < kMostShown) {
+      shown += (named == 0 ? "" : ", ") + name;
+      ++named;
+    }
+  const std::size_t rest = group.count - named - (except.empty() ? 0 : 1);
+  return rest == 0 ? shown : shown + " and " + std::to_string(rest) + " more";
+}
+
+std::string LengthGroups::shown() const {
+  std::string shown;
+  for (std::size_t at = 0; at < std::min(groups_.size(), kMostShown); ++at)
+    shown += (at == 0 ? "" : "; ") + rows_shown(groups_[at].rows) + ": " +
+             names_of(groups_[at]);
+  return groups_.size() > kMostShown ? shown + "; and others" : shown;
+}
+
+std::string LengthGroups::why_left_out(const ColumnLength& column,
+                                       std::int64_t rows) const {
+  const Group& own = groups_[by_rows_.at(column.rows)];
+  const Group& read = groups_[by_rows_.at(rows)];
+  return "it has " + rows_shown(column.rows) + ", and " + names_of(read) +
+         (read.count == 1 ? " has " : " have ") + std::to_string(rows) +
          ": to read it, name it in 'fields' " +
-         (others.empty() ? "alone" : "with " + names_of(others, column.rows));
+         (own.count == 1 ? "alone" : "with " + names_of(own, quoted(column)));
 }
 
 }  // namespace penstock::files

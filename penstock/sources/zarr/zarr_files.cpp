@@ -117,7 +117,7 @@ void check_written(ZarrArray& array) {
   each_below(array.place, error, [&](const FolderEntry& entry) {
     const std::string name = entry.path.filename().string();
     if (entry.is_folder()) return true;
-    if (!name.starts_with('.') && name != "zarr.json") ++written;
+    if (!name.starts_with('.') && !name.ends_with(".json")) ++written;
     return false;
   });
   const double absent = files - written;
