@@ -54,7 +54,8 @@ inline std::string shown_numbers(const Column& column, std::int64_t row) {
   auto number = [](double value) {
     return std::to_string(static_cast<std::int64_t>(value));
   };
-  if (column.type.kind != ColumnKind::fixed)
+  if (column.type.kind != ColumnKind::fixed &&
+      column.type.kind != ColumnKind::list)
     return number(column.as_float64(row));
   std::string text;
   for (double value : numbers_of(*listed_numbers(column, row)))

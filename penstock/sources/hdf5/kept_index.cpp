@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Another one where what the index program sends means something else.
-constexpr std::uint64_t kMagic = 0x3249'3548'534e'4550;  // "PENSH5I2"
+constexpr std::uint64_t kMagic = 0x3349'3548'534e'4550;  // "PENSH5I3"
 constexpr std::size_t kLeastKept = 64 << 10;
 
 struct Head {

@@ -35,6 +35,13 @@ bool is_flat(hid_t type) {
            H5Tis_variable_str(type) > 0);
 }
 
+bool has_addresses_of_64_bits(hid_t object) {
+  Handle file(H5Iget_file_id(object));
+  Handle properties(H5Fget_create_plist(file));
+  std::size_t address = 0, length = 0;
+  return H5Pget_sizes(properties, &address, &length) >= 0 && address == 8;
+}
+
 std::string fill_of(hid_t properties, hid_t type) {
   H5D_fill_value_t status{};
   std::vector<unsigned char> value(H5Tget_size(type), 0);
@@ -122,6 +129,11 @@ Json number_of(hid_t attribute, hid_t type) {
     H5Aread(attribute, H5T_NATIVE_DOUBLE, &value);
     return Json(value);
   }
+  // libhdf5 would make the largest int64 of a larger uint64.
+  std::uint64_t large = 0;
+  if (H5Tget_sign(type) == H5T_SGN_NONE && H5Tget_size(type) == 8 &&
+      H5Aread(attribute, H5T_NATIVE_UINT64, &large) >= 0 && large >> 63 != 0)
+    return Json(static_cast<double>(large));
   std::int64_t value = 0;
   H5Aread(attribute, H5T_NATIVE_INT64, &value);
   return Json(value);
@@ -199,6 +211,19 @@ herr_t add_attribute(hid_t object, const char* name, const H5A_info_t*,
   return 0;
 }
 
+/// Which of the attributes that unpack numbers are float32.
+Json singles_of(hid_t object) {
+  Json singles(Json::Array{});
+  for (const char* name : {"scale_factor", "add_offset"}) {
+    if (H5Aexists(object, name) <= 0) continue;
+    Handle attribute(H5Aopen(object, name, H5P_DEFAULT));
+    Handle type(H5Aget_type(attribute));
+    if (H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 4)
+      singles.push_back(name);
+  }
+  return singles;
+}
+
 }  // namespace
 
 Json described_attributes(hid_t object) {
@@ -216,6 +241,7 @@ Json described_data_set(hid_t id, const std::string& path) {
   set["type"] = described_type(type);
   set["dims"] = Json::Array{};
   set["attributes"] = described_attributes(id);
+  set["singles"] = singles_of(id);
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 0 || H5Sget_simple_extent_type(space) == H5S_NULL) {
     refuse(set, "it has no values");
@@ -229,6 +255,12 @@ Json described_data_set(hid_t id, const std::string& path) {
     refuse(set, "its size is damaged: " + std::to_string(dims[d]) +
                     " along dimension " + std::to_string(d) + ", of " +
                     std::to_string(most[d]) + " at most");
+    return set;
+  }
+  if (!is_flat(type) && !has_addresses_of_64_bits(id)) {
+    refuse(set,
+           "it holds values of variable length, and the file has "
+           "addresses that are not of 64 bits");
     return set;
   }
   set["fill"] = fill_of(properties, type);

@@ -12,8 +12,12 @@
 namespace penstock::hdf5 {
 namespace {
 
-constexpr int kDeepest = 8;
+constexpr int kDeepest = 16;
+constexpr const char* kTooDeep = "types nested more than 16 levels deep";
 constexpr int kMostNames = 65536;  // of an enum
+/// Of a value of variable length, in the file: a length, an address of 64 bits
+/// and a number there.
+constexpr std::size_t kReference = 16;
 
 Json of(const char* what, std::size_t bytes) {
   Json type(Json::Object{});
@@ -42,7 +46,8 @@ Json integer(hid_t type, std::size_t bytes) {
                             std::to_string(H5Tget_precision(type)) +
                             " bits in " + bits(bytes));
   Json described = of("integer", bytes);
-  described["signed"] = H5Tget_sign(type) == H5T_SGN_2;
+  described["signed"] =
+      H5Tget_class(type) == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2;
   described["big"] = bytes > 1 && H5Tget_order(type) == H5T_ORDER_BE;
   return described;
 }
@@ -123,35 +128,44 @@ Json enumeration(hid_t type, int depth) {
   return described;
 }
 
-/// In the file: a length, an address and a number (H5Tget_size tells the size
-/// in memory).
-constexpr std::size_t kReference = 16;
+std::size_t size_of(const Json& described) {
+  return static_cast<std::size_t>(described.find("bytes")->integer());
+}
 
-/// Where such values are inside others, H5Dget_type gives their places in
-/// memory, not those in the file.
-bool holds_references(const Json& described) {
-  const std::string& is = described.find("is")->string();
-  return is == "texts" || is == "list";
+/// The size of such a type in the file is unknown, and so are the places of
+/// what lies behind it.
+bool is_too_deep(const Json& described) {
+  const Json* what = described.find("what");
+  return what != nullptr && *what == Json(kTooDeep);
 }
-Json inside(std::size_t bytes) {
-  return other(bytes, "values of variable length inside of others");
-}
+
+// H5Dget_type gives sizes and offsets in memory, where a value of variable
+// length is a pointer; in the file it is a length, an address and a number.
+// libhdf5 moves the members behind such a value, in the order of their offsets,
+// by the difference. Here they are moved back.
 
 Json compound(hid_t type, std::size_t bytes, int depth) {
-  Json described = of("compound", bytes);
-  described["members"] = Json::Array{};
   const int count = H5Tget_nmembers(type);
-  for (int at = 0; at < count; ++at) {
-    char* name = H5Tget_member_name(type, static_cast<unsigned>(at));
-    Handle member(H5Tget_member_type(type, static_cast<unsigned>(at)));
+  std::vector<std::pair<std::size_t, unsigned>> by_offset;
+  for (unsigned at = 0; at < static_cast<unsigned>(std::max(count, 0)); ++at)
+    by_offset.emplace_back(H5Tget_member_offset(type, at), at);
+  std::ranges::sort(by_offset);
+  Json::Array members(by_offset.size());
+  std::size_t moved = 0;  // modulo 2^64: a string is larger in the file
+  for (const auto& [offset, at] : by_offset) {
+    char* name = H5Tget_member_name(type, at);
+    Handle member(H5Tget_member_type(type, at));
     Json one(Json::Object{});
     one["name"] = std::string(name == nullptr ? "" : name);
-    one["at"] = H5Tget_member_offset(type, static_cast<unsigned>(at));
+    one["at"] = offset + moved;
     one["type"] = described_type(member, depth + 1);
     H5free_memory(name);
-    if (holds_references(*one.find("type"))) return inside(bytes);
-    described["members"].push_back(std::move(one));
+    if (is_too_deep(*one.find("type"))) return other(bytes, kTooDeep);
+    moved += size_of(*one.find("type")) - H5Tget_size(member);
+    members[at] = std::move(one);
   }
+  Json described = of("compound", bytes + moved);
+  described["members"] = std::move(members);
   return described;
 }
 
@@ -160,10 +174,13 @@ Json array(hid_t type, std::size_t bytes, int depth) {
   if (rank < 1 || rank > H5S_MAX_RANK) return other(bytes, "arrays");
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
   H5Tget_array_dims2(type, dims.data());
-  Json described = of("array", bytes);
+  Handle element(H5Tget_super(type));
+  const std::size_t in_memory = H5Tget_size(element);
+  Json inner = described_type(element, depth + 1);
+  if (in_memory == 0 || is_too_deep(inner)) return other(bytes, kTooDeep);
+  Json described = of("array", bytes / in_memory * size_of(inner));
   for (hsize_t size : dims) described["dims"].push_back(std::size_t{size});
-  described["of"] = described_type(Handle(H5Tget_super(type)), depth + 1);
-  if (holds_references(*described.find("of"))) return inside(bytes);
+  described["of"] = std::move(inner);
   return described;
 }
 
@@ -177,9 +194,10 @@ Json reference(hid_t type, std::size_t bytes) {
 
 Json described_type(hid_t type, int depth) {
   const std::size_t bytes = H5Tget_size(type);
-  if (depth > kDeepest || bytes == 0) return other(bytes, "nested types");
+  if (depth > kDeepest || bytes == 0) return other(bytes, kTooDeep);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
+    case H5T_BITFIELD:
       return integer(type, bytes);
     case H5T_FLOAT:
       return floating(type, bytes);
