@@ -38,6 +38,7 @@ class SharedChunks {
   std::size_t budget() const { return budget_; }
   /// Adds what a file holds decoded.
   void add(std::size_t bytes) { all_bytes_ += bytes; }
+  void drop(std::size_t bytes) { all_bytes_ -= bytes; }
   /// Not all of them can stay for the next epoch, so those of which each row
   /// was taken make room for others.
   bool lets_go() const { return all_bytes_ > budget_; }
@@ -83,13 +84,27 @@ class Hdf5File final : public files::RowFile,
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
-  std::vector<LeftOutColumn> left_out() const override { return rows_.refused; }
+  std::vector<LeftOutColumn> left_out() const override {
+    std::vector<LeftOutColumn> all = rows_.refused;
+    std::ranges::move(of_other_lengths(rows_), std::back_inserter(all));
+    return all;
+  }
+  std::shared_ptr<const files::RowFile> for_columns(
+      const std::vector<files::ReadColumn>& columns) const override {
+    std::vector<std::size_t> read;
+    for (const files::ReadColumn& one : columns) read.push_back(one.column);
+    auto chosen = of_length(rows_, read, file_->data.path);
+    if (!chosen) return nullptr;
+    chunks_->drop(decoded_bytes());
+    return std::make_shared<Hdf5File>(file_, std::move(*chosen), chunks_,
+                                      stop_);
+  }
   std::size_t decoded_bytes() const override {
     std::int64_t bytes = 0;
     std::vector<const DataSet*> seen;
     for (const RowColumn& column : rows_.columns) {
       const DataSet* set = column.view.set;
-      if (set == nullptr || set->filters.empty() ||
+      if (set == nullptr || set->filters.empty() || column.rows != rows_.rows ||
           std::ranges::find(seen, set) != seen.end())
         continue;
       seen.push_back(set);
@@ -206,7 +221,8 @@ class Hdf5Reader final : public files::ChunkReader {
   static bool is_as_stored(const RowColumn* of) {
     const ValuePlan& plan = of->plan;
     return of->from == RowColumn::From::set && !of->windows && plan.at == 0 &&
-           !plan.type.big && dtype_of(plan.type) == plan.column.dtype &&
+           !plan.type.big && !plan.packed.unpacks &&
+           dtype_of(plan.type) == plan.column.dtype &&
            plan.type.bytes * elements_of(Shape(plan.item)) ==
                of->view.row_bytes();
   }
@@ -300,7 +316,7 @@ class Hdf5Reader final : public files::ChunkReader {
     column.type = ColumnType::list;
     column.length = rows;
     column.children.push_back(
-        numbers_of(of.plan.type, std::move(raw), (end - begin) * each));
+        numbers_of(of.plan, std::move(raw), (end - begin) * each));
     column.offsets.append_value(std::int64_t{0});
     std::vector<BadRows> bad_rows;
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -342,15 +358,15 @@ class Hdf5Reader final : public files::ChunkReader {
         if (all.bad.empty() || all.bad.back().first != row)
           all.bad.push_back({row, row + 1, bad.why});
       if (!list) {
-        if (set != nullptr)
-          all.bytes.append(one.bytes.data(), one.bytes.size());
-        else
-          append_zeros(all.bytes, static_cast<std::size_t>(stride));
+        // A text may be shorter than that of another row.
+        all.bytes.append(one.bytes.data(), one.bytes.size());
+        append_zeros(all.bytes,
+                     static_cast<std::size_t>(stride) - one.bytes.size());
         continue;
       }
       const std::int64_t count =
           std::ssize(one.bytes.span()) / of.plan.type.bytes;
-      const Column numbers = numbers_of(of.plan.type, std::move(one), count);
+      const Column numbers = numbers_of(of.plan, std::move(one), count);
       lists.children[0].values.append(numbers.values.data(),
                                       numbers.values.size());
       lists.children[0].length += count;
@@ -451,11 +467,39 @@ void leave_out(const std::vector<std::shared_ptr<const IndexedFile>>& indexed,
   const RowColumns& whole =
       columns[static_cast<std::size_t>(good - indexed.begin())];
   for (std::size_t f = 0; f < indexed.size(); ++f)
-    if (indexed[f] == nullptr) columns[f] = {.columns = whole.columns};
+    if (indexed[f] == nullptr) {
+      columns[f].columns = whole.columns;
+      for (RowColumn& column : columns[f].columns) column.rows = -1;
+    }
 }
 
 bool longer(const RowColumn& a, const RowColumn& b) {
   return a.view.rows() > b.view.rows();
+}
+
+/// Columns of other lengths than what is read by default are there to be named.
+/// What only some files have in this way is not one of the source's.
+void drop_unlike_others(std::vector<RowColumns>& all) {
+  std::vector<std::map<std::string, ColumnType>> types(all.size());
+  for (std::size_t f = 0; f < all.size(); ++f)
+    for (const RowColumn& one : all[f].columns)
+      types[f][one.column.name] = one.column.type;
+  for (RowColumns& of : all)
+    std::erase_if(of.columns, [&](const RowColumn& one) {
+      if (one.rows < 0 || one.rows == of.rows) return false;
+      const bool in_all = std::ranges::all_of(types, [&](const auto& other) {
+        const auto found = other.find(one.column.name);
+        return found != other.end() && found->second == one.column.type;
+      });
+      if (!in_all)
+        of.refused.push_back(
+            {one.column.name,
+             "it has " + std::to_string(one.rows) +
+                 " rows, and what is read by default has " +
+                 std::to_string(of.rows),
+             "write it into all files with one type, or name one file"});
+      return !in_all;
+    });
 }
 
 /// Windows of what is no long data set of the files themselves.
@@ -524,6 +568,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
   }
   warn_of_rows_twice(indexed);
   leave_out(indexed, columns);
+  drop_unlike_others(columns);
   add_labels(settings, indexer, reader, columns);
   for (const RowColumns& one : columns) refuse_other_windows(one, windows);
   refuse_longer_windows(columns);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "penstock/base/error.h"
 
@@ -201,6 +202,17 @@ void add_mappings(const Json& described, DataSet& set) {
       refuse("it maps rows that it does not have");
     set.mappings.push_back(std::move(mapping));
   }
+  std::int64_t mapped = 0;
+  for (const Mapping& mapping : set.mappings) mapped += mapping.rows;
+  const std::int64_t rows = set.dims.empty() ? 1 : set.dims[0];
+  const double row_bytes = static_cast<double>(values_of(set.dims)) *
+                           static_cast<double>(set.type.bytes) /
+                           static_cast<double>(std::max<std::int64_t>(1, rows));
+  const auto absent = static_cast<double>(rows - mapped);
+  if (absent * row_bytes > kMostAbsentBytes &&
+      absent > kMostAbsent * static_cast<double>(mapped))
+    refuse("only " + std::to_string(mapped) + " of its " +
+           std::to_string(rows) + " rows are mapped: its size is damaged");
 }
 
 DataSet set_from(const Json& described, std::int64_t file_bytes,
@@ -211,6 +223,8 @@ DataSet set_from(const Json& described, std::int64_t file_bytes,
   set.type = type_from(part(described, "type"));
   set.dims = extents(described, "dims", 0);
   set.attributes = part(described, "attributes");
+  for (const Json& name : part(described, "singles").array())
+    set.singles.push_back(name.string());
   const std::string layout = text(described, "layout");
   if (layout != "other") {
     set.fill = from_hexadecimal(text(described, "fill"));
@@ -260,6 +274,20 @@ std::string ValueType::shown() const {
       break;
   }
   return what;
+}
+
+bool lie_alike(const ValueType& a, const ValueType& b) {
+  auto shape = [](const ValueType& type) {
+    return std::tie(type.is, type.bytes, type.is_signed, type.big, type.brain,
+                    type.blanks, type.dims, type.members, type.what);
+  };
+  return shape(a) == shape(b) &&
+         std::ranges::equal(a.inner, b.inner, lie_alike);
+}
+
+bool is_in_heap(const ValueType& type) {
+  return type.is == ValueType::Is::texts || type.is == ValueType::Is::list ||
+         std::ranges::any_of(type.inner, is_in_heap);
 }
 
 std::int64_t DataSet::chunk_bytes() const {

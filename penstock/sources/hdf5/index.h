@@ -42,6 +42,11 @@ struct ValueType {
   std::string shown() const;
 };
 
+/// Values of both lie in the same way; names of an enum do not count.
+bool lie_alike(const ValueType& a, const ValueType& b);
+/// Values are in the global heap of their file, or hold some that are.
+bool is_in_heap(const ValueType& type);
+
 /// A step of the pipeline that a chunk went through when it was written.
 struct Filter {
   int id = 0;
@@ -80,6 +85,7 @@ struct DataSet {
   std::vector<ChunkPlace> places = {};
   std::vector<Mapping> mappings = {};
   Json attributes = Json(Json::Object{});
+  std::vector<std::string> singles = {};  ///< attributes that are float32
 
   /// Bytes of a chunk when it is decoded.
   std::int64_t chunk_bytes() const;

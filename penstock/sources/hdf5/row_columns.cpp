@@ -6,6 +6,9 @@
 #include <tuple>
 
 #include "penstock/base/error.h"
+#include "penstock/sources/files/column_lengths.h"
+#include "penstock/sources/hdf5/attribute_columns.h"
+#include "penstock/sources/hdf5/pytables.h"
 
 namespace penstock::hdf5 {
 namespace {
@@ -49,98 +52,25 @@ LeftOutColumn unreadable(const IndexedFile& file, const DataSet& set) {
               "it is a virtual data set over another one, " + mapping.path +
                   " in '" + mapping.file + "'",
               "map the data sets that the other one maps"};
+    if (there != &file && is_in_heap(set.type))
+      return {set.path,
+              "it is a virtual data set of values of variable length, which "
+              "lie in other files",
+              "name the files that it maps as source.path"};
     const RowView here{.file = &file, .set = &set};
     const RowView other{.file = there, .set = source};
     if (source->dims.empty() || other.item() != here.item() ||
-        source->type.bytes != set.type.bytes ||
-        source->type.shown() != set.type.shown() ||
+        !lie_alike(source->type, set.type) ||
         mapping.from + mapping.rows > other.rows())
       return {set.path,
               "it is a virtual data set, and " + mapping.path + " in '" +
-                  mapping.file + "' has other rows than it maps",
-              "write it again"};
+                  mapping.file +
+                  "' has other rows than it maps, or another type",
+              "write it again with the type and the shape of what it maps"};
     LeftOutColumn fault = unreadable(*there, *source);
     if (!fault.why.empty()) return {set.path, fault.why, fault.next};
   }
   return {};
-}
-
-files::FileColumn file_column(const ValuePlan& plan) {
-  files::FileColumn column{.name = plan.name,
-                           .declared = plan.declared,
-                           .type = plan.column,
-                           .item_varies = true};
-  if (plan.column.kind == ColumnKind::number) column.values = plan.type.names;
-  if (plan.column.kind == ColumnKind::fixed)
-    column.item = Shape(plan.item.begin(), plan.item.end());
-  return column;
-}
-
-/// Of an attribute: it is an integer, or a list of such.
-bool is_whole(const Json& value) {
-  return value.is_array() ? std::ranges::all_of(value.array(), is_whole)
-                          : std::holds_alternative<std::int64_t>(value.value());
-}
-
-/// Of an attribute that is a list of numbers: a tensor in each row.
-RowColumn constants(const std::string& name, const Json& value) {
-  RowColumn column{.from = RowColumn::From::constants, .values = {value}};
-  const Dtype dtype = is_whole(value) ? Dtype::int64 : Dtype::float64;
-  column.plan.name = name;
-  column.plan.column = ColumnType::tensor(dtype);
-  column.plan.item = {std::ssize(value.array())};
-  column.plan.declared = std::string(name_of(dtype)) +
-                         text_of(Shape(column.plan.item)) + " (an attribute)";
-  column.column = file_column(column.plan);
-  return column;
-}
-
-RowColumn constant(const std::string& name, const Json& value) {
-  if (value.is_array()) return constants(name, value);
-  RowColumn column{.from = RowColumn::From::constants, .values = {value}};
-  const bool text = value.is_string();
-  const bool whole = std::holds_alternative<std::int64_t>(value.value());
-  column.plan.column = text    ? ColumnType::text
-                       : whole ? ColumnType::int64
-                               : ColumnType::float64;
-  column.plan.name = name;
-  column.plan.declared = std::string(text    ? "text"
-                                     : whole ? "int64"
-                                             : "float64") +
-                         " (an attribute)";
-  column.column = file_column(column.plan);
-  return column;
-}
-
-/// Names of attributes that say how a library reads a data set, not what it is.
-/// `all` are those beside it: a user's own may be called CLASS, too.
-bool is_technical(const std::string& name, const Json& all) {
-  if (name == "CLASS" || name == "NAME") {
-    const Json* kind = all.find("CLASS");
-    return kind != nullptr &&
-           (*kind == Json("DIMENSION_SCALE") || *kind == Json("IMAGE") ||
-            *kind == Json("PALETTE"));
-  }
-  return name.starts_with("_") || name.starts_with("MATLAB_") ||
-         name.starts_with("H5PATH") || name == "DIMENSION_LABELS" ||
-         name == "DIMENSION_LIST" || name == "REFERENCE_LIST";
-}
-
-LeftOutColumn not_read(const std::string& name, std::string why) {
-  return {name, std::move(why), "write it as a data set of as many rows"};
-}
-
-void add_constants(const Json* attributes, const std::string& prefix,
-                   RowColumns& to) {
-  if (attributes == nullptr) return;
-  for (const auto& [name, value] : attributes->object()) {
-    if (is_technical(name, *attributes)) continue;
-    if (value.is_object())
-      to.refused.push_back(
-          not_read(prefix + "@" + name, value.find("why")->string()));
-    else
-      to.columns.push_back(constant(prefix + "@" + name, value));
-  }
 }
 
 class Finder {
@@ -169,9 +99,6 @@ class Finder {
     files::Windows windows = {};
 
     std::int64_t rows() const { return windows.count(view.rows()); }
-    std::string rows_shown() const {
-      return std::to_string(rows()) + (windows ? " windows" : " rows");
-    }
   };
 
   const std::string* offsets_of(const std::string& path) const {
@@ -198,8 +125,22 @@ class Finder {
 
   void find_rows() {
     std::vector<Candidate> candidates;
+    std::vector<std::string> indexes;
+    for (const auto& [group, attributes] : file_->index.groups)
+      if (is_index_of_pytables(attributes) &&
+          is_below(group, settings_.group)) {
+        indexes.push_back(group);
+        found_.refused.push_back(
+            {group, "it is the index that PyTables keeps of a table",
+             "name the table"});
+      }
+    auto is_index = [&](const DataSet& set) {
+      return std::ranges::any_of(indexes, [&](const std::string& group) {
+        return is_below(set.path, group);
+      });
+    };
     for (const DataSet& set : file_->index.sets) {
-      if (!is_below(set.path, settings_.group)) continue;
+      if (!is_below(set.path, settings_.group) || is_index(set)) continue;
       LeftOutColumn fault = unreadable(*file_, set);
       if (fault.why.empty() && set.dims.empty())
         fault = {set.path, "it is a single value, without rows",
@@ -210,11 +151,21 @@ class Finder {
       }
       Candidate one{
           .view = {.file = file_.get(), .set = &set, .reversed = reversed_}};
+      if (one.view.rows() > 0 && one.view.values() == 0) {
+        found_.refused.push_back({set.path,
+                                  "its " + std::to_string(one.view.rows()) +
+                                      " rows hold no values (" +
+                                      text_of(set.dims) + ")",
+                                  "choose another data set"});
+        continue;
+      }
       const bool is_cut = offsets_of(set.path) != nullptr;
       if (!is_cut) one.windows = windows_of(set.path);
       std::vector<std::int64_t> item = item_of(one.view);
       if (one.windows) item.insert(item.begin(), one.windows.length);
-      plan_values(set.path, set.type, item, one.plans, found_.refused);
+      plan_values(set.path, with_columns_of_pandas(set), item, one.plans,
+                  found_.refused);
+      unpack_by_attributes(set, file_->data.path + ", " + set.path, one.plans);
       if (is_cut)
         add_cut(one);
       else if (!one.plans.empty() && !is_offsets(set.path))
@@ -261,27 +212,17 @@ class Finder {
 
   void add_set(Candidate& one) {
     const DataSet& set = *one.view.set;
-    if (one.rows() != found_.rows) {
-      found_.refused.push_back(
-          {set.path,
-           "it has " + one.rows_shown() + ", and " +
-               (found_.leading.set == nullptr ? std::string("others")
-                                              : found_.leading.set->path) +
-               " has " + std::to_string(found_.rows),
-           "columns of one job have one number of rows: name another data set, "
-           "or its group as source.group" +
-               std::string(found_.windows ? ", or read windows of both" : "")});
-      return;
-    }
     for (ValuePlan& plan : one.plans) {
       RowColumn column{.column = file_column(plan),
                        .plan = plan,
                        .file = file_,
                        .view = one.view,
-                       .windows = one.windows};
+                       .windows = one.windows,
+                       .rows = one.rows()};
       found_.columns.push_back(std::move(column));
     }
-    add_constants(&set.attributes, set.path, found_);
+    if (one.rows() == found_.rows)
+      add_constants(&set.attributes, set.path, found_);
   }
 
   void add_cut(const Candidate& one) {
@@ -314,17 +255,15 @@ class Finder {
       offsets->push_back(at);
     }
     const std::int64_t rows = std::ssize(*offsets) - 1;
-    if (!found_.columns.empty() && rows != found_.rows)
-      throw refuse("it cuts " + std::to_string(rows) + " rows, and others " +
-                   std::to_string(found_.rows));
-    found_.rows = rows;
+    if (found_.columns.empty()) found_.rows = rows;
     RowColumn column{.from = RowColumn::From::cut,
                      .plan = one.plans[0],
                      .file = file_,
                      .view = one.view,
+                     .rows = rows,
                      .offsets = std::move(offsets)};
     column.plan.column = ColumnType::list;
-    column.plan.numbers = dtype_of(one.plans[0].type);
+    column.plan.numbers = one.plans[0].packed.dtype;
     column.plan.declared = "list of " + one.plans[0].type.shown();
     column.column = file_column(column.plan);
     found_.columns.push_back(std::move(column));
@@ -374,6 +313,16 @@ class Finder {
     add_sample_attributes(names, prefix, groups);
   }
 
+  /// Values of both can be one column. Texts of a fixed size are filled up.
+  static bool agree(const DataSet& a, const DataSet& b) {
+    ValueType type = a.type;
+    if (type.is == Is::text) type.bytes = b.type.bytes;
+    const Dtype dtype = dtype_of(type);
+    return lie_alike(type, b.type) &&
+           files::packed_by(a.attributes, a.singles, dtype, a.path) ==
+               files::packed_by(b.attributes, b.singles, dtype, b.path);
+  }
+
   void add_samples(const std::string& name,
                    const std::vector<const DataSet*>& sets) {
     const DataSet* first = nullptr;
@@ -385,9 +334,13 @@ class Finder {
       }
       if (first == nullptr) first = set;
       LeftOutColumn fault = unreadable(*file_, *set);
-      if (fault.why.empty() && set->type.shown() != first->type.shown())
+      if (fault.why.empty() && !agree(*set, *first))
         fault.why = set->path + " holds " + set->type.shown() + ", and " +
-                    first->path + " " + first->type.shown();
+                    first->path + " " + first->type.shown() +
+                    (set->type.shown() == first->type.shown()
+                         ? " that lie in another way or are packed by other "
+                           "attributes"
+                         : "");
       if (!fault.why.empty()) {
         found_.refused.push_back(
             {name, fault.why,
@@ -397,12 +350,15 @@ class Finder {
       equal = equal && set->dims == first->dims;
     }
     std::vector<ValuePlan> plans;
-    plan_values(name, first->type,
-                equal ? first->dims : std::vector<std::int64_t>(), plans,
-                found_.refused);
+    ValueType type = first->type;
+    for (const DataSet* set : sets)
+      if (set != nullptr) type.bytes = std::max(type.bytes, set->type.bytes);
+    plan_values(name, type, equal ? first->dims : std::vector<std::int64_t>(),
+                plans, found_.refused);
+    unpack_by_attributes(*first, file_->data.path + ", " + first->path, plans);
     for (ValuePlan& plan : plans) {
       if (!equal && plan.column.kind == ColumnKind::number) {
-        plan.numbers = dtype_of(plan.type);
+        plan.numbers = plan.packed.dtype;
         plan.column = ColumnType::list;
         plan.declared = "list of " + plan.declared;
       } else if (!equal || plan.column.kind == ColumnKind::list ||
@@ -508,13 +464,66 @@ RowColumns columns_of(const std::shared_ptr<const IndexedFile>& file,
   return Finder(file, settings, reader).find();
 }
 
+std::optional<RowColumns> of_length(const RowColumns& all,
+                                    const std::vector<std::size_t>& read,
+                                    const std::string& place) {
+  std::vector<files::ColumnLength> lengths;
+  RowView leading;
+  files::Windows windows;
+  auto size = [](const RowView& view, const files::Windows& cut) {
+    return std::pair(static_cast<bool>(cut),
+                     view.set == nullptr ? -1 : view.rows() * view.row_bytes());
+  };
+  for (std::size_t at : read) {
+    const RowColumn& column = all.columns[at];
+    if (column.rows < 0) continue;
+    lengths.push_back(
+        {column.column.name, column.rows, static_cast<bool>(column.windows)});
+    if (column.from != RowColumn::From::set ||
+        size(column.view, column.windows) <= size(leading, windows))
+      continue;
+    leading = column.view;
+    windows = column.windows;
+  }
+  if (lengths.empty()) return std::nullopt;
+  if (const files::LengthGroups groups(lengths); !groups.agree())
+    throw Error(ErrorKind::source,
+                {.code = "hdf5.lengths",
+                 .what = "cannot read these data sets side by side",
+                 .where = place,
+                 .why = groups.shown(),
+                 .next = "name data sets of one length, or read windows of "
+                         "both"});
+  if (lengths[0].rows == all.rows) return std::nullopt;
+  RowColumns chosen = all;
+  chosen.rows = lengths[0].rows;
+  chosen.leading = leading;
+  chosen.windows = windows;
+  return chosen;
+}
+
+std::vector<LeftOutColumn> of_other_lengths(const RowColumns& columns) {
+  std::vector<files::ColumnLength> lengths;
+  for (const RowColumn& one : columns.columns)
+    if (one.rows >= 0) lengths.push_back({one.column.name, one.rows});
+  const files::LengthGroups groups(lengths);
+  std::vector<LeftOutColumn> others;
+  for (const files::ColumnLength& one : lengths)
+    if (one.rows != columns.rows)
+      others.push_back({one.name, groups.why_left_out(one, columns.rows),
+                        files::kNameOneLength});
+  return others;
+}
+
 void add_columns(const RowColumns& other, std::int64_t first, RowColumns& to) {
   for (RowColumn column : other.columns) {
+    if (column.rows >= 0 && column.rows != other.rows) continue;
     if (std::ranges::any_of(to.columns, [&](const RowColumn& own) {
           return own.column.name == column.column.name;
         }))
       continue;
     column.first = first;
+    if (column.rows >= 0) column.rows = to.rows;
     to.columns.push_back(std::move(column));
   }
 }

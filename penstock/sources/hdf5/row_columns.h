@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,19 +27,22 @@ struct RowColumn {
   std::shared_ptr<const IndexedFile> file = nullptr;
   RowView view = {};
   files::Windows windows = {};  ///< of the view's rows
+  std::int64_t rows = -1;       ///< -1: as many as others, a constant
   std::int64_t first = 0;       ///< the row of all that is row 0 here
   std::shared_ptr<const std::vector<std::int64_t>> offsets = nullptr;  ///< cut
   std::vector<const DataSet*> sets = {};  ///< samples; null: a row has none
   std::vector<Json> values = {};          ///< of each row, or one of all
 };
 
-/// The rows of one file.
+/// The columns of one file, and how many rows are read by default: as many as
+/// its largest data set has. Columns of other lengths can be read without it.
 struct RowColumns {
   std::vector<RowColumn> columns;
-  std::vector<LeftOutColumn> refused;  ///< data sets that are none, and why
+  std::vector<LeftOutColumn> refused;  ///< data sets that are not columns
   std::int64_t rows = 0;
-  /// The data set of most bytes, which decides about chunks of rows; none in
-  /// samples. Where windows are read, it is one of those.
+  /// The data set of most bytes of those with so many rows, which decides about
+  /// chunks of rows; none in samples. Where windows are read, it is one of
+  /// those.
   RowView leading = {};
   files::Windows windows = {};               ///< of the leading one
   std::vector<std::int64_t> row_bytes = {};  ///< of samples, by row
@@ -69,6 +73,16 @@ RowSettings row_settings_of(const FileSettings& settings);
 /// Error(source), hdf5.no_rows, hdf5.offsets.
 RowColumns columns_of(const std::shared_ptr<const IndexedFile>& file,
                       const RowSettings& settings, RawReader& reader);
+
+/// The same columns where those with these numbers are read and have another
+/// number of rows than what is read by default; nullopt: they have not. Throws
+/// Error(source), hdf5.lengths, where they differ among each other; `place` is
+/// for the message.
+std::optional<RowColumns> of_length(const RowColumns& all,
+                                    const std::vector<std::size_t>& read,
+                                    const std::string& place);
+/// Of columns that cannot be read beside those that are read by default.
+std::vector<LeftOutColumn> of_other_lengths(const RowColumns& columns);
 
 /// Adds columns of another file, whose rows from `first` on stand beside those
 /// of this one.

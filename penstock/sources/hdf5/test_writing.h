@@ -25,6 +25,8 @@ class TestFile {
   explicit TestFile(const std::string& path)
       : file_(
             H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {}
+  /// One that is open; it is closed with this.
+  explicit TestFile(hid_t file) : file_(file) {}
   ~TestFile() { H5Fclose(file_); }
   TestFile(const TestFile&) = delete;
   TestFile& operator=(const TestFile&) = delete;
@@ -98,6 +100,29 @@ class TestFile {
         of, name, memory_type<Value>(),
         H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
         values.data());
+  }
+
+  /// One number as an attribute of a type of its own.
+  void number(const std::string& of, const std::string& name, hid_t type,
+              double value) {
+    double converted[] = {value};
+    H5Tconvert(H5T_NATIVE_DOUBLE, type, 1, converted, nullptr, H5P_DEFAULT);
+    write_attribute(of, name, type, H5Screate(H5S_SCALAR), converted);
+  }
+  void text(const std::string& of, const std::string& name,
+            const std::string& value) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, value.size());
+    write_attribute(of, name, type, H5Screate(H5S_SCALAR), value.data());
+    H5Tclose(type);
+  }
+  /// Rows of one number of this type.
+  void write_as(const std::string& name, hid_t type,
+                std::vector<double> values) {
+    const std::size_t count = values.size();
+    H5Tconvert(H5T_NATIVE_DOUBLE, type, count, values.data(), nullptr,
+               H5P_DEFAULT);
+    write_list(name, type, count, values.data());
   }
 
   void group(const std::string& name) {

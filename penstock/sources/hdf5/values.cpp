@@ -175,10 +175,12 @@ void plan_values(const std::string& name, const ValueType& type,
     all.insert(all.end(), type.dims.begin(), type.dims.end());
     return plan_values(name, type.inner[0], all, plans, refused);
   }
-  const bool scalar = item.empty();
+  const bool text = type.is == Is::text || type.is == Is::texts;
+  if (text && elements_of(Shape(item)) == 1) plan.item.clear();
+  const bool scalar = plan.item.empty();
   plan.declared = type.shown();
   if (scalar && !type.names.empty()) plan.declared += " (an enum)";
-  if (!scalar) plan.declared += text_of(Shape(item));
+  if (!scalar) plan.declared += text_of(Shape(plan.item));
   std::string why;
   if (is_number(type)) {
     const Dtype dtype = dtype_of(type);
@@ -186,6 +188,7 @@ void plan_values(const std::string& name, const ValueType& type,
                   : type.is == Is::boolean ? ColumnType::boolean
                   : is_half(type)          ? ColumnType::number(Dtype::float32)
                                            : ColumnType::number(dtype);
+    plan.packed = {.stored = dtype, .dtype = dtype};
   } else if (type.is == Is::other) {
     why = "it holds " + type.what + ", which are not read";
   } else if (!scalar) {
@@ -214,6 +217,30 @@ Column numbers_of(const ValueType& type, RawRows&& raw, std::int64_t count) {
   return column;
 }
 
+void unpack_by_attributes(const DataSet& set, const std::string& place,
+                          std::vector<ValuePlan>& plans) {
+  if (set.type.is == Is::compound) return;
+  for (ValuePlan& plan : plans) {
+    const Is is = plan.type.is;
+    if ((is != Is::integer && is != Is::floating) || !plan.type.names.empty())
+      continue;
+    plan.packed = files::packed_by(set.attributes, set.singles,
+                                   dtype_of(plan.type), place);
+    if (is == Is::integer)
+      plan.type.is_signed = name_of(plan.packed.stored)[0] == 'i';
+    if (!is_half(plan.type) || plan.packed.unpacks)
+      plan.column.dtype = plan.packed.dtype;
+  }
+}
+
+Column numbers_of(const ValuePlan& plan, RawRows&& raw, std::int64_t count) {
+  Column column = numbers_of(plan.type, std::move(raw), count);
+  if (!plan.packed.unpacks) return column;
+  column.type = ColumnType::number(plan.packed.dtype);
+  column.values = files::unpacked(plan.packed, column.values);
+  return column;
+}
+
 Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
                  std::int64_t stride, const IndexedFile& file, GlobalHeap& heap,
                  std::size_t at, std::vector<RowProblem>& problems) {
@@ -230,8 +257,10 @@ Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
       column.values =
           plain_numbers(plan.type, std::move(raw.bytes), plan.at, stride, rows,
                         elements_of(Shape(plan.item)));
-      if (column.type == ColumnType::number(Dtype::float32) &&
-          is_half(plan.type))
+      if (plan.packed.unpacks)
+        column.values = files::unpacked(plan.packed, column.values);
+      else if (column.type == ColumnType::number(Dtype::float32) &&
+               is_half(plan.type))
         column.values = widened(plan.type, column.values);
       break;
     }

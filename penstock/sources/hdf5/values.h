@@ -6,6 +6,7 @@
 
 #include "penstock/base/block.h"
 #include "penstock/base/columns.h"
+#include "penstock/sources/files/packed_numbers.h"
 #include "penstock/sources/hdf5/global_heap.h"
 
 namespace penstock::hdf5 {
@@ -19,6 +20,7 @@ struct ValuePlan {
   ColumnType column;    ///< number, boolean, text, binary, list or fixed
   std::vector<std::int64_t> item = {};  ///< of fixed: a row's shape
   Dtype numbers = Dtype::float64;       ///< of a list
+  files::PackedNumbers packed = {};     ///< by attributes of the data set
   std::string declared;                 ///< "float32[128, 64]"
 };
 
@@ -37,6 +39,13 @@ Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
                  std::int64_t stride, const IndexedFile& file, GlobalHeap& heap,
                  std::size_t at, std::vector<RowProblem>& problems);
 
+/// Applies the attributes of a data set (see files::packed_by) to the plans of
+/// its own numbers; those of members are left alone.
+void unpack_by_attributes(const DataSet& set, const std::string& place,
+                          std::vector<ValuePlan>& plans);
+
+/// Numbers of a plan's type one after the other, unpacked.
+Column numbers_of(const ValuePlan& plan, RawRows&& raw, std::int64_t count);
 /// Numbers of elements one after the other, as a child of a list has them.
 Column numbers_of(const ValueType& type, RawRows&& raw, std::int64_t count);
 /// The dtype that such numbers have.
