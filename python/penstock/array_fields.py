@@ -68,6 +68,39 @@ def field_of(column: str, array: Any, dtype: str = "",
                       "dtype": dtype, **finite_or_not(dtype)}}
 
 
+def unpacked_dtype(array: Any, attributes: Mapping[str, Any],
+                   masked: bool = False) -> str:
+    """The dtype of the numbers that attributes of the CF conventions make of an
+    array's; empty where they leave them as they are. `masked`: one of the values
+    is missing whatever the attributes say."""
+    dtype = array.dtype
+    if dtype.kind not in "iuf":
+        return ""
+    if any(_is_number(attributes.get(key))
+           for key in ("scale_factor", "add_offset")):
+        return "float64"
+    if masked or any(_is_number(attributes.get(key))
+                     for key in ("missing_value", "_FillValue")):
+        return ("float32" if dtype.itemsize <= 2 or dtype.name == "float32"
+                else "float64")
+    sign = attributes.get("_Unsigned")
+    if isinstance(sign, bytes):
+        sign = sign.decode(errors="replace")
+    if dtype.kind == "f" or not isinstance(sign, str):
+        return ""
+    kinds = {"true": "uint", "false": "int"}
+    return f"{kinds[sign]}{8 * dtype.itemsize}" if sign in kinds else ""
+
+
+def _is_number(value: object) -> bool:
+    """One number, or a list of numbers."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list):
+        return bool(value) and all(_is_number(one) for one in value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def fields_of_all(arrays: Iterable[tuple[str, Any]],
                   field: Callable[[Any], Section | None], section: Section
                   ) -> tuple[dict[str, Any], list[str]]:

@@ -7,7 +7,7 @@ import os
 from typing import Any, Iterator, NoReturn
 
 from .array_fields import (ARRAYS, Opened, Section, chosen_of, field_of,
-                           fields_of_all)
+                           fields_of_all, unpacked_dtype)
 from .errors import refused
 
 
@@ -99,13 +99,24 @@ def _path_of(name: str, opened: Any) -> str:
     return os.path.abspath(os.fsdecode(file.filename))
 
 
+def _attributes_of(data_set: Any) -> dict[str, Any]:
+    """Those of the CF conventions; h5py cannot read all types of others."""
+    return {name: data_set.attrs[name]
+            for name in ("scale_factor", "add_offset", "missing_value",
+                         "_FillValue", "_Unsigned")
+            if name in data_set.attrs}
+
+
 def _field(data_set: Any) -> Section | None:
     about = getattr(data_set.dtype, "metadata", None) or {}
     lists = about.get("vlen", str)  # what a value of any length is made of
     if "ref" in about:
         return None
     if lists in (str, bytes):
-        return field_of(data_set.name, data_set)
+        # An enum has numbers that stand for names.
+        dtype = ("" if "enum" in about
+                 else unpacked_dtype(data_set, _attributes_of(data_set)))
+        return field_of(data_set.name, data_set, dtype)
     name = getattr(lists, "name", "")
     if data_set.ndim != 1 or name not in ARRAYS:
         return None

@@ -6,14 +6,13 @@ from __future__ import annotations
 import os
 from typing import Any, Iterator, NoReturn
 
-from .array_fields import Opened, Section, chosen_of, field_of, fields_of_all
+from .array_fields import (Opened, Section, chosen_of, field_of, fields_of_all,
+                           unpacked_dtype)
 from .errors import refused
 
 # Stores that are a folder, of zarr 3 and 2, and what names it.
 _FOLDERS = {"LocalStore": "root", "DirectoryStore": "path",
             "NestedDirectoryStore": "path"}
-# By which the CF conventions make other numbers of those in the store.
-_DECODED = ("scale_factor", "add_offset", "_FillValue")
 
 
 def _is_of(value: object, name: str) -> bool:
@@ -88,10 +87,12 @@ def _path_of(name: str, opened: Any) -> str:
 
 
 def _field(array: Any) -> Section | None:
-    dtype = ""
-    if any(key in array.attrs for key in _DECODED):
-        dtype = "float64"
-        if array.dtype.kind in "iuf" and (
-                array.dtype.itemsize <= 2 or array.dtype.name == "float32"):
-            dtype = "float32"
+    # xarray keeps _FillValue as the fill value of version 2, and in version 3
+    # as text.
+    attributes = dict(array.attrs)
+    masked = (isinstance(attributes.get("_FillValue"), str)
+              or ("_ARRAY_DIMENSIONS" in attributes
+                  and array.metadata.zarr_format == 2
+                  and array.fill_value is not None))
+    dtype = unpacked_dtype(array, attributes, masked)
     return field_of("/" + array.path, array, dtype, flat_halves=True)
