@@ -95,6 +95,22 @@ class OfH5py(Folder):
         self.assertEqual([sorted(set(NAMES))[at - 1] for at in found["name"]],
                          NAMES)
 
+    def test_data_sets_of_another_length_than_the_largest_can_be_named(self):
+        with self.h5py.File(self.path, "a") as file:
+            file["also"] = (Y[:7] - 4).astype("int8")
+            file["also"].attrs["_Unsigned"] = "true"
+        file = self.open()
+        with penstock.Loader({"a": file["short"], "b": file["also"]},
+                             batch_size=7, shuffle=False) as loader:
+            batch = loader.peek().numpy()
+        numpy.testing.assert_array_equal(batch["a"], Y[:7])
+        numpy.testing.assert_array_equal(batch["b"],
+                                         (Y[:7] - 4).astype("uint8"))
+        with self.assertRaisesRegex(penstock.SourceError,
+                                    "50 rows: '/x'; 7 rows: '/short'"):
+            penstock.Loader({"x": file["x"], "y": file["short"]},
+                            batch_size=7)
+
     def test_a_file_and_a_group_give_all_that_belongs_together(self):
         file = self.open()
         with penstock.Loader(file, batch_size=50) as loader:
@@ -164,6 +180,25 @@ class OfZarr(Folder):
         scaled[...] = Y
         scaled.attrs.update({"scale_factor": 0.5, "add_offset": 1.0})
         return zarr.open_group(str(self.folder / f"{version}.zarr"), mode="r")
+
+    def test_numbers_that_attributes_pack_are_those_that_xarray_reads(self):
+        import zarr
+
+        packed = {"listed": (Y, {"scale_factor": [0.5], "add_offset": 1}),
+                  "missing": (Y, {"missing_value": -5}),
+                  "unsigned": ((Y - 4).astype("int8"), {"_Unsigned": "true"})}
+        expected = {"listed": Y * 0.5 + 1, "missing": Y.astype("float32"),
+                    "unsigned": (Y - 4).astype("uint8")}
+        group = zarr.open_group(str(self.folder / "packed.zarr"), mode="w")
+        for name, (values, attributes) in packed.items():
+            array = group.create_array(name, shape=values.shape,
+                                       dtype=values.dtype, chunks=(20,))
+            array[...] = values
+            array.attrs.update(attributes)
+        found = self.all_of({name: group[name] for name in packed})
+        for name, values in expected.items():
+            self.assertEqual(found[name].dtype, values.dtype)
+            numpy.testing.assert_array_equal(found[name], values)
 
     def test_arrays_are_the_rows_that_zarr_reads(self):
         for version in (2, 3):
