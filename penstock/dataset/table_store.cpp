@@ -8,10 +8,12 @@
 namespace penstock {
 namespace {
 
-/// Of what stands in the arrays and the document; part of the recipe. Who knows
-/// format 1 alone would take rows that are damaged, which the document names in
-/// format 2, for rows of zeros.
-constexpr int kFormat = 2;
+/// Of what stands in the arrays and the document; part of the recipe. A reader
+/// of format 1 alone would take rows that are damaged, which the document names
+/// in format 2, for rows of zeros. Format 3 lists the files that columns name,
+/// and its values follow the CF conventions, the range of INT96 times and the
+/// orientation in PNG's raw profile, which older rows do not.
+constexpr int kFormat = 3;
 
 /// True where a source says of its rows, or of those of all its parts, when
 /// they have changed.
