@@ -256,6 +256,14 @@ Error statement_failure(const About& about, std::string_view sqlstate,
           : "look at the table with psql: \\d @table");
 }
 
+Error silent_failure(const About& about, std::int64_t seconds) {
+  return refusal(about, "postgres.silent",
+                 "the server has stopped answering: nothing came for " +
+                     std::to_string(seconds) +
+                     " seconds, and a new connection gets no answer either",
+                 "check the server and the network, then start again");
+}
+
 std::string without_secret(std::string says, const std::string& password) {
   says = without_password(says);
   if (!password.empty())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,9 @@ Error connection_failure(const About& about, const std::string& says);
 /// failed: mostly because the connection is gone.
 Error statement_failure(const About& about, std::string_view sqlstate,
                         const std::string& says);
+
+/// A server from which nothing comes, and which takes no new connection.
+Error silent_failure(const About& about, std::int64_t seconds);
 
 /// What libpq or the server said, on one line and without the password.
 std::string without_secret(std::string says, const std::string& password);
