@@ -1,9 +1,14 @@
 #include "penstock/sources/postgres/connection.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <future>
+#include <memory>
 #include <new>
+#include <thread>
 
 #include "penstock/base/log.h"
 #include "penstock/sources/postgres/conninfo.h"
@@ -37,9 +42,20 @@ constexpr const char* kAnyBytes = "SQL_ASCII";
 constexpr const char* kBegin =
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 constexpr const char* kTimeoutS = "10";
-constexpr int kHearStopMs = 100;
+constexpr int kStopPollMs = 100;
+constexpr std::chrono::seconds kCancelDeadline{2};
 constexpr std::size_t kCancelSays =
     256;  // the size that the manual of PQcancel gives
+
+// Defaults for a network that loses the server without a word: an idle
+// connection ends after two minutes, and so does one that sends.
+constexpr std::pair<const char*, const char*> kNetworkLimits[] = {
+    {"keepalives_idle", "60"},
+    {"keepalives_interval", "10"},
+    {"keepalives_count", "6"}};
+constexpr std::pair<const char*, const char*> kSendLimit = {"tcp_user_timeout",
+                                                            "120000"};
+constexpr int kKnowsSendLimit = 120000;  // libpq 12
 
 /// Binary parameters as libpq takes them; borrows their bytes.
 struct Parameters {
@@ -71,7 +87,8 @@ std::string identifier(std::string_view name) {
   return text + '"';
 }
 
-Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop)
+Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop,
+                       std::chrono::seconds silence)
     : about_{.doing = (use == Use::to_read ? "cannot read " : "cannot write ") +
                       (!spec.query.empty()  ? "the query"
                        : spec.table.empty() ? "the database"
@@ -82,7 +99,8 @@ Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop)
                         : !spec.where.empty() ? "source.where"
                                               : ""},
       round_trip_(from_seconds(1e-3 * spec.round_trip_ms)),
-      stop_(stop) {
+      stop_(stop),
+      silence_(silence) {
   check_readable(spec.uri);
   connect(spec.uri);
   set_up(use);
@@ -120,23 +138,20 @@ void Connection::set_up(Use use) {
 void Connection::connect(const std::string& uri) {
   // Settings before dbname are overridden by the connection string, those after
   // it override it.
-  std::vector<const char*> names = {"fallback_application_name"};
-  std::vector<const char*> values = {"penstock"};
-  if (std::getenv("PGCONNECT_TIMEOUT") == nullptr) {
-    names.push_back("connect_timeout");
-    values.push_back(kTimeoutS);
-  }
-  for (auto [name, value] : {std::pair{"dbname", uri.c_str()},
-                             {"client_encoding", "UTF8"},
-                             {nullptr, nullptr}}) {
-    names.push_back(name);
-    values.push_back(value);
-  }
-  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
-  if (get() == nullptr) throw std::bad_alloc();
+  settings_.add("fallback_application_name", "penstock");
+  if (std::getenv("PGCONNECT_TIMEOUT") == nullptr)
+    settings_.add("connect_timeout", kTimeoutS);
+  for (const auto& [name, value] : kNetworkLimits) settings_.add(name, value);
+  if (PQlibVersion() >= kKnowsSendLimit)
+    settings_.add(kSendLimit.first, kSendLimit.second);
+  settings_.add("dbname", uri);
+  settings_.add("client_encoding", "UTF8");
+  Connecting made = connect_to(settings_, stop_);
+  connection_ = std::move(made.handle);
   learn_place();
-  end_if_stopped(stop_);
-  if (!alive()) throw connection_failure(about_, says(nullptr));
+  if (!made.failure.empty())
+    throw connection_failure(about_, without_secret(made.failure, password_));
+  PQsetnonblocking(get(), 1);
   PQsetNoticeProcessor(
       get(),
       [](void*, const char* notice) {  // libpq is C: nothing may be thrown
@@ -197,27 +212,49 @@ Error Connection::error(const PGresult* result) const {
   return statement_failure(about_, text_of(state), why);
 }
 
-/// Waits for the server until it is not busy. False: a stop was requested.
-/// Where nothing can stop it, the call that follows waits by itself.
+/// Waits for the server until it is not busy, and sends what is left to send.
 template <class Busy>
-bool Connection::wait_while(Busy busy) {
-  if (!stop_.possible()) return true;
+void Connection::wait_while(Busy busy) {
+  auto heard = std::chrono::steady_clock::now();
   while (busy()) {
-    if (stop_.is_set()) return false;
+    if (stop_.is_set()) {
+      cancel();
+      break_off();
+      end_if_stopped(stop_);
+    }
     // poll() does not see what TLS has decrypted already: so this comes first.
     // Where it fails, the call that follows reports why.
-    if (PQconsumeInput(get()) == 0 || !busy()) return true;
-    pollfd server{.fd = PQsocket(get()), .events = POLLIN, .revents = 0};
-    ::poll(&server, 1, kHearStopMs);
+    const int unsent = PQflush(get());
+    if (unsent < 0 || PQconsumeInput(get()) == 0 || !busy()) return;
+    const int events = unsent > 0 ? POLLIN | POLLOUT : POLLIN;
+    pollfd server{.fd = PQsocket(get()),
+                  .events = static_cast<short>(events),
+                  .revents = 0};
+    if (::poll(&server, 1, kStopPollMs) > 0)
+      heard = std::chrono::steady_clock::now();
+    else if (std::chrono::steady_clock::now() - heard > silence_) {
+      check_silence();
+      heard = std::chrono::steady_clock::now();
+    }
   }
-  return true;
+}
+
+/// A statement that takes long and a server that is gone look alike from here.
+/// But only the latter lets a new connection wait as well.
+void Connection::check_silence() {
+  if (!connect_to(settings_, stop_).timed_out) return;
+  break_off();
+  throw silent_failure(about_, silence_.count());
+}
+
+/// Whatever libpq is asked from here on fails at once instead of waiting.
+void Connection::break_off() noexcept {
+  broken_off_ = true;
+  ::shutdown(PQsocket(get()), SHUT_RDWR);
 }
 
 Result Connection::next_result() {
-  if (!wait_while([&] { return PQisBusy(get()) != 0; })) {
-    cancel();
-    end_if_stopped(stop_);
-  }
+  wait_while([&] { return PQisBusy(get()) != 0; });
   return Result(PQgetResult(get()));
 }
 
@@ -227,16 +264,32 @@ int Connection::copy_bytes(char** bytes) {
     size = PQgetCopyData(get(), bytes, 1);
     return size == 0;
   };
-  if (!wait_while(none_yet)) end_if_stopped(stop_);
+  wait_while(none_yet);
   return size != 0 ? size : PQgetCopyData(get(), bytes, 0);
 }
 
-void Connection::cancel() noexcept {
-  char says[kCancelSays];
-  PGcancel* cancel = PQgetCancel(get());
+int Connection::put_copy(std::string_view bytes) {
+  const int put =
+      PQputCopyData(get(), bytes.data(), static_cast<int>(bytes.size()));
+  wait_while([&] { return PQflush(get()) > 0; });
+  return put;
+}
+
+// PQcancel waits without limit for a server that has stopped answering, and
+// only libpq knows the key that a request to cancel needs. It uses nothing but
+// what it is given and the system's calls, so its thread may be left behind.
+void Connection::cancel() noexcept try {
+  std::shared_ptr<PGcancel> cancel(PQgetCancel(get()), PQfreeCancel);
   if (cancel == nullptr) return;
-  PQcancel(cancel, says, sizeof(says));  // or the server finishes it
-  PQfreeCancel(cancel);
+  std::promise<void> promised;
+  std::future<void> sent = promised.get_future();
+  std::thread([cancel, promised = std::move(promised)]() mutable {
+    char says[kCancelSays];
+    PQcancel(cancel.get(), says, sizeof(says));  // or the server finishes it
+    promised.set_value();
+  }).detach();
+  sent.wait_for(kCancelDeadline);
+} catch (const std::exception&) {  // no thread, no memory: the server finishes
 }
 
 /// The last result, or the first that is an error: when a server ends, its own
@@ -344,8 +397,9 @@ Result Connection::run_in_transaction(
   }
 }
 
-void Connection::clean_up(const char* sql) noexcept {
-  PQclear(PQexec(get(), sql));
+void Connection::clean_up(const char* sql) noexcept try {
+  if (alive() && PQsendQuery(get(), sql) != 0) only_result();
+} catch (const std::exception&) {
 }
 
 }  // namespace penstock::postgres

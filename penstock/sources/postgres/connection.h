@@ -2,20 +2,19 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "penstock/base/clock.h"
+#include "penstock/sources/postgres/connecting.h"
 #include "penstock/sources/postgres/failure.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock::postgres {
 
-struct CloseConnection {
-  void operator()(PGconn* connection) const { PQfinish(connection); }
-};
 struct ClearResult {
   void operator()(PGresult* result) const { PQclear(result); }
 };
@@ -37,13 +36,21 @@ std::string identifier(std::string_view name);
 /// database in SQL_ASCII, whose bytes come as they are: their encoding is
 /// unknown.
 ///
-/// When `stop` is set, the running statement is cancelled and its error thrown.
-/// Connecting is always waited for.
+/// When `stop` is set, connecting or the running statement ends with
+/// `run.stopped`, within a few seconds even if the server has stopped
+/// answering. The server is asked to cancel the statement, and the connection
+/// is then broken off: it is no longer alive().
+///
+/// A statement may take any time. But a server that has sent nothing for a
+/// minute is tried by a second connection, and if that gets no answer either,
+/// the statement ends with `postgres.silent`.
 class Connection {
  public:
   enum class Use { to_read, to_write };
 
-  Connection(const SourceSpec& spec, Use use, StopFlag stop = nullptr);
+  /// `silence`: how long a server may send nothing before it is tried.
+  Connection(const SourceSpec& spec, Use use, StopFlag stop = nullptr,
+             std::chrono::seconds silence = std::chrono::seconds(60));
 
   /// Sends statements; the result is the last one's, as text.
   Result execute(const std::string& sql);
@@ -75,17 +82,23 @@ class Connection {
   /// session, so nothing is set or prepared outside of one.
   bool pooled() const { return pooled_; }
   /// False when the server or the network is known to be gone.
-  bool alive() const { return PQstatus(get()) == CONNECTION_OK; }
+  bool alive() const {
+    return !broken_off_ && PQstatus(get()) == CONNECTION_OK;
+  }
   int version() const { return PQserverVersion(get()); }
   /// "postgresql://db.lab:5432/lab".
   const std::string& place() const { return about_.place; }
 
   /// For a copy of rows, which walks the protocol by itself.
   PGconn* get() const { return connection_.get(); }
-  /// As PQgetCopyData, which waits; but it throws when a stop is set, while the
-  /// copy still runs.
+  /// As PQgetCopyData, which waits.
   int copy_bytes(char** bytes);
-  /// Asks the server to end the statement that runs.
+  /// As PQgetResult.
+  Result next_result();
+  /// As PQputCopyData, but returns when all bytes were handed to the system.
+  int put_copy(std::string_view bytes);
+  /// Asks the server to end the statement that runs. Gives up after two
+  /// seconds.
   void cancel() noexcept;
   void pay_round_trip() const;
   /// Why `result` failed or, without one, the connection.
@@ -101,19 +114,23 @@ class Connection {
   void learn_place();
   bool keeps_any_bytes() const;
   template <class Busy>
-  bool wait_while(Busy busy);
-  Result next_result();
+  void wait_while(Busy busy);
+  void check_silence();
+  void break_off() noexcept;
   Result only_result();
   Result describe_here(const std::string& sql);
   Result answer(int sent);
 
   About about_;
+  ConnectionSettings settings_;
   std::string password_;
   Nanoseconds round_trip_;
   StopFlag stop_;
+  std::chrono::seconds silence_;
   std::string begin_;
   bool pooled_ = false;
-  std::unique_ptr<PGconn, CloseConnection> connection_;
+  bool broken_off_ = false;
+  Handle connection_;
 };
 
 }  // namespace penstock::postgres

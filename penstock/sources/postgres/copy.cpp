@@ -109,16 +109,14 @@ CopyOut::CopyOut(Connection& connection, const std::string& sql)
 }
 
 CopyOut::~CopyOut() {
-  if (!running_) return;
-  PGconn* connection = connection_.get();
-  if (!connection_.alive()) return;
+  if (!running_ || !connection_.alive()) return;
   connection_.cancel();  // if it fails, the rest is read and dropped
-  char* bytes = nullptr;
-  while (PQgetCopyData(connection, &bytes, 0) > 0) PQfreemem(bytes);
-  while (PGresult* result = PQgetResult(connection)) {
-    bool broken = PQresultStatus(result) == PGRES_COPY_OUT;
-    PQclear(result);
-    if (broken) break;
+  try {
+    char* bytes = nullptr;
+    while (connection_.copy_bytes(&bytes) > 0) PQfreemem(bytes);
+    while (const Result result = connection_.next_result())
+      if (PQresultStatus(result.get()) == PGRES_COPY_OUT) break;
+  } catch (const std::exception&) {  // a stop: the connection is broken off
   }
 }
 
@@ -129,12 +127,11 @@ std::optional<std::string_view> CopyOut::next() {
   if (size > 0) return std::string_view(bytes, static_cast<std::size_t>(size));
   running_ = false;
   std::optional<Error> failed;
-  while (PGresult* got = PQgetResult(connection_.get())) {
-    Result result(got);
-    ExecStatusType status = PQresultStatus(got);
+  while (const Result result = connection_.next_result()) {
+    ExecStatusType status = PQresultStatus(result.get());
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || failed)
       continue;
-    failed = connection_.error(got);
+    failed = connection_.error(result.get());
     if (status == PGRES_COPY_OUT) break;
   }
   if (failed) throw *failed;

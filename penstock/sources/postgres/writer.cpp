@@ -59,6 +59,7 @@ class PostgresWriter : public TableWriter {
   void choose_encodings(const SourceSpec& spec);
   void send();
   Result end_copy(const char* reason);
+  void abandon_copy() noexcept;
 
   std::vector<NewColumn> columns_;
   Connection connection_;
@@ -125,7 +126,7 @@ void PostgresWriter::choose_encodings(const SourceSpec& spec) {
 }
 
 PostgresWriter::~PostgresWriter() {
-  if (copying_) end_copy("the table was not finished");
+  if (copying_) abandon_copy();
   if (connection_.alive()) connection_.clean_up("ROLLBACK");
 }
 
@@ -150,8 +151,7 @@ void PostgresWriter::write(const Block& block) {
 }
 
 void PostgresWriter::send() {
-  int sent = PQputCopyData(connection_.get(), pending_.data(),
-                           static_cast<int>(pending_.size()));
+  int sent = connection_.put_copy(pending_);
   pending_.clear();
   if (sent == 1) return;
   copying_ = false;
@@ -163,15 +163,17 @@ void PostgresWriter::send() {
 Result PostgresWriter::end_copy(const char* reason) {
   PQputCopyEnd(connection_.get(), reason);
   Result first;
-  while (PGresult* result = PQgetResult(connection_.get())) {
-    bool stuck = PQresultStatus(result) == PGRES_COPY_IN;
-    if (first == nullptr)
-      first.reset(result);
-    else
-      PQclear(result);
+  while (Result result = connection_.next_result()) {
+    bool stuck = PQresultStatus(result.get()) == PGRES_COPY_IN;
+    if (first == nullptr) first = std::move(result);
     if (stuck) break;
   }
   return first;
+}
+
+void PostgresWriter::abandon_copy() noexcept try {
+  end_copy("the table was not finished");
+} catch (const std::exception&) {  // the server is gone, and the copy with it
 }
 
 void PostgresWriter::finish() {
