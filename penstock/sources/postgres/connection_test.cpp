@@ -76,6 +76,17 @@ TEST(PostgresConnection, GivesUpWhereNobodyAnswers) {
   EXPECT_EQ(error.parts().code, "postgres.connect_timeout");
 }
 
+TEST(PostgresConnection, GivesEachHostItsTime) {
+  SilentServer silent, nobody(false);
+  const std::string ports =
+      silent.place().substr(silent.place().find(':') + 1) + "," +
+      nobody.place().substr(nobody.place().find(':') + 1);
+  Error error =
+      connecting("host=127.0.0.1,127.0.0.1 connect_timeout=2 port=" + ports);
+  EXPECT_THAT(error.what(), HasSubstr("timeout expired"));
+  EXPECT_THAT(error.what(), HasSubstr("refused"));
+}
+
 TEST(PostgresConnection, NamesAHostThatIsUnknown) {
   EXPECT_EQ(connecting("postgresql://no-such-host.invalid/lab").parts().code,
             "postgres.unknown_host");
@@ -255,6 +266,19 @@ TEST_F(PostgresSession, TakesEitherFormOfAConnectionString) {
                         std::getenv("PENSTOCK_TEST_POSTGRES_PORT"),
                     "TimeZone"),
             "UTC");
+}
+
+TEST_F(PostgresSession, IsFoundBehindAHostThatDoesNotAnswer) {
+  SilentServer silent;
+  const std::string port = std::getenv("PENSTOCK_TEST_POSTGRES_PORT");
+  const std::string hosts =
+      "host=127.0.0.1,127.0.0.1 dbname=postgres user=password_only "
+      "password='open, sesame' connect_timeout=2 port=";
+  EXPECT_EQ(
+      setting(hosts + silent.place().substr(silent.place().find(':') + 1) +
+                  "," + port,
+              "TimeZone"),
+      "UTC");
 }
 
 TEST_F(PostgresSession, NeedsTheRightPassword) {

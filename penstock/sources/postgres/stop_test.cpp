@@ -1,4 +1,5 @@
 #include "penstock/sources/postgres/connection.h"
+#include "penstock/sources/postgres/test_pooler.h"
 #include "penstock/sources/postgres/test_server.h"
 #include "penstock/sources/test_stopping.h"
 
@@ -133,6 +134,68 @@ TEST_F(PostgresStopTest, UntilItComesAServerThatEndsIsStillHeardOf) {
     connection.execute("SELECT pg_terminate_backend(pg_backend_pid())");
   });
   EXPECT_EQ(error.parts().code, "postgres.killed");
+}
+
+TEST_F(PostgresStopTest, EndsAReadFromAServerThatHasStoppedAnswering) {
+  if (test_postgres().empty()) return;
+  TestPooler network;
+  SoonStopped soon;
+  SourceSpec spec = schema_.spec();
+  spec.uri = network.uri();
+  std::unique_ptr<Source> source =
+      open_source(spec, {{"x", ReadAs::number}}, {soon.flag()});
+  std::unique_ptr<Reader> reader = source->open_reader();
+  Block block;
+  reader->read(integer_keys({3}), block);
+  network.stop_answering();
+  soon.begin();
+  EXPECT_TRUE(
+      stops_within(kSoon, [&] { reader->read(integer_keys({4}), block); }));
+}
+
+TEST_F(PostgresStopTest, EndsAScanOfAServerThatHasStoppedAnswering) {
+  if (test_postgres().empty()) return;
+  TestPooler network;
+  SoonStopped soon;
+  SourceSpec spec = schema_.spec();
+  spec.uri = network.uri();
+  std::unique_ptr<Source> source =
+      open_source(spec, {{"x", ReadAs::number}}, {soon.flag()});
+  const std::vector<Partition> parts = source->partitions(1);
+  network.stop_answering();
+  soon.begin();
+  EXPECT_TRUE(stops_within(kSoon, [&] {
+    source->open_reader()->scan(parts[0], {.rows = 50},
+                                [](KeyList&, Block&) { return true; });
+  }));
+}
+
+TEST_F(PostgresStopTest, EndsConnectingToAServerThatDoesNotAnswer) {
+  if (test_postgres().empty()) return;
+  TestPooler network;
+  network.stop_answering();
+  SoonStopped soon;
+  SourceSpec spec = schema_.spec();
+  spec.uri = network.uri() + "&connect_timeout=0";
+  soon.begin();
+  EXPECT_TRUE(stops_within(kSoon, [&] {
+    open_source(spec, {{"x", ReadAs::number}}, {soon.flag()});
+  }));
+}
+
+TEST_F(PostgresStopTest, IsNotNeededToNoticeThatAServerHasStoppedAnswering) {
+  if (test_postgres().empty()) return;
+  TestPooler network;
+  SourceSpec spec = schema_.spec();
+  spec.uri = network.uri() + "&connect_timeout=2";
+  postgres::Connection connection(spec, postgres::Connection::Use::to_read,
+                                  nullptr, std::chrono::seconds(1));
+  // A statement that only takes long is waited for.
+  connection.execute("SELECT pg_sleep(2.5)");
+  network.stop_answering();
+  const Error error = error_of([&] { connection.execute("SELECT 1"); });
+  EXPECT_EQ(error.parts().code, "postgres.silent");
+  EXPECT_FALSE(connection.alive());
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ class TestPooler {
   }
   /// How often a client went on in another session.
   int switches() const { return switches_; }
+  /// From here on nothing is passed on, and nobody is let in or refused.
+  void stop_answering() { frozen_ = true; }
 
  private:
   static constexpr int kSessions = 3, kLookMs = 20;
@@ -78,7 +80,8 @@ class TestPooler {
   void accept_all() {
     while (!ends_) {
       pollfd wait{.fd = listener_, .events = POLLIN, .revents = 0};
-      if (::poll(&wait, 1, kLookMs) <= 0) continue;
+      if (::poll(frozen_ ? nullptr : &wait, frozen_ ? 0 : 1, kLookMs) <= 0)
+        continue;
       const int client = ::accept(listener_, nullptr, nullptr);
       clients_.emplace_back([this, client] { serve(client); });
     }
@@ -90,7 +93,8 @@ class TestPooler {
     while (bytes.size() < size) {
       pollfd wait{.fd = from, .events = POLLIN, .revents = 0};
       if (ends_) return false;
-      if (::poll(&wait, 1, kLookMs) == 0) continue;
+      if (::poll(frozen_ ? nullptr : &wait, frozen_ ? 0 : 1, kLookMs) == 0)
+        continue;
       const ssize_t got =
           ::read(from, buffer, std::min(sizeof(buffer), size - bytes.size()));
       if (got <= 0) return false;
@@ -146,6 +150,7 @@ class TestPooler {
   std::filesystem::path folder_;
   int listener_ = -1;
   std::atomic<bool> ends_ = false;
+  std::atomic<bool> frozen_ = false;
   std::atomic<int> switches_ = 0;
   std::list<std::thread> clients_;  // of accepting_ until it has ended
   std::thread accepting_;
