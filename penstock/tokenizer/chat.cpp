@@ -18,12 +18,25 @@ using chat::Written;
 /// Stands for a text of which the place is looked for.
 constexpr std::string_view kMark = "\uE000mark\uE001";
 
-Error bad_chat(std::string why) {
+Error bad_chat(std::string why, std::string where = "") {
   return Error(ErrorKind::transform,
                {.code = "tokenizer.chat",
                 .what = "cannot render a chat",
+                .where = std::move(where),
                 .why = std::move(why),
                 .next = "correct the row, or leave it out"});
+}
+
+/// A template that a model came with asks for more than it may have.
+Error too_much(ErrorKind kind, std::string why, const std::string& origin) {
+  return Error(kind, {.code = kind == ErrorKind::request ? "tokenizer.template"
+                                                         : "tokenizer.chat",
+                      .what = "the chat template exceeds a limit",
+                      .where = origin,
+                      .why = std::move(why),
+                      .next = "look at what the template does, or render the "
+                              "chats with transformers and train on a column "
+                              "of texts"});
 }
 
 /// Roles as ShareGPT calls them.
@@ -117,7 +130,9 @@ struct ChatTemplate::Inside {
     try {
       return chat::apply(block, std::move(variables));
     } catch (const Failure& failure) {
-      throw bad_chat(failure.why);
+      if (failure.limit)
+        throw too_much(ErrorKind::transform, failure.why, origin);
+      throw bad_chat(failure.why, origin);
     }
   }
 
@@ -192,6 +207,8 @@ ChatTemplate::ChatTemplate(
   try {
     inside->block = chat::read_template(text);
   } catch (const Failure& failure) {
+    if (failure.limit)
+      throw too_much(ErrorKind::request, failure.why, inside->origin);
     throw Error(ErrorKind::request,
                 {.code = "tokenizer.template",
                  .what = "cannot use this chat template",

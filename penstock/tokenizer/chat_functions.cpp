@@ -32,13 +32,6 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> of) {
   return std::ranges::find(of, name) != of.end();
 }
 
-[[noreturn]] void refuse(const std::string& what, const Value& of) {
-  throw Failure{what + " of what is " +
-                (of.as<Value::Undefined>() != nullptr
-                     ? "not defined: '" + of.as<Value::Undefined>()->name + "'"
-                     : std::string(of.kind()))};
-}
-
 const std::string& text_of(const Value& of, const std::string& what) {
   if (of.text() == nullptr) refuse(what, of);
   return *of.text();
@@ -60,6 +53,7 @@ std::string stripped(std::string_view text, const Value* these, bool left,
     for (std::size_t at = 0; at < these->text()->size(); at += size)
       set.push_back(unicode::code_at(these->text()->data() + at, size));
   auto goes = [&](std::uint32_t code) {
+    work(1 + set.size());
     return given ? std::ranges::find(set, code) != set.end() : is_space(code);
   };
   while (left && !text.empty() && goes(unicode::code_at(text.data(), size)))
@@ -74,6 +68,7 @@ std::string stripped(std::string_view text, const Value* these, bool left,
 }
 
 std::string upper(std::string text) {
+  work_on(text);
   for (char& c : text) {
     if (c < 0) throw Failure{"upper case of what is not ASCII"};
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
@@ -83,6 +78,7 @@ std::string upper(std::string text) {
 
 /// But for what depends on what stands beside it.
 std::string lower(const std::string& text) {
+  work(1 + text.size());
   std::string made;
   std::uint32_t size;
   for (std::size_t at = 0; at < text.size(); at += size) {
@@ -99,17 +95,22 @@ std::string capitalized(const std::string& text) {
   return made.empty() ? made : upper(made.substr(0, 1)) + made.substr(1);
 }
 
-std::string replaced(std::string text, const Arguments& with) {
+std::string replaced(const std::string& text, const Arguments& with) {
   const Value *old = with.get(0, "s"), *to = with.get(1, "new");
   if (old == nullptr || to == nullptr || with.values.size() > 2)
     throw Failure{"replace with other than two texts"};
   const std::string what = text_of(*old, "replace"),
                     by = text_of(*to, "replace");
   if (what.empty()) throw Failure{"replace of an empty text"};
-  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos;
-       at += by.size())
-    text.replace(at, what.size(), by);
-  return text;
+  std::string made;
+  std::size_t done = 0;
+  for (std::size_t at; (at = find_text(text, what, done)) != text.npos;
+       done = at + what.size()) {
+    append(made, std::string_view(text).substr(done, at - done));
+    append(made, by);
+  }
+  append(made, std::string_view(text).substr(done));
+  return made;
 }
 
 Value split(const std::string& text, const Arguments& with) {
@@ -127,7 +128,7 @@ Value split(const std::string& text, const Arguments& with) {
     for (std::size_t at = 0; at < rest.size(); at += size) {
       const bool space = is_space(unicode::code_at(rest.data() + at, size));
       if (!space) part.append(rest, at, size);
-      if (space && !part.empty()) parts.emplace_back(std::exchange(part, {}));
+      if (space && !part.empty()) add_item(parts, std::exchange(part, {}));
     }
     if (!part.empty()) parts.emplace_back(part);
     return Value::list(std::move(parts));
@@ -135,9 +136,9 @@ Value split(const std::string& text, const Arguments& with) {
   const std::string& mark = *by->text();
   if (mark.empty()) throw Failure{"split() at an empty text"};
   std::size_t done = 0;
-  for (std::size_t at; left != 0 && (at = text.find(mark, done)) != text.npos;
-       --left) {
-    parts.emplace_back(text.substr(done, at - done));
+  for (std::size_t at;
+       left != 0 && (at = find_text(text, mark, done)) != text.npos; --left) {
+    add_item(parts, text.substr(done, at - done));
     done = at + mark.size();
   }
   parts.emplace_back(text.substr(done));
@@ -186,9 +187,9 @@ std::string joined(const Value& of, const std::string& by) {
   std::string made;
   bool first = true;
   for (const Value& item : listed(of)) {
-    if (!first) made += by;
+    if (!first) append(made, by);
     first = false;
-    made += item.shown();
+    append(made, item.shown());
   }
   return made;
 }
@@ -278,7 +279,7 @@ Value whole(const Value& of) {
 
 bool is_in(const Value& item, const Value& of) {
   if (const auto* text = of.text())
-    return text->find(text_of(item, "'in' a text")) != text->npos;
+    return find_text(*text, text_of(item, "'in' a text")) != text->npos;
   if (const auto* map = of.map())
     return item.text() != nullptr && map->find(*item.text()) != nullptr;
   if (const auto* list = of.items())
@@ -325,9 +326,17 @@ Value arithmetic(const std::string& sign, const Value& a, const Value& b) {
   return sign == "//" ? down : *first - down * *second;
 }
 
+std::string both_texts(std::string a, const std::string& b) {
+  append(a, b);
+  return a;
+}
+
 Value added(const Value& a, const Value& b) {
-  if (a.text() != nullptr && b.text() != nullptr) return *a.text() + *b.text();
+  if (a.text() != nullptr && b.text() != nullptr)
+    return both_texts(*a.text(), *b.text());
   if (a.items() != nullptr && b.items() != nullptr) {
+    if (a.items()->size() + b.items()->size() > kMostItems)
+      exceed("a list becomes longer than 2,000,000 items");
     Value::List all = *a.items();
     all.insert(all.end(), b.items()->begin(), b.items()->end());
     return Value::list(std::move(all));
@@ -452,7 +461,7 @@ Value method(const std::string& name, const Value& of, const Arguments& with) {
   if (name == "startswith") return text.starts_with(text_of(*first, name));
   if (name == "endswith") return text.ends_with(text_of(*first, name));
   if (name != "find") refuse("'" + name + "()'", of);
-  const std::size_t at = text.find(text_of(*first, name));
+  const std::size_t at = find_text(text, text_of(*first, name));
   if (at == text.npos) return std::int64_t{-1};
   return characters(std::string_view(text).substr(0, at));
 }
@@ -466,89 +475,16 @@ Value combined(const std::string& sign, const Value& a, const Value& b) {
   if (sign == ">=") return !is_less(a, b);
   if (sign == "in") return is_in(a, b);
   if (sign == "not in") return !is_in(a, b);
-  if (sign == "~") return a.shown() + b.shown();
+  if (sign == "~") return both_texts(a.shown(), b.shown());
   if (sign == "+") return added(a, b);
   if (sign == "*" && a.text() != nullptr && b.as<std::int64_t>() != nullptr) {
     const std::int64_t times = std::max<std::int64_t>(*b.as<std::int64_t>(), 0);
-    if (times > 1'000'000) throw Failure{"a text so many times"};
+    if (times > 1'000'000) exceed("a text more than 1,000,000 times");
     std::string made;
-    for (std::int64_t i = 0; i < times; ++i) made += *a.text();
+    for (std::int64_t i = 0; i < times; ++i) append(made, *a.text());
     return made;
   }
   return arithmetic(sign, a, b);
-}
-
-Value member_of(const Value& of, const std::string& name) {
-  if (of.is_undefined()) refuse("'." + name + "'", of);
-  if (const auto* map = of.map())
-    if (const Value* known = map->find(name)) return *known;
-  return Value::Undefined{name};
-}
-
-Value item_of(const Value& of, const Value& index) {
-  if (index.text() != nullptr) return member_of(of, *index.text());
-  if (of.is_undefined()) refuse("an item", of);
-  const auto* number = index.as<std::int64_t>();
-  if (number == nullptr) return Value::Undefined{"an item"};
-  const Value::List all = of.items() != nullptr || of.text() != nullptr
-                              ? listed(of)
-                              : Value::List();
-  const auto count = static_cast<std::int64_t>(all.size());
-  const std::int64_t at = *number < 0 ? *number + count : *number;
-  if (at < 0 || at >= count)
-    return Value::Undefined{"item " + std::to_string(*number)};
-  return all[static_cast<std::size_t>(at)];
-}
-
-Value slice_of(const Value& of, const Value* begin, const Value* end,
-               const Value* step) {
-  if (of.items() == nullptr && of.text() == nullptr) refuse("a slice", of);
-  const Value::List all = listed(of);
-  const auto count = static_cast<std::int64_t>(all.size());
-  auto given = [](const Value* bound, std::int64_t otherwise) {
-    if (bound == nullptr || bound->as<Value::None>() != nullptr)
-      return otherwise;
-    const auto* number = bound->as<std::int64_t>();
-    if (number == nullptr)
-      throw Failure{"a slice by a value that is not an int"};
-    return *number;
-  };
-  const std::int64_t by = given(step, 1);
-  if (by == 0) throw Failure{"a slice in steps of 0"};
-  auto placed = [&](const Value* bound, std::int64_t otherwise) {
-    if (bound == nullptr || bound->as<Value::None>() != nullptr)
-      return otherwise;
-    std::int64_t at = given(bound, 0);
-    if (at < 0) at += count;
-    return std::clamp<std::int64_t>(at, by > 0 ? 0 : -1,
-                                    by > 0 ? count : count - 1);
-  };
-  const std::int64_t from = placed(begin, by > 0 ? 0 : count - 1);
-  const std::int64_t to = placed(end, by > 0 ? count : -1);
-  Value::List kept;
-  for (std::int64_t i = from; by > 0 ? i < to : i > to; i += by)
-    kept.push_back(all[static_cast<std::size_t>(i)]);
-  if (of.text() == nullptr) return Value::list(std::move(kept));
-  std::string text;
-  for (const Value& one : kept) text += *one.text();
-  return text;
-}
-
-Value::List listed(const Value& of) {
-  if (of.items() != nullptr) return *of.items();
-  Value::List all;
-  if (of.map() != nullptr) {
-    for (const auto& [key, value] : of.map()->members) all.emplace_back(key);
-  } else if (of.text() != nullptr) {
-    std::uint32_t size;
-    for (std::size_t at = 0; at < of.text()->size(); at += size) {
-      unicode::code_at(of.text()->data() + at, size);
-      all.emplace_back(of.text()->substr(at, size));
-    }
-  } else if (!of.is_undefined()) {
-    refuse("a loop", of);
-  }
-  return all;
 }
 
 }  // namespace penstock::chat

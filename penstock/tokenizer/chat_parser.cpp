@@ -1,5 +1,6 @@
 // Templates of Jinja: pieces of text and tags, of tags their words, of words
 // the statements.
+#include <algorithm>
 #include <optional>
 
 #include "penstock/tokenizer/chat_lexer.h"
@@ -9,6 +10,8 @@ namespace penstock::chat {
 namespace {
 
 constexpr int kMostNested = 100;
+/// Of expressions in each other, as in 1 + 1 + 1, and of branches of one `if`.
+constexpr int kMostInRow = 500;
 
 using Kind = Expression::Kind;
 
@@ -19,10 +22,19 @@ ExpressionPtr made(Kind kind, std::string text = {}) {
   return of;
 }
 
+void add_part(Expression& to, ExpressionPtr part) {
+  if (part) to.depth = std::max(to.depth, part->depth + 1);
+  to.parts.push_back(std::move(part));
+  if (to.depth > kMostInRow)
+    exceed(
+        "an expression of more than 500 operators, members or filters in a "
+        "row");
+}
+
 template <class... Parts>
 ExpressionPtr made_of(Kind kind, std::string text, Parts... parts) {
   ExpressionPtr of = made(kind, std::move(text));
-  (of->parts.push_back(std::move(parts)), ...);
+  (add_part(*of, std::move(parts)), ...);
   return of;
 }
 
@@ -68,7 +80,7 @@ class Expressions {
     ExpressionPtr all = made_of(Kind::list, "", std::move(first));
     while (take(","))
       if (now().kind != Word::Kind::end && !is(")"))
-        all->parts.push_back(expression());
+        add_part(*all, expression());
     return all;
   }
 
@@ -94,7 +106,9 @@ class Expressions {
  private:
   struct Nested {
     explicit Nested(Expressions& of) : of(of) {
-      if (++of.nested_ > kMostNested) of.refuse("so deeply nested a value");
+      if (++of.nested_ > kMostNested)
+        exceed("brackets and signs are nested more than 100 deep, line " +
+               std::to_string(of.now().line));
     }
     ~Nested() { --of.nested_; }
     Nested(const Nested&) = delete;
@@ -210,7 +224,7 @@ class Expressions {
   ExpressionPtr list() {
     ExpressionPtr all = made(Kind::list);
     while (!take("]")) {
-      all->parts.push_back(expression());
+      add_part(*all, expression());
       if (!is("]")) need(",");
     }
     return all;
@@ -219,9 +233,9 @@ class Expressions {
   ExpressionPtr map() {
     ExpressionPtr all = made(Kind::map);
     while (!take("}")) {
-      all->parts.push_back(expression());
+      add_part(*all, expression());
       need(":");
-      all->parts.push_back(expression());
+      add_part(*all, expression());
       if (!is("}")) need(",");
     }
     return all;
@@ -277,7 +291,7 @@ class Expressions {
       } else if (!call.names.empty()) {
         refuse("a value behind named ones");
       }
-      call.parts.push_back(expression());
+      add_part(call, expression());
       if (!is(")")) need(",");
     }
   }
@@ -306,7 +320,7 @@ class Expressions {
     if (is("("))
       arguments(*call);
     else if (now().kind == Word::Kind::text || now().kind == Word::Kind::number)
-      call->parts.push_back(primary());
+      add_part(*call, primary());
     return inverted ? made_of(Kind::negation, "", std::move(call))
                     : std::move(call);
   }
@@ -331,7 +345,7 @@ class Parser {
   /// Reads up to a statement that begins with one of these, whose name it
   /// returns and which it has not passed; to the end where there are none.
   std::string block(std::vector<std::string_view> ends, Block& out) {
-    if (++nested_ > kMostNested) throw Failure{"blocks nested so deeply"};
+    if (++nested_ > kMostNested) exceed("blocks are nested more than 100 deep");
     for (; at_ < pieces_.size(); ++at_) {
       const Piece& piece = pieces_[at_];
       auto statement = std::make_unique<Statement>();
@@ -388,7 +402,8 @@ class Parser {
     block({end}, out);
   }
 
-  Statement branch(Expressions& words) {
+  Statement branch(Expressions& words, int number = 1) {
+    if (number > kMostInRow) exceed("an 'if' with more than 500 branches");
     Statement made{.kind = Statement::Kind::branch};
     made.of = words.expression();
     words.need_end();
@@ -397,7 +412,8 @@ class Parser {
     if (end == "elif") {
       Expressions next(pieces_[at_].words);
       next.name();
-      made.otherwise.push_back(std::make_unique<Statement>(branch(next)));
+      made.otherwise.push_back(
+          std::make_unique<Statement>(branch(next, number + 1)));
     } else if (end == "else") {
       body(made.otherwise, "endif");
     }

@@ -6,8 +6,9 @@ namespace penstock::chat {
 namespace {
 
 constexpr std::size_t kMostSteps = 1'000'000;
-constexpr std::size_t kMostText = std::size_t{1} << 28;
 constexpr int kMostCalls = 100;
+/// Of statements and expressions, and those of macros that they call.
+constexpr int kMostNestedRun = 1000;
 
 /// The variables of a body; those of what is around it can be read.
 struct Scope {
@@ -29,12 +30,32 @@ class Run {
     global_.variables = std::move(variables);
   }
 
+  // A namespace may hold itself.
+  ~Run() {
+    for (const auto& space : namespaces_) space->members.clear();
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
   Written run(const Block& block) {
     body(block, global_);
     return std::move(out_);
   }
 
  private:
+  struct Nested {
+    explicit Nested(int& count) : count(count) {
+      if (++count > kMostNestedRun)
+        exceed(
+            "statements, expressions and macros are nested more than 1,000 "
+            "deep");
+    }
+    ~Nested() { --count; }
+    Nested(const Nested&) = delete;
+    Nested& operator=(const Nested&) = delete;
+    int& count;
+  };
+
   Then body(const Block& block, Scope& scope) {
     for (const auto& statement : block)
       if (Then then = step(*statement, scope); then != Then::on) return then;
@@ -43,6 +64,7 @@ class Run {
 
   Then step(const Statement& of, Scope& scope) {
     using Kind = Statement::Kind;
+    const Nested nested(nested_);
     count();
     switch (of.kind) {
       case Kind::text:
@@ -61,7 +83,7 @@ class Run {
         assign(of, scope);
         break;
       case Kind::assign_body:
-        scope.variables.set(of.names[0], written_by(of.body, scope));
+        assign_body(of, scope);
         break;
       case Kind::define:
         scope.variables.set(of.macro->name,
@@ -82,23 +104,32 @@ class Run {
   }
 
   void count() {
-    if (++steps_ > kMostSteps) throw Failure{"the template takes too long"};
+    if (++steps_ > kMostSteps)
+      exceed("the template takes more than 1,000,000 steps");
   }
 
   void write(std::string_view text) {
-    out_.text += text;
-    if (out_.text.size() > kMostText)
-      throw Failure{"it becomes longer than 256 MiB"};
+    append(out_.text, text);
+    work_on(text);
+    if (written_ + text.size() > kMostText)
+      exceed("its macros and blocks write more than 256 MiB");
+    written_ += text.size();
   }
 
-  std::string written_by(const Block& block, Scope& scope) {
+  /// What a body writes apart from everything else.
+  std::string written_by(const Block& block, Scope& inner) {
     Written whole = std::move(out_);
     out_ = {};
-    Scope inner{.around = &scope};
     body(block, inner);
     std::string text = std::move(out_.text);
     out_ = std::move(whole);
+    written_ -= text.size();
     return text;
+  }
+
+  void assign_body(const Statement& of, Scope& scope) {
+    Scope inner{.around = &scope};
+    scope.variables.set(of.names[0], written_by(of.body, inner));
   }
 
   void assign(const Statement& of, Scope& scope) {
@@ -168,6 +199,7 @@ class Run {
 
   Value value(const Expression& of, Scope& scope) {
     using Kind = Expression::Kind;
+    const Nested nested(nested_);
     count();
     auto part = [&](std::size_t i) { return value(*of.parts[i], scope); };
     switch (of.kind) {
@@ -278,6 +310,10 @@ class Run {
     if (callable->name == "range") return range(with);
     auto made = std::make_shared<Value::Map>();
     made->is_namespace = callable->name == "namespace";
+    if (made->is_namespace) {
+      made->charge.add(sizeof(Value::Map));
+      namespaces_.push_back(made);
+    }
     for (const auto& [name, value] : with.named) made->set(name, value);
     return made;
   }
@@ -294,18 +330,18 @@ class Run {
     if (step == 0) throw Failure{"range() in steps of 0"};
     Value::List items;
     for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
-      if (items.size() > 1'000'000) throw Failure{"range() of so many"};
+      if (items.size() > 1'000'000)
+        exceed("range() of more than 1,000,000 numbers");
       items.emplace_back(i);
     }
     return Value::list(std::move(items));
   }
 
   Value expanded(const Macro& macro, const Arguments& with) {
-    if (++calls_ > kMostCalls) throw Failure{"macros that call each other"};
+    if (++calls_ > kMostCalls)
+      exceed("macros call each other more than 100 deep");
     if (with.values.size() > macro.parameters.size())
       throw Failure{"too many values for the macro '" + macro.name + "'"};
-    Written whole = std::move(out_);
-    out_ = {};
     Scope inner{.around = &global_};
     const std::size_t required =
         macro.parameters.size() - macro.defaults.size();
@@ -318,17 +354,16 @@ class Run {
       else
         inner.variables.set(name, Value::Undefined{name});
     }
-    body(macro.body, inner);
-    std::string text = std::move(out_.text);
-    out_ = std::move(whole);
+    std::string text = written_by(macro.body, inner);
     --calls_;
     return text;
   }
 
   Scope global_;
   Written out_;
-  std::size_t steps_ = 0;
-  int calls_ = 0;
+  std::size_t steps_ = 0, written_ = 0;
+  int calls_ = 0, nested_ = 0;
+  std::vector<std::shared_ptr<Value::Map>> namespaces_;
 };
 
 }  // namespace
@@ -341,6 +376,7 @@ const Value* Arguments::get(std::size_t place, std::string_view name) const {
 }
 
 Written apply(const Block& block, Value::Map variables) {
+  const Meter meter;
   return Run(std::move(variables)).run(block);
 }
 

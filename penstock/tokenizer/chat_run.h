@@ -36,6 +36,10 @@ Value slice_of(const Value& of, const Value* begin, const Value* end,
                const Value* step);
 /// What a loop goes over.
 Value::List listed(const Value& of);
+/// Adds to a list, within the limit of its length.
+void add_item(Value::List& to, Value item);
+/// Says that `what` cannot be done with a value.
+[[noreturn]] void refuse(const std::string& what, const Value& of);
 
 /// Applies a template to variables. Throws Failure; also for what takes too
 /// long or becomes too long.

@@ -36,6 +36,8 @@ struct Expression {
   std::vector<std::unique_ptr<Expression>> parts = {};
   /// Of calls: the names of the last of `parts`.
   std::vector<std::string> names = {};
+  /// How many expressions are in each other, this one included.
+  int depth = 1;
 };
 using ExpressionPtr = std::unique_ptr<Expression>;
 

@@ -1,5 +1,6 @@
 #include "penstock/tokenizer/chat_value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -41,8 +42,43 @@ std::string quoted(const std::string& text) {
   return made + mark;
 }
 
-std::string repr(const Value& value) {
-  return value.text() != nullptr ? quoted(*value.text()) : value.shown();
+void check_walk(int depth) {
+  work(1);
+  if (depth > kDeepestWalk) exceed("a value holds itself, or is too deep");
+}
+
+void write_shown(const Value& value, int depth, std::string& out);
+
+void write_repr(const Value& value, int depth, std::string& out) {
+  if (value.text() != nullptr)
+    append(out, quoted(*value.text()));
+  else
+    write_shown(value, depth, out);
+}
+
+/// str() of Python.
+void write_shown(const Value& value, int depth, std::string& out) {
+  check_walk(depth);
+  const char* between = "";
+  if (const auto* list = value.items()) {
+    append(out, "[");
+    for (const Value& item : *list) {
+      append(out, std::exchange(between, ", "));
+      write_repr(item, depth + 1, out);
+    }
+    append(out, "]");
+  } else if (const auto* map = value.map()) {
+    append(out, "{");
+    for (const auto& [key, member] : map->members) {
+      append(out, std::exchange(between, ", "));
+      append(out, quoted(key));
+      append(out, ": ");
+      write_repr(member, depth + 1, out);
+    }
+    append(out, "}");
+  } else {
+    append(out, value.shown());
+  }
 }
 
 std::string json_text(const std::string& text) {
@@ -71,41 +107,42 @@ std::string json_text(const std::string& text) {
 }
 
 void write_json(const Value& value, int indent, int depth, std::string& out) {
+  check_walk(depth);
   auto line = [&](int deep) {
-    if (indent > 0) {
-      out += '\n';
-      out.append(static_cast<std::size_t>(indent * deep), ' ');
-    }
+    if (indent > 0)
+      append(out, "\n" + std::string(static_cast<std::size_t>(indent) *
+                                         static_cast<std::size_t>(deep),
+                                     ' '));
   };
   const char* comma = indent > 0 ? "," : ", ";
   if (const auto* list = value.items()) {
-    out += '[';
+    append(out, "[");
     for (std::size_t i = 0; i < list->size(); ++i) {
-      if (i > 0) out += comma;
+      if (i > 0) append(out, comma);
       line(depth + 1);
       write_json((*list)[i], indent, depth + 1, out);
     }
     if (!list->empty()) line(depth);
-    out += ']';
+    append(out, "]");
   } else if (const auto* map = value.map()) {
-    out += '{';
+    append(out, "{");
     for (std::size_t i = 0; i < map->members.size(); ++i) {
-      if (i > 0) out += comma;
+      if (i > 0) append(out, comma);
       line(depth + 1);
-      out += json_text(map->members[i].first) + ": ";
+      append(out, json_text(map->members[i].first) + ": ");
       write_json(map->members[i].second, indent, depth + 1, out);
     }
     if (!map->members.empty()) line(depth);
-    out += '}';
+    append(out, "}");
   } else if (value.text() != nullptr) {
-    out += json_text(*value.text());
+    append(out, json_text(*value.text()));
   } else if (const bool* flag = value.as<bool>()) {
-    out += *flag ? "true" : "false";
+    append(out, *flag ? "true" : "false");
   } else if (value.as<Value::None>() != nullptr) {
-    out += "null";
+    append(out, "null");
   } else if (value.as<std::int64_t>() != nullptr ||
              value.as<double>() != nullptr) {
-    out += value.shown();
+    append(out, value.shown());
   } else {
     throw Failure{"tojson of what is " + std::string(value.kind())};
   }
@@ -113,19 +150,81 @@ void write_json(const Value& value, int indent, int depth, std::string& out) {
 
 }  // namespace
 
+namespace {
+
+/// One deeper than the deepest of some values.
+int depth_around(const Value::List& list) {
+  int depth = 0;
+  for (const Value& item : list) depth = std::max(depth, item.depth());
+  if (depth >= kDeepestValue && Meter::current() != nullptr)
+    exceed("lists are nested more than 256 deep");
+  return depth + 1;
+}
+
+}  // namespace
+
+Value::Text::Text(std::string of)
+    : text(std::move(of)), charge(sizeof(Text) + text.size()) {
+  if (text.size() > kMostText) exceed("a text becomes longer than 256 MiB");
+  work_on(text);
+}
+
+Value::Items::Items(List of)
+    : list(std::move(of)),
+      depth(depth_around(list)),
+      charge(sizeof(Items) + list.capacity() * sizeof(Value)) {
+  work(list.size());
+}
+
+std::size_t Value::Map::place_of(std::string_view key) const {
+  std::size_t at = 0;
+  while (at < members.size() && members[at].first != key) ++at;
+  work(at / 16);
+  return at;
+}
+
 const Value* Value::Map::find(std::string_view key) const {
-  for (const auto& [name, value] : members)
-    if (name == key) return &value;
-  return nullptr;
+  const std::size_t at = place_of(key);
+  return at == members.size() ? nullptr : &members[at].second;
 }
 
 void Value::Map::set(std::string_view key, Value value) {
-  for (auto& [name, old] : members) {
-    if (name != key) continue;
-    old = std::move(value);
-    return;
+  const std::size_t at = place_of(key);
+  if (at == members.size()) {
+    add(key, std::move(value));
+  } else {
+    deepen(value);
+    members[at].second = std::move(value);
   }
+}
+
+void Value::Map::add(std::string_view key, Value value) {
+  deepen(value);
+  charge.add(sizeof(members[0]) + key.size());
   members.emplace_back(key, std::move(value));
+}
+
+void Value::Map::deepen(const Value& value) {
+  depth = std::max(depth, value.depth() + 1);
+  // A few more than of lists: variables and loops are mappings, too.
+  if (depth > kDeepestValue + 4 && Meter::current() != nullptr)
+    exceed("mappings are nested more than 256 deep");
+}
+
+Value Value::list(List items) {
+  return std::make_shared<const Items>(std::move(items));
+}
+
+int Value::depth() const {
+  if (const auto* items = as<std::shared_ptr<const Items>>())
+    return (*items)->depth;
+  const Map* of = map();
+  return of == nullptr || of->is_namespace ? 0 : of->depth;
+}
+
+const std::string* Value::text() const {
+  const auto* text = as<std::shared_ptr<const Text>>();
+  return text == nullptr ? nullptr : &(*text)->text;
 }
 
 Value Value::of(const Json& json) {
@@ -141,14 +240,13 @@ Value Value::of(const Json& json) {
     return list(std::move(items));
   }
   auto map = std::make_shared<Map>();
-  for (const auto& [key, value] : json.object())
-    map->members.emplace_back(key, of(value));
+  for (const auto& [key, value] : json.object()) map->add(key, of(value));
   return map;
 }
 
 const Value::List* Value::items() const {
-  const auto* list = as<std::shared_ptr<List>>();
-  return list == nullptr ? nullptr : list->get();
+  const auto* items = as<std::shared_ptr<const Items>>();
+  return items == nullptr ? nullptr : &(*items)->list;
 }
 
 const Value::Map* Value::map() const {
@@ -185,18 +283,10 @@ std::string Value::shown() const {
   if (const auto* whole = as<std::int64_t>()) return std::to_string(*whole);
   if (const double* real = as<double>()) return shown_number(*real);
   if (const std::string* of = text()) return *of;
+  if (as<Callable>() != nullptr) throw Failure{"a function is not text"};
   std::string made;
-  if (const List* list = items()) {
-    for (const Value& item : *list)
-      made += (made.empty() ? "" : ", ") + repr(item);
-    return "[" + made + "]";
-  }
-  if (const Map* of = map()) {
-    for (const auto& [key, value] : of->members)
-      made += (made.empty() ? "" : ", ") + quoted(key) + ": " + repr(value);
-    return "{" + made + "}";
-  }
-  throw Failure{"a function is not text"};
+  write_shown(*this, 0, made);
+  return made;
 }
 
 std::string Value::json(int indent) const {
@@ -212,17 +302,25 @@ std::string_view Value::kind() const {
   return kinds[data_.index()];
 }
 
-bool operator==(const Value& a, const Value& b) {
+bool Value::same(const Value& a, const Value& b, int depth) {
+  check_walk(depth);
   const auto first = a.number(), second = b.number();
   if (first && second) return *first == *second;
   if (a.data_.index() != b.data_.index()) return false;
-  if (a.text() != nullptr) return *a.text() == *b.text();
-  if (a.items() != nullptr) return *a.items() == *b.items();
-  if (a.map() == nullptr) return a.as<Value::Callable>() == nullptr;
+  if (a.text() != nullptr) {
+    work_on(*a.text());
+    return *a.text() == *b.text();
+  }
+  auto alike = [depth](const Value& x, const Value& y) {
+    return same(x, y, depth + 1);
+  };
+  if (a.items() != nullptr)
+    return std::ranges::equal(*a.items(), *b.items(), alike);
+  if (a.map() == nullptr) return a.as<Callable>() == nullptr;
   if (a.map()->members.size() != b.map()->members.size()) return false;
   for (const auto& [key, value] : a.map()->members) {
     const Value* other = b.map()->find(key);
-    if (other == nullptr || !(value == *other)) return false;
+    if (other == nullptr || !alike(value, *other)) return false;
   }
   return true;
 }
