@@ -214,7 +214,7 @@ TEST(Chat, NamesWhatIsWrongWithAChat) {
            {"{{ strftime_now('%d') }}", kOne, "'strftime_now' is not known"},
            {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", kOne,
             "call each other"},
-           {endless, kOne, "takes too long"}}) {
+           {endless, kOne, "more than 1,000,000 steps"}}) {
     try {
       made(text).render(json(messages));
       FAIL() << messages;
@@ -224,6 +224,100 @@ TEST(Chat, NamesWhatIsWrongWithAChat) {
       EXPECT_THAT(error.what(), HasSubstr(std::string(says)));
     }
   }
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string made;
+  for (int i = 0; i < times; ++i) made += text;
+  return made;
+}
+
+/// `start`, and `step` done so often.
+std::string grown(std::string_view start, std::string_view step, int times,
+                  std::string_view end) {
+  return "{% set ns = namespace(s=" + std::string(start) +
+         ") %}{% for i in range(" + std::to_string(times) +
+         ") %}{% set ns.s = " + std::string(step) + " %}{% endfor %}" +
+         std::string(end);
+}
+
+// Templates come with models from anywhere.
+TEST(Chat, ATemplateEndsAtALimitAndNotTheProgram) {
+  const std::string often = "more than 500", mib = "longer than 256 MiB",
+                    deep = "nested more than";
+  for (const auto& [text, says] :
+       std::initializer_list<std::pair<std::string, std::string>>{
+           {"{% set ns = namespace(a=1) %}{% set ns.a = ns %}{{ ns }}",
+            "holds itself"},
+           {"{% set ns = namespace(a=1) %}{% set ns.a = [ns] %}{{ ns.a|tojson "
+            "}}",
+            "holds itself"},
+           {"{% set ns = namespace(a=1) %}{% set ns.a = [ns] %}{{ ns.a == "
+            "[ns, 1][:1] }}{{ [ns.a] == [[ns]] }}{{ ns }}",
+            "holds itself"},
+           {grown("[]", "[ns.s]", 100000, "{{ ns.s|tojson }}"), deep},
+           {grown("{}", "{'a': ns.s}", 100000, "{{ ns.s }}"), deep},
+           {grown("[]", "[namespace(a=ns.s)]", 100000, "{{ ns.s }}"),
+            "holds itself"},
+           {"{{ " + repeated("1+", 100000) + "1 }}", often},
+           {"{{ 1" + repeated(" or 1", 100000) + " }}", often},
+           {"{{ messages" + repeated(".a", 100000) + " }}", often},
+           {"{{ messages" + repeated("[0]", 100000) + " }}", often},
+           {"{{ 1" + repeated("|trim", 100000) + " }}", often},
+           {"{{ 1" + repeated(" is defined", 100000) + " }}", often},
+           {"{{ 1" + repeated(" if 1", 100000) + " }}", often},
+           {"{{ " + repeated("not ", 100000) + "1 }}", deep},
+           {"{{ " + repeated("-", 100000) + "1 }}", deep},
+           {"{{ " + repeated("(", 100000) + "1 }}", deep},
+           {"{{ " + repeated("[", 100000) + "1 }}", deep},
+           {repeated("{% if 1 %}", 100000), deep},
+           {"{% if false %}" + repeated("{% elif false %}", 100000) +
+                "{% endif %}",
+            often},
+           {grown("'xxxxxxxx'", "ns.s + ns.s", 60, "{{ ns.s }}"), mib},
+           {grown("'xxxxxxxx'", "[ns.s, ns.s]|join", 60, "{{ ns.s }}"), mib},
+           {grown("'xxxxxxxx'", "ns.s * 1000", 60, "{{ ns.s }}"), mib},
+           {grown("[1, 2]", "ns.s + ns.s", 60, ""), "2,000,000 items"},
+           {grown("[]", "[ns.s, ns.s]", 60, "{{ ns.s|tojson }}"), mib},
+           {grown("[1]", "[ns.s, ns.s]", 60, "{{ ns.s == ns.s }}"),
+            "takes too long"},
+           {"{{ ('a' * 100000).replace('a', 'b' * 100000) }}", mib},
+           {"{{ (('a' * 1000000) * 4)|list|length }}", "2,000,000 items"},
+           {"{% macro a() %}{{ 'x' * 1000000 }}{% endmacro %}" +
+                grown("[]", "ns.s + [a()]", 5000, ""),
+            "512 MiB"},
+           {"{% set x = range(1000000)|list %}{% for i in range(100000) %}{{ "
+            "-1 in x }}{% endfor %}",
+            "takes too long"}}) {
+    try {
+      const std::string rendered_text = rendered(text, kOne);
+      FAIL() << text.substr(0, 80) << " gives " << rendered_text.size();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(says)) << text.substr(0, 80);
+      EXPECT_EQ(error.parts().where, "t.jinja");
+      EXPECT_THAT(error.what(), HasSubstr("limit"));
+    }
+  }
+}
+
+TEST(Chat, ATemplateMayUseWhatItNeeds) {
+  EXPECT_EQ(rendered("{% if false %}" + repeated("{% elif false %}", 300) +
+                         "{% else %}yes{% endif %}",
+                     kOne),
+            "yes");
+  EXPECT_EQ(rendered("{{ 1" + repeated(" + 1", 300) + " }}", kOne), "301");
+  EXPECT_EQ(rendered("{{ ('é' * 1000000 * 4)[3999990:3999993] }}", kOne),
+            "ééé");
+  EXPECT_EQ(
+      rendered("{{ ('ab' * 3)[-1] }}{{ 'äbc'[::-1] }}{{ 'abc'[7:] }}", kOne),
+      "bcbä");
+  EXPECT_EQ(
+      rendered(grown("[]", "[ns.s]", 3, "{{ ns.s|tojson }}{{ ns.s }}"), kOne),
+      "[[[[]]]][[[[]]]]");
+  EXPECT_EQ(rendered("{% set a = namespace(x=1) %}{% set b = namespace(a=a) "
+                     "%}{% set b.a = a %}{{ b.a.x }}",
+                     kOne),
+            "1");
 }
 
 TEST(Chat, ToolsAreWhatTheTemplateMakesOfThem) {
