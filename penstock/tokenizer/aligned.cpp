@@ -1,13 +1,35 @@
 #include "penstock/tokenizer/aligned.h"
 
+#include <algorithm>
+
+#include "penstock/base/error.h"
 #include "penstock/tokenizer/unicode.h"
 
 namespace penstock {
+namespace {
+
+// The most that a step of Unicode makes of a character is 18 times its size.
+constexpr std::size_t kMostGrowth = 32, kFreeGrowth = std::size_t{16} << 20;
+
+[[noreturn]] void refuse_growth(std::size_t most) {
+  throw Error(ErrorKind::transform,
+              {.code = "tokenizer.growth",
+               .what = "cannot tokenise a document",
+               .where = "the normalizer of the tokenizer.json",
+               .why = "it makes more than " + std::to_string(most) +
+                      " bytes of this document, which is the limit: 32 times "
+                      "its size and 16 MiB",
+               .next = "look at what its Replace, Prepend and Precompiled "
+                       "steps insert"});
+}
+
+}  // namespace
 
 void Aligned::assign(std::string_view part, std::size_t begins, bool tracks) {
   text.assign(part);
   tracked = tracks;
   begin = begins;
+  most = kMostGrowth * part.size() + kFreeGrowth;
   from.clear();
   if (!tracked) return;
   std::uint32_t size;
@@ -32,6 +54,8 @@ void Rewrite::keep(std::size_t bytes) {
 }
 
 void Rewrite::write(std::string_view text, ByteRange from) {
+  if (text.size() > of_->most - std::min(of_->most, text_.size()))
+    refuse_growth(of_->most);
   text_.append(text);
   if (of_->tracked) from_.insert(from_.end(), text.size(), from);
 }

@@ -23,6 +23,9 @@ struct Aligned {
   bool tracked = false;
   std::vector<ByteRange> from;  ///< one for each byte, where it is tracked
   std::size_t begin = 0;        ///< where the text began in the document
+  /// How long steps may make the text. Those of a file that is meant well stay
+  /// far below it.
+  std::size_t most = 0;
 
   /// A part of a document, from `begin` on.
   void assign(std::string_view part, std::size_t begin, bool tracked);

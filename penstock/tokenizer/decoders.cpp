@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "penstock/base/error.h"
 #include "penstock/tokenizer/byte_level.h"
 #include "penstock/tokenizer/matches.h"
 #include "penstock/tokenizer/unicode.h"
@@ -24,6 +25,17 @@ void replace_all(std::string& text, std::string_view what,
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos;
        at += with.size())
     text.replace(at, what.size(), with);
+}
+
+constexpr std::size_t kMostOfToken = std::size_t{16} << 20;
+
+[[noreturn]] void refuse_growth() {
+  throw Error(ErrorKind::transform,
+              {.code = "tokenizer.growth",
+               .what = "cannot write ids as text",
+               .where = "the decoder of the tokenizer.json",
+               .why = "it makes more than 16 MiB of one token",
+               .next = "look at what its Replace steps insert"});
 }
 
 /// Tokens of byte-level characters become the bytes they stand for.
@@ -184,6 +196,7 @@ class ReplaceAll final : public DecodeStep {
     std::size_t done = 0;
     for (ByteRange match : matches) {
       text.append(token, done, match.begin - done).append(with_);
+      if (text.size() > kMostOfToken) refuse_growth();
       done = match.end;
     }
     out.push_back(text.append(token, done));

@@ -13,6 +13,7 @@ Aligned slice(const Aligned& of, ByteRange part) {
   made.text = of.text.substr(part.begin, part.size());
   made.tracked = of.tracked;
   made.begin = of.begin + part.begin;
+  made.most = of.most;
   if (!of.tracked) return made;
   auto first = of.from.begin();
   made.from.assign(first + static_cast<std::ptrdiff_t>(part.begin),
