@@ -145,9 +145,7 @@ void Encoder::encode(std::string_view text, bool special,
     const std::size_t begin = offsets->size();
     in.document(document, padded, out, offsets);
     count_characters(document, std::span(*offsets).subspan(begin));
-    in.truncate(begin, special, *offsets);
   }
-  in.truncate(first, special, out);
   if (offsets != nullptr) {
     if (recipe.trims_offsets)
       trim_offsets(recipe, std::span(out).subspan(first),

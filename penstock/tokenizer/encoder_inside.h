@@ -76,10 +76,6 @@ struct Encoder::Inside {
                           std::vector<std::uint32_t>& out);
   std::span<const std::uint32_t> word(std::string_view word);
 
-  /// Takes away what is too much of what begins at `first`.
-  template <class Item>
-  void truncate(std::size_t first, bool special, std::vector<Item>& out) const;
-
   std::shared_ptr<const Tokenizer> tokenizer;
   const Recipe& recipe;
   std::unique_ptr<WordModel> model;
@@ -102,19 +98,5 @@ struct Encoder::Inside {
   std::vector<std::uint32_t> merged_ids, merged_ends;
   std::array<std::uint32_t, 4 * kRoom + 1024> found;
 };
-
-template <class Item>
-void Encoder::Inside::truncate(std::size_t first, bool special,
-                               std::vector<Item>& out) const {
-  if (!recipe.longest) return;
-  std::size_t longest = *recipe.longest;
-  if (special) longest -= recipe.before.size() + recipe.behind.size();
-  if (out.size() - first <= longest) return;
-  auto begin = out.begin() + static_cast<std::ptrdiff_t>(first);
-  if (recipe.keeps_end)
-    std::copy(out.end() - static_cast<std::ptrdiff_t>(longest), out.end(),
-              begin);
-  out.resize(first + longest);
-}
 
 }  // namespace penstock

@@ -42,10 +42,8 @@ struct Recipe {
 
   // Around the document.
   std::vector<std::uint32_t> before, behind;
-  std::optional<std::size_t> longest;  ///< in tokens, those around it included
-  bool keeps_end = false;              ///< where it is too long
-  bool trims_offsets = false;          ///< white space is not in them
-  bool trims_behind_prefix = false;    ///< with what add_prefix_space says
+  bool trims_offsets = false;        ///< white space is not in them
+  bool trims_behind_prefix = false;  ///< with what add_prefix_space says
 
   // Tokens as they are written, and the bytes that they stand for.
   std::vector<std::optional<std::string>> written;

@@ -34,15 +34,6 @@ Json parsed(std::string_view text, std::string_view origin) {
   }
 }
 
-/// A batch of one is as long as its longest, so that this kind adds nothing.
-void check_padding(const FileValue& padding) {
-  if (padding.is_null()) return;
-  const FileValue strategy = padding.at("strategy");
-  if (!strategy.json().is_string() || strategy.text() != "BatchLongest" ||
-      !padding.at("pad_to_multiple_of").is_null())
-    padding.unknown("padding to a length");
-}
-
 std::optional<std::uint32_t> named_token(const FileValue& config,
                                          std::string_view key,
                                          const Recipe& recipe) {
@@ -69,7 +60,6 @@ Recipe read_recipe(std::string_view json, std::string_view origin) {
   FileValue file(whole, origin, "");
   check_members(file);
   Recipe recipe;
-  check_padding(file.at("padding"));
   if (file.at("model").is_null())
     file.wrong("it has no \"model\", so it is not a tokenizer.json",
                "name the tokenizer.json that the model came with");
@@ -77,13 +67,14 @@ Recipe read_recipe(std::string_view json, std::string_view origin) {
   read_model(file.at("model"), file.at("pre_tokenizer"), recipe);
   read_pre_tokenizer(file.at("pre_tokenizer"), recipe);
   read_post_processor(file.at("post_processor"), recipe);
-  read_truncation(file.at("truncation"), recipe);
   read_decoder(file.at("decoder"), recipe);
   read_added_tokens(file.at("added_tokens"), recipe);
   check_template(file.at("post_processor"), recipe);
   Sha256 hash;
   hash.add(kVersion);
   hash.add(json);
+  // What an earlier version made of such a file was cut.
+  if (!file.at("truncation").is_null()) hash.add("whole documents");
   recipe.fingerprint = hash.hex();
   return recipe;
 }

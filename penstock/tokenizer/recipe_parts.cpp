@@ -145,24 +145,6 @@ void read_post_processor(const FileValue& part, Recipe& recipe) {
   }
 }
 
-void read_truncation(const FileValue& part, Recipe& recipe) {
-  if (part.is_null()) return;
-  std::size_t around = recipe.before.size() + recipe.behind.size();
-  std::int64_t length = part.at("max_length").whole(1, INT32_MAX);
-  std::int64_t stride =
-      part.at("stride").is_null() ? 0 : part.at("stride").whole(0, INT32_MAX);
-  if (length - static_cast<std::int64_t>(around) <= stride)
-    part.wrong("of max_length " + std::to_string(length) +
-                   " nothing is left for the text",
-               "write a max_length above " +
-                   std::to_string(stride + static_cast<std::int64_t>(around)));
-  FileValue direction = part.at("direction");
-  recipe.longest = static_cast<std::size_t>(length);
-  recipe.keeps_end = !direction.is_null() && direction.text() == "Left";
-  if (!direction.is_null() && !recipe.keeps_end && direction.text() != "Right")
-    direction.wrong("\"Left\" or \"Right\"");
-}
-
 void read_decoder(const FileValue& part, Recipe& recipe) {
   bool bytes = !part.is_null();
   if (bytes)

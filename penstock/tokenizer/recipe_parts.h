@@ -16,8 +16,6 @@ void read_normalizer(const FileValue& part, Recipe& recipe);
 void read_pre_tokenizer(const FileValue& part, Recipe& recipe);
 /// Needs nothing else.
 void read_post_processor(const FileValue& part, Recipe& recipe);
-/// Needs what the template adds.
-void read_truncation(const FileValue& part, Recipe& recipe);
 /// Needs the model.
 void read_decoder(const FileValue& part, Recipe& recipe);
 /// Vocabulary, merges or scores.

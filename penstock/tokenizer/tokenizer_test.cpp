@@ -179,10 +179,38 @@ TEST(Tokenizer, PutsTheTemplateAroundADocument) {
         "</s>": {"id": "</s>", "ids": [8, 9], "tokens": ["x", "y"]}}})");
   EXPECT_THAT(encoded(file, "a", true), ElementsAre(7, 'a', 8, 9));
   EXPECT_THAT(encoded(file, "a", false), ElementsAre('a'));
-  file.set("truncation", R"({"max_length": 5, "stride": 0})");
-  EXPECT_THAT(encoded(file, "abcdefgh", true), ElementsAre(7, 'a', 'b', 8, 9));
-  file.set("truncation", R"({"max_length": 5, "direction": "Left"})");
-  EXPECT_THAT(encoded(file, "abcdefgh", true), ElementsAre(7, 'g', 'h', 8, 9));
+}
+
+TEST(Tokenizer, RefusesANormalizerThatFillsTheMemory) {
+  const std::string much(1000, 'x');
+  const std::string replace =
+      R"({"type": "Replace", "pattern": {"String": "x"}, "content": ")" + much +
+      R"("})";
+  for (const std::string& steps :
+       {replace + "," + replace + "," + replace,
+        R"({"type": "Replace", "pattern": {"Regex": "."}, "content": ")" +
+            much + R"("},)" + replace + "," + replace}) {
+    TokenizerFile file;
+    file.set("normalizer",
+             R"({"type": "Sequence", "normalizers": [)" + steps + "]}");
+    try {
+      encoded(file, std::string(1000, 'x'));
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "tokenizer.growth");
+      EXPECT_THAT(error.what(), HasSubstr("bytes of this document"));
+    }
+  }
+}
+
+// As transformers calls a tokenizer, whatever was set when it was saved.
+TEST(Tokenizer, LeavesADocumentWholeWhateverTheFileSaysOfItsLength) {
+  TokenizerFile file;
+  file.set("truncation", R"({"max_length": 5, "stride": 0,
+                             "direction": "Right", "strategy": "LongestFirst"})");
+  file.set("padding", R"({"strategy": {"Fixed": 16}, "pad_id": 0})");
+  EXPECT_THAT(encoded(file, "abcdefgh"),
+              ElementsAre('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'));
 }
 
 TEST(Tokenizer, ComposesWhereTheFileSaysNfc) {
@@ -329,11 +357,6 @@ TEST(Tokenizer, NamesThePartThatItDoesNotKnow) {
        R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
                                             {"type": "ByteFallback"}]})",
        "part", "a decoder behind ByteLevel"},
-      {"padding", R"({"strategy": {"Fixed": 8}})", "part", "padding"},
-      {"truncation", R"({"max_length": 0})", "file", "truncation.max_length"},
-      {"truncation", R"({"max_length": 4, "stride": 4})", "file",
-       "nothing is left"},
-      {"truncation", R"({"max_length": 4, "direction": "Up"})", "file", "Left"},
       {"novelty", "{}", "part", "novelty"},
       {"model", "null", "file", "no \"model\""},
       {"added_tokens", R"([{"id": 300, "content": "x<"}])", "part",

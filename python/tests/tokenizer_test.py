@@ -200,6 +200,8 @@ class EqualToTheLibrary(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = small_file(folder, **parts)
             library = tokenizers.Tokenizer.from_file(str(path))
+            library.no_truncation()  # as transformers does by default
+            library.no_padding()
             ours = penstock.Tokenizer(path)
             for special in (True, False):
                 expected = [one.ids for one in library.encode_batch(
@@ -230,10 +232,13 @@ class EqualToTheLibrary(unittest.TestCase):
     def test_of_composed_text(self):
         self.check(normalizer={"type": "NFC"})
 
-    def test_of_a_template_cut_short(self):
+    def test_of_a_template_whatever_the_file_says_of_lengths(self):
         self.check(
             truncation={"max_length": 20, "stride": 0, "direction": "Right",
                         "strategy": "LongestFirst"},
+            padding={"strategy": {"Fixed": 40}, "direction": "Right",
+                     "pad_to_multiple_of": None, "pad_id": 0,
+                     "pad_type_id": 0, "pad_token": "!"},
             post_processor={
                 "type": "TemplateProcessing", "single": [
                     {"SpecialToken": {"id": "<end>", "type_id": 0}},
