@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/base/printable.h"
 
 namespace penstock {
 
@@ -49,8 +50,20 @@ Error::Error(const Error&) = default;
 Error& Error::operator=(const Error&) = default;
 Error::~Error() = default;
 
+namespace {
+
+/// Names of files and columns, cells and messages of servers are in them.
+ErrorParts shown(ErrorParts parts) {
+  for (std::string* part : {&parts.what, &parts.where, &parts.next})
+    *part = printable(*part);
+  parts.why = printable_lines(parts.why);  // an exception's text may have lines
+  return parts;
+}
+
+}  // namespace
+
 Error::Error(ErrorKind kind, ErrorParts parts)
-    : kind_(kind), parts_(std::move(parts)), text_(parts_.what) {
+    : kind_(kind), parts_(shown(std::move(parts))), text_(parts_.what) {
   if (!parts_.where.empty()) text_ += " at " + parts_.where;
   if (!parts_.why.empty()) text_ += ": " + parts_.why;
   if (!parts_.next.empty()) text_ += "; " + parts_.next;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <string>
 
+#include "penstock/base/printable.h"
 #include "penstock/base/sync.h"
 
 namespace penstock {
@@ -34,17 +35,18 @@ Sink& sink() {
   return *only;
 }
 
-void write(LogLevel level, std::string_view message) {
+void write(LogLevel level, std::string_view text) {
   Sink& to = sink();
   Lock lock(to.mutex);
   if (level < to.level || to.level == LogLevel::off) return;
+  const std::string message = printable_lines(text);
   if (to.writer) {
     to.writer(level, message);
     return;
   }
   std::string line = "penstock " +
                      std::string(kNames[static_cast<std::size_t>(level)]) +
-                     ": " + std::string(message) + "\n";
+                     ": " + message + "\n";
   std::fputs(line.c_str(), stderr);
 }
 

@@ -1,5 +1,7 @@
 #include "penstock/base/utf8.h"
 
+#include "penstock/base/utf8_character.h"
+
 namespace penstock {
 namespace {
 
@@ -10,7 +12,8 @@ bool is_following(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
-/// How many bytes the character has that begins here; 0 when it is none.
+}  // namespace
+
 std::size_t character_at(std::string_view text) {
   auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -31,6 +34,8 @@ std::size_t character_at(std::string_view text) {
   bool beyond = first == 0xf4 && second > 0x8f;
   return overlong || beyond || !follows(2) || !follows(3) ? 0 : 4;
 }
+
+namespace {
 
 std::string hexadecimal(std::string_view bytes) {
   std::string text = "x'";
