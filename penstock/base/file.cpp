@@ -76,11 +76,15 @@ const char* after_writing(int reason) {
                                                  : after_writing(reason)});
 }
 
+unsigned mode_for(Readers readers) {
+  return readers == Readers::owner ? 0600 : 0644;
+}
+
 /// A file descriptor that closes itself; close() reports what the system says.
 class File {
  public:
-  File(const Path& path, int flags)
-      : number_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  File(const Path& path, int flags, Readers readers = Readers::owner)
+      : number_(::open(path.c_str(), flags | O_CLOEXEC, mode_for(readers))) {}
   explicit File(int number) : number_(number) {}
   ~File() {
     if (number_ >= 0) ::close(number_);
@@ -158,7 +162,8 @@ class DeviceWriter final : public FileWriter {
 
 class RealWriter final : public FileWriter {
  public:
-  explicit RealWriter(const Path& path) : path_(path), temporary_(path) {
+  RealWriter(const Path& path, Readers readers)
+      : path_(path), temporary_(path, mode_for(readers)) {
     if (!temporary_.open()) fail();
   }
   void append(std::span<const std::byte> bytes) override {
@@ -306,6 +311,19 @@ class RealScratch final : public ScratchFile {
   std::size_t size_ = 0;
 };
 
+/// The folder and those above it that are missing, for this user alone.
+void make_own(const Path& path, std::error_code& error) {
+  if (path.empty() || std::filesystem::is_directory(path, error))
+    return error.clear();
+  error.clear();
+  if (!path.has_filename()) return make_own(path.parent_path(), error);
+  make_own(path.parent_path(), error);
+  if (error || ::mkdir(path.c_str(), 0700) == 0) return;
+  const int reason = errno;  // another process may have made it
+  if (std::filesystem::is_directory(path, error)) return error.clear();
+  error.assign(reason, std::generic_category());
+}
+
 class RealFiles final : public FileSystem {
  public:
   std::string read(const Path& path) override {
@@ -337,28 +355,30 @@ class RealFiles final : public FileSystem {
     }
   }
 
-  void write(const Path& path, std::string_view bytes,
-             Lasting lasting) override {
-    const std::unique_ptr<FileWriter> file = create(path);
+  void write(const Path& path, std::string_view bytes, Lasting lasting,
+             Readers readers) override {
+    const std::unique_ptr<FileWriter> file = create(path, readers);
     file->append(std::as_bytes(std::span(bytes)));
     file->commit(lasting);
   }
 
-  std::unique_ptr<FileWriter> create(const Path& path) override {
+  std::unique_ptr<FileWriter> create(const Path& path,
+                                     Readers readers) override {
     struct stat link {
     }, found{};
     const bool is_link =
         ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
     // Who made the link may not write to what it points at: it is replaced.
-    if (is_link && !is_ours(link)) return std::make_unique<RealWriter>(path);
+    if (is_link && !is_ours(link))
+      return std::make_unique<RealWriter>(path, readers);
     if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) &&
         !S_ISDIR(found.st_mode))
       return std::make_unique<DeviceWriter>(path);
-    if (!is_link) return std::make_unique<RealWriter>(path);
+    if (!is_link) return std::make_unique<RealWriter>(path, readers);
     if (is_open_file(path)) return std::make_unique<DeviceWriter>(path);
     std::error_code none;
     const Path behind = std::filesystem::weakly_canonical(path, none);
-    return std::make_unique<RealWriter>(none ? path : behind);
+    return std::make_unique<RealWriter>(none ? path : behind, readers);
   }
 
   std::unique_ptr<FileMapping> map(const Path& path) override {
@@ -369,8 +389,9 @@ class RealFiles final : public FileSystem {
     return std::make_unique<RealScratch>(folder);
   }
 
-  void append_line(const Path& path, std::string_view line) override {
-    File file(path, O_WRONLY | O_CREAT | O_APPEND);
+  void append_line(const Path& path, std::string_view line,
+                   Readers readers) override {
+    File file(path, O_WRONLY | O_CREAT | O_APPEND, readers);
     std::string whole = std::string(line) + "\n";
     struct stat before {};
     if (!file.open() || ::fstat(file.number(), &before) != 0)
@@ -386,9 +407,12 @@ class RealFiles final : public FileSystem {
                              " there may be a part of a line");
   }
 
-  void make_folders(const Path& path) override {
+  void make_folders(const Path& path, Readers readers) override {
     std::error_code error;
-    std::filesystem::create_directories(path, error);
+    if (readers == Readers::owner)
+      make_own(path, error);
+    else
+      std::filesystem::create_directories(path, error);
     if (error)
       refuse(ErrorKind::request, "make the folder", path, error.value());
   }

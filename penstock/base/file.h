@@ -24,6 +24,12 @@ enum class Lasting : std::uint8_t {
   later,
 };
 
+/// Who may read a file or folder that is made.
+enum class Readers : std::uint8_t {
+  as_umask,  ///< whoever the process's umask lets
+  owner,     ///< its owner alone: it may hold what only they can read elsewhere
+};
+
 /// A large file that is being written, piece by piece. Until commit() it has a
 /// name of its own; it is removed where that is not called. One thread's.
 class FileWriter {
@@ -79,15 +85,19 @@ class FileSystem {
   }
   /// The same, but for what a power failure may do to it afterwards.
   virtual void write(const std::filesystem::path& path, std::string_view bytes,
-                     Lasting lasting) = 0;
+                     Lasting lasting, Readers readers = Readers::as_umask) = 0;
   /// Adds one line at the end. If only a part of it can be written, the file is
   /// truncated to what it was, and the Error(request) says so.
   virtual void append_line(const std::filesystem::path& path,
-                           std::string_view line) = 0;
-  virtual void make_folders(const std::filesystem::path& path) = 0;
+                           std::string_view line,
+                           Readers readers = Readers::as_umask) = 0;
+  /// The folder and all above it that are missing.
+  virtual void make_folders(const std::filesystem::path& path,
+                            Readers readers = Readers::as_umask) = 0;
   /// Begins a file that will replace `path`. Throws Error(request).
   virtual std::unique_ptr<FileWriter> create(
-      const std::filesystem::path& path) = 0;
+      const std::filesystem::path& path,
+      Readers readers = Readers::as_umask) = 0;
   /// Throws Error(source) with the path and the reason, also where the file
   /// belongs to another user, who could change it (root's are taken).
   virtual std::unique_ptr<FileMapping> map(

@@ -13,6 +13,7 @@
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
+#include "penstock/base/temporary.h"
 
 namespace penstock {
 namespace {
@@ -66,6 +67,39 @@ TEST_F(FileTest, AtomicWriteReplacesTheWholeFileAndLeavesNoOther) {
   files.write_atomic(folder_ / "a", "second");
   EXPECT_EQ(files.read(folder_ / "a"), "second");
   EXPECT_EQ(entries(), 1u);
+}
+
+unsigned mode_of(const std::filesystem::path& path) {
+  struct stat found {};
+  EXPECT_EQ(::stat(path.c_str(), &found), 0) << path;
+  return found.st_mode & 0777;
+}
+
+TEST_F(FileTest, WhatItsOwnerAloneMayReadIsMadeSo) {
+  FileSystem& files = real_files();
+  const mode_t before = ::umask(0);
+  files.make_folders(folder_ / "own/deeper", Readers::owner);
+  files.make_folders(folder_ / "own", Readers::as_umask);
+  files.write(folder_ / "a", "x", Lasting::now, Readers::owner);
+  files.create(folder_ / "b", Readers::owner)->commit(Lasting::later);
+  files.append_line(folder_ / "c", "x", Readers::owner);
+  files.write_atomic(folder_ / "d", "x");
+  const TemporaryFile scratch(folder_ / "e");
+  ::umask(before);
+  for (const char* folder : {"own", "own/deeper"})
+    EXPECT_EQ(mode_of(folder_ / folder), 0700u);
+  for (const char* file : {"a", "b", "c"})
+    EXPECT_EQ(mode_of(folder_ / file), 0600u) << file;
+  EXPECT_EQ(mode_of(folder_ / "d"), 0644u);
+  struct stat found {};
+  ASSERT_EQ(::fstat(scratch.number(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600u);
+  try {
+    files.make_folders(folder_ / "a/b", Readers::owner);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "file.write");
+  }
 }
 
 TEST_F(FileTest, AWriteThatFailsNamesThePathAndLeavesTheOldFile) {

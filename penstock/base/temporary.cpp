@@ -68,11 +68,11 @@ void remove_leftover(int folder, const char* name) {
 
 }  // namespace
 
-TemporaryFile::TemporaryFile(const Path& path) {
+TemporaryFile::TemporaryFile(const Path& path, unsigned mode) {
   for (int i = 0; i < kTries && number_ < 0; ++i) {
     Path name = new_name(path);
     int file =
-        ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) return;
     // On a file system without locks abandoned files stay, nothing worse.

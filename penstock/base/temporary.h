@@ -11,7 +11,9 @@ namespace penstock {
 /// file that was not renamed is removed.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::filesystem::path& path);
+  /// Its owner alone may read it, unless `mode` says otherwise.
+  explicit TemporaryFile(const std::filesystem::path& path,
+                         unsigned mode = 0600);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

@@ -90,19 +90,20 @@ class FullDisk final : public FileSystem {
     return real_files().read(path);
   }
   void write(const std::filesystem::path& path, std::string_view bytes,
-             Lasting lasting) override {
-    real_files().write(path, bytes, lasting);
+             Lasting lasting, Readers readers) override {
+    real_files().write(path, bytes, lasting, readers);
   }
-  void append_line(const std::filesystem::path& path,
-                   std::string_view line) override {
-    real_files().append_line(path, line);
+  void append_line(const std::filesystem::path& path, std::string_view line,
+                   Readers readers) override {
+    real_files().append_line(path, line, readers);
   }
-  void make_folders(const std::filesystem::path& path) override {
-    real_files().make_folders(path);
+  void make_folders(const std::filesystem::path& path,
+                    Readers readers) override {
+    real_files().make_folders(path, readers);
   }
-  std::unique_ptr<FileWriter> create(
-      const std::filesystem::path& path) override {
-    return std::make_unique<Writer>(*this, real_files().create(path));
+  std::unique_ptr<FileWriter> create(const std::filesystem::path& path,
+                                     Readers readers) override {
+    return std::make_unique<Writer>(*this, real_files().create(path, readers));
   }
   std::unique_ptr<FileMapping> map(const std::filesystem::path& path) override {
     return real_files().map(path);

@@ -25,21 +25,23 @@ class MemoryFiles final : public FileSystem {
     call(path);
     return *found(path);
   }
-  void write(const std::filesystem::path& path, std::string_view bytes,
-             Lasting) override {
+  void write(const std::filesystem::path& path, std::string_view bytes, Lasting,
+             Readers) override {
     call(path);
     files[path.string()] = std::make_shared<std::string>(bytes);
   }
-  void append_line(const std::filesystem::path& path,
-                   std::string_view line) override {
+  void append_line(const std::filesystem::path& path, std::string_view line,
+                   Readers) override {
     call(path);
     auto& file = files[path.string()];
     if (file == nullptr) file = std::make_shared<std::string>();
     file->append(line).append("\n");
   }
-  void make_folders(const std::filesystem::path& path) override { call(path); }
-  std::unique_ptr<FileWriter> create(
-      const std::filesystem::path& path) override {
+  void make_folders(const std::filesystem::path& path, Readers) override {
+    call(path);
+  }
+  std::unique_ptr<FileWriter> create(const std::filesystem::path& path,
+                                     Readers) override {
     call(path);
     return std::make_unique<Writer>(*this, path);
   }
