@@ -108,7 +108,7 @@ struct StoreWriter::State {
 
 StoreWriter::StoreWriter(FileSystem& files, const std::filesystem::path& path)
     : state_(std::make_unique<State>()) {
-  state_->file = files.create(path);
+  state_->file = files.create(path, Readers::owner);
   state_->block.reserve(kStoreBlock);
 }
 StoreWriter::~StoreWriter() = default;

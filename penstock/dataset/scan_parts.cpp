@@ -108,7 +108,7 @@ Json ScanParts::about(const Partition& partition,
 
 ScanParts::Writer::Writer(const ScanParts& parts, const Partition& partition)
     : parts_(parts), partition_(partition) {
-  parts.files_.make_folders(parts.folder_);
+  parts.files_.make_folders(parts.folder_, Readers::owner);
   const std::filesystem::path file = parts.file_of(partition);
   remove_leftovers(file);
   writer_ = std::make_unique<StoreWriter>(parts.files_, file);

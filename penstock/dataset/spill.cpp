@@ -108,7 +108,7 @@ ParsedBlock Spill::write(const std::vector<ParsedBlock>& blocks) {
     if (!block.sides.empty()) run.sides.push_back(block.sides[ref.row]);
     if (!block.draws.empty()) run.draws.push_back(block.draws[ref.row]);
   }
-  files_.make_folders(folder_);
+  files_.make_folders(folder_, Readers::owner);
   std::unique_ptr<ScratchFile> file = files_.scratch(folder_);
   PieceWriter writer(*file);
   std::vector<Extent> extents(blocks.front().fields.size());

@@ -21,7 +21,7 @@ StoreOfScan::StoreOfScan(FileSystem& files, const std::filesystem::path& path,
     : encoder_(std::move(encoder)),
       lengths_(std::make_shared<RunTable>(element_bytes, false)),
       runs_(1) {
-  files.make_folders(path.parent_path());
+  files.make_folders(path.parent_path(), Readers::owner);
   remove_leftovers(path);
   writer_ = std::make_unique<StoreWriter>(files, path);
   begin_rows(*writer_, true);

@@ -51,7 +51,7 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
     std::filesystem::remove(store_file_.path, none);  // it could not be used
   std::optional<StoreWriter> whole;
   if (begun_ == nullptr) {
-    real_files().make_folders(store_file_.path.parent_path());
+    real_files().make_folders(store_file_.path.parent_path(), Readers::owner);
     pack_all(rows, share_out, whole.emplace(real_files(), store_file_.path));
   } else {
     encoder();  // refuses statistics of another field

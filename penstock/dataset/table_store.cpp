@@ -155,7 +155,7 @@ void check_store_dir(const TableDatasetOptions& options) {
   if (options.cache != "disk" && options.budgets.disk.value_or(0) == 0) return;
   const std::filesystem::path dir = store_dir(options);
   if (options.plan_only) return check_can_write(dir);
-  real_files().make_folders(dir);
+  real_files().make_folders(dir, Readers::owner);
   real_files().scratch(dir);
 }
 
@@ -190,8 +190,10 @@ std::filesystem::path lock_of(const TableStore& store) {
 
 bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
                    const TableStore& store) {
-  std::error_code refused;  // when the store is written, with its reason
-  std::filesystem::create_directories(store.path.parent_path(), refused);
+  try {
+    real_files().make_folders(store.path.parent_path(), Readers::owner);
+  } catch (const Error&) {  // refused when the store is written
+  }
   return turn.take(lock_of(store), [&](int times) {
     end_if_stopped(options.stop);
     if (times > 0) return;

@@ -72,7 +72,10 @@ std::filesystem::path scratch_folder() {
     other = std::filesystem::path(home) / ".cache";
   if (other.empty()) return folder;
   other /= "penstock";
-  std::filesystem::create_directories(other, none);
+  try {
+    real_files().make_folders(other, Readers::owner);
+  } catch (const Error&) {  // then it is no place for files
+  }
   return why_not_a_disk(other).empty() ? other : folder;
 }
 

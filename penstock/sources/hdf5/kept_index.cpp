@@ -131,13 +131,13 @@ void keep_index(const files::DataFile& file, const SentIndex& sent) try {
   hashed += version + sent.json;
   const std::uint64_t front[] = {kMagic, hash64(hashed)};
   const fs::path path = place_of(file);
-  real_files().make_folders(path.parent_path());
+  real_files().make_folders(path.parent_path(), Readers::owner);
   drop_unused(path.parent_path());
   real_files().write(
       path,
       std::string(characters_of(std::span<const std::uint64_t>(front))) +
           hashed,
-      Lasting::later);
+      Lasting::later, Readers::owner);
 } catch (const Error& error) {
   log(LogLevel::info,
       std::string("the index of a file is not kept: ") + error.what());

@@ -198,9 +198,10 @@ void keep_listing(const PictureFiles& files,
   before.number(hash64(head.bytes()));
   before.number(hash64(names));
   const fs::path path = file_of(files.root, *files.media);
-  real_files().make_folders(path.parent_path());
+  real_files().make_folders(path.parent_path(), Readers::owner);
   drop_unused(path.parent_path());
-  const std::unique_ptr<FileWriter> file = real_files().create(path);
+  const std::unique_ptr<FileWriter> file =
+      real_files().create(path, Readers::owner);
   for (std::string_view part : {kMagic, before.bytes(), head.bytes(), names})
     file->append(std::as_bytes(std::span(part)));
   file->commit(Lasting::later);
