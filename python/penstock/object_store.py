@@ -16,7 +16,7 @@ from .pyarrow_calls import import_pyarrow, told
 
 _SCHEME = b"s3://"
 _TRIES = 3
-_CONNECT_S, _ANSWER_S = 5, 30  # as the plugin has it
+_CONNECT_S, _ANSWER_S = 5, 10  # as the plugin has it
 
 
 def is_stored(uri: bytes) -> bool:

@@ -17,7 +17,9 @@ namespace penstock::files {
 namespace {
 
 constexpr int kTries = 3;
-constexpr double kConnectS = 5, kAnswerS = 30;
+// A stop is heard between requests: all tries of one end within 40 seconds. The
+// library's own limit of an answer is 3 seconds.
+constexpr double kConnectS = 5, kAnswerS = 10;
 
 [[noreturn]] void fail(const arrow::Status& status, const std::string& path) {
   refuse_stored(path, status.message());
