@@ -402,8 +402,9 @@ class Parser {
     block({end}, out);
   }
 
-  Statement branch(Expressions& words, int number = 1) {
-    if (number > kMostInRow) exceed("an 'if' with more than 500 branches");
+  Statement branch(Expressions& words) {
+    if (++branches_ > kMostInRow)
+      exceed("an 'if' with more than 500 branches, or as many in each other");
     Statement made{.kind = Statement::Kind::branch};
     made.of = words.expression();
     words.need_end();
@@ -413,10 +414,11 @@ class Parser {
       Expressions next(pieces_[at_].words);
       next.name();
       made.otherwise.push_back(
-          std::make_unique<Statement>(branch(next, number + 1)));
+          std::make_unique<Statement>(branch(next)));
     } else if (end == "else") {
       body(made.otherwise, "endif");
     }
+    --branches_;
     return made;
   }
 
@@ -479,7 +481,7 @@ class Parser {
 
   const std::vector<Piece> pieces_;
   std::size_t at_ = 0;
-  int nested_ = 0;
+  int nested_ = 0, branches_ = 0;
 };
 
 }  // namespace

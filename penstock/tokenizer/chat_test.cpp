@@ -274,6 +274,9 @@ TEST(Chat, ATemplateEndsAtALimitAndNotTheProgram) {
            {"{% if false %}" + repeated("{% elif false %}", 100000) +
                 "{% endif %}",
             often},
+           {repeated("{% if 0 %}" + repeated("{% elif 0 %}", 400), 90) +
+                repeated("{% endif %}", 90),
+            often},
            {grown("'xxxxxxxx'", "ns.s + ns.s", 60, "{{ ns.s }}"), mib},
            {grown("'xxxxxxxx'", "[ns.s, ns.s]|join", 60, "{{ ns.s }}"), mib},
            {grown("'xxxxxxxx'", "ns.s * 1000", 60, "{{ ns.s }}"), mib},
