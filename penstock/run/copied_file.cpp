@@ -125,7 +125,7 @@ std::optional<std::uint64_t> hash_of(const OpenedFile& file, std::int64_t bytes,
 std::uint64_t copy_file(const StagedFile& file, const fs::path& to,
                         bool to_memory,
                         const std::function<void(std::int64_t bytes)>& seen) {
-  real_files().make_folders(to.parent_path());
+  real_files().make_folders(to.parent_path(), Readers::owner);
   fs::path part = to;
   part += ".part-" + std::to_string(hash64(file.version));
   const OpenedFile from(file.from, O_RDONLY);

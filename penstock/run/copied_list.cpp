@@ -93,7 +93,7 @@ CopiedList::CopiedList(const fs::path& folder) : folder_(folder) {
 
 void CopiedList::begin(const fs::path& folder, const SourceSpec& spec,
                        const std::vector<StagedFile>& files) {
-  real_files().make_folders(folder);
+  real_files().make_folders(folder, Readers::owner);
   std::set<std::string> wanted;
   for (const StagedFile& file : files) wanted.insert(file.to);
   std::error_code error;
@@ -115,7 +115,7 @@ void CopiedList::begin(const fs::path& folder, const SourceSpec& spec,
   }
   Json about;
   about["source"] = source_section(spec);
-  real_files().append_line(folder / kList, about.dump());
+  real_files().append_line(folder / kList, about.dump(), Readers::owner);
 }
 
 void CopiedList::used_now(const fs::path& folder) {
@@ -145,7 +145,7 @@ void CopiedList::add(const StagedFile& file, std::uint64_t hash) {
   line["bytes"] = file.bytes;
   line["changed_ns"] = file.changed_ns;
   line["hash"] = std::to_string(hash);
-  real_files().append_line(folder_ / kList, line.dump());
+  real_files().append_line(folder_ / kList, line.dump(), Readers::owner);
 }
 
 Json prune_copies(const fs::path& dir,

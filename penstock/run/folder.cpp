@@ -52,8 +52,9 @@ void OutputFolder::write(const std::string& name, const std::string& bytes,
   named([&] { files_.write(path_ / name, bytes, lasting); });
 }
 
-void OutputFolder::append(const std::string& name, const std::string& lines) {
-  named([&] { files_.append_line(path_ / name, lines); });
+void OutputFolder::append(const std::string& name, const std::string& lines,
+                          Readers readers) {
+  named([&] { files_.append_line(path_ / name, lines, readers); });
 }
 
 void OutputFolder::remove(const std::string& name) {
@@ -94,8 +95,9 @@ void RunFolder::write(const std::string& name, const Json& document,
   folder_.write(name, document.dump(2) + "\n", lasting);
 }
 
-void RunFolder::append(const std::string& name, const std::string& lines) {
-  if (!lines.empty()) folder_.append(name, lines);
+void RunFolder::append(const std::string& name, const std::string& lines,
+                       Readers readers) {
+  if (!lines.empty()) folder_.append(name, lines, readers);
 }
 
 }  // namespace penstock

@@ -18,7 +18,8 @@ class OutputFolder {
   /// The file is whole or as it was before.
   void write(const std::string& name, const std::string& bytes,
              Lasting lasting = Lasting::now);
-  void append(const std::string& name, const std::string& lines);
+  void append(const std::string& name, const std::string& lines,
+              Readers readers = Readers::as_umask);
   /// A file that cannot be removed stays: the log says so.
   void remove(const std::string& name);
   /// Points `name` at `target`, which lies in this folder.
@@ -57,7 +58,8 @@ class RunFolder {
                    Lasting lasting) {
     folder_.write(name, bytes, lasting);
   }
-  void append(const std::string& name, const std::string& lines);
+  void append(const std::string& name, const std::string& lines,
+              Readers readers = Readers::as_umask);
   void remove(const std::string& name) { folder_.remove(name); }
 
  private:

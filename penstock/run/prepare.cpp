@@ -55,7 +55,8 @@ void tell_left_out(const TableDataset& rows, const std::string& store,
   std::error_code none;
   if (rows.bad_rows() == 0) std::filesystem::remove(list, none);
   if (rows.bad_rows() == 0) return;
-  real_files().write_atomic(list, left_out_lines(rows) + "\n");
+  real_files().write(list, left_out_lines(rows) + "\n", Lasting::now,
+                     Readers::owner);
   json["left_out_list"] = list;
   if (!listener.note) return;
   std::string text = std::to_string(rows.bad_rows()) +

@@ -5,6 +5,8 @@
 namespace penstock {
 namespace {
 
+constexpr const char* kQuarantine = "quarantine.jsonl";  // holds cells of rows
+
 Json entry_of(const BadRow& row) {
   Json entry;
   entry["key"] = row.key;
@@ -62,7 +64,7 @@ std::string left_out_lines(const Dataset& dataset) {
 }
 
 void Quarantine::add(const Dataset& dataset) {
-  folder_.append("quarantine.jsonl", left_out_lines(dataset));
+  folder_.append(kQuarantine, left_out_lines(dataset), Readers::owner);
 }
 
 void Quarantine::add(const Batch& batch, const Dataset& rows) {
@@ -70,7 +72,7 @@ void Quarantine::add(const Batch& batch, const Dataset& rows) {
   for (const RejectedSample& bad : batch.rejected())
     if (listed_.size() < kMost && listed_.insert(bad.sample).second)
       add_line(lines, entry_of(bad, batch, rows));
-  folder_.append("quarantine.jsonl", lines);
+  folder_.append(kQuarantine, lines, Readers::owner);
 }
 
 }  // namespace penstock
