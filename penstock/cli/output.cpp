@@ -10,6 +10,7 @@
 #include <new>
 #include <system_error>
 
+#include "penstock/base/printable.h"
 namespace penstock {
 namespace {
 
@@ -22,6 +23,10 @@ bool is_closed_terminal(int reason) {
 }  // namespace
 
 void print(const std::string& text) {
+  print_as_is(is_printable(text) ? text : printable_lines(text));
+}
+
+void print_as_is(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   int reason = errno;
   if (reason == EPIPE || is_closed_terminal(reason)) throw OutputClosed();
@@ -37,9 +42,10 @@ void print_document(const Json& json) { print(json.dump(2) + "\n"); }
 
 int report_error(const Error& error, bool json) {
   // When standard output itself fails, the error is shown on standard error.
-  bool printed = json && error.parts().code != "cli.output" &&
-                 std::fputs((error.json() + "\n").c_str(), stdout) >= 0 &&
-                 std::fflush(stdout) == 0;
+  bool printed =
+      json && error.parts().code != "cli.output" &&
+      std::fputs((printable(error.json()) + "\n").c_str(), stdout) >= 0 &&
+      std::fflush(stdout) == 0;
   if (!printed) std::fprintf(stderr, "penstock: %s\n", error.what());
   return exit_code_of(error.kind());
 }

@@ -10,9 +10,12 @@ namespace penstock {
 /// closed: there is nothing left to write to.
 struct OutputClosed {};
 
-/// Writes to standard output. Throws OutputClosed, or Error(request) where the
-/// disk is full.
+/// Writes to standard output, control characters as printable_lines() has them
+/// (JSON stays the same document). Throws OutputClosed, or Error(request) where
+/// the disk is full.
 void print(const std::string& text);
+/// For what moves the cursor itself.
+void print_as_is(const std::string& text);
 void print_document(const Json& json);
 
 /// Prints the error (a document on standard output with --json, else a line

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "penstock/base/printable.h"
+
 namespace penstock {
 namespace {
 
@@ -31,7 +33,7 @@ std::string Screen::over(const std::string& text, Size size) {
   }
   std::string drawn = lines_ > 0 ? "\x1b[" + std::to_string(lines_) + "A" : "";
   for (const std::string& line : lines)
-    drawn += "\x1b[2K" + first_places(line, size.columns) + "\n";
+    drawn += "\x1b[2K" + first_places(printable(line), size.columns) + "\n";
   lines_ = static_cast<int>(lines.size());
   return drawn + "\x1b[J";  // what stood below
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "penstock/base/base.h"
+#include "penstock/base/printable.h"
 
 namespace penstock {
 namespace {
@@ -78,17 +79,6 @@ std::string spread(const Json& column, std::int64_t rows) {
 }
 
 }  // namespace
-
-std::string printable(const std::string& text) {
-  std::string shown;
-  for (char c : text) {
-    const std::string quoted =
-        c == 0x7f ? std::string(R"("\u007f")") : Json(std::string(1, c)).dump();
-    const bool plain = (c & 0x80) != 0 || (c >= 0x20 && c != 0x7f);
-    shown += plain ? std::string(1, c) : quoted.substr(1, quoted.size() - 2);
-  }
-  return shown;
-}
 
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;

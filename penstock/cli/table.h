@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/base/printable.h"
 
 namespace penstock {
 
@@ -12,10 +13,6 @@ namespace penstock {
 /// spaces between them. The first row is the heading. Cells are UTF-8; a
 /// character counts as one place.
 std::string table_text(const std::vector<std::vector<std::string>>& rows);
-
-/// A text on one line, without what a terminal would obey: control characters
-/// are written as in JSON.
-std::string printable(const std::string& text);
 
 /// The columns of a source as column_json() gives them, for people: type, share
 /// of NULL, different values, range, and how the values are spread.

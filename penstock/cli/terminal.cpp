@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "penstock/base/printable.h"
 #include "penstock/cli/screen.h"
 
 namespace penstock {
@@ -19,7 +20,7 @@ Terminal::Terminal()
 
 void Terminal::note(const std::string& line) {
   end();
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s\n", printable_lines(line).c_str());
 }
 
 void Terminal::progress(const Progress& progress) {
@@ -36,7 +37,8 @@ void Terminal::progress(const std::string& text) {
   show(text);
 }
 
-void Terminal::show(const std::string& text) {
+void Terminal::show(const std::string& line) {
+  const std::string text = printable(line);
   if (live_) {
     // Carriage return, the line, and "erase to the end" (ECMA-48 EL).
     std::fprintf(stderr, "\r%s\x1b[K", first_places(text, columns()).c_str());

@@ -9,6 +9,7 @@
 
 #include "penstock/base/file.h"
 #include "penstock/base/half.h"
+#include "penstock/run/html_charts.h"
 #include "penstock/run/small_letters.h"
 
 // A PNG file (ISO/IEC 15948) needs no compression: deflate (RFC 1951) also has
@@ -173,13 +174,6 @@ std::string words_of(const NamedTensor& tensor, std::size_t row,
                    : shown(value, whole));
   }
   return text;
-}
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (char c : text)
-    safe += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return safe;
 }
 
 [[noreturn]] void refuse(const char* code, std::string where, std::string why,

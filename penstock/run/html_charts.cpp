@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "penstock/base/printable.h"
 namespace penstock {
 namespace {
 
@@ -45,7 +46,7 @@ std::string svg(const std::string& drawing, const char* style,
 
 std::string escaped(std::string_view text) {
   std::string safe;
-  for (char c : text) {
+  for (char c : printable_lines(text)) {
     switch (c) {
       case '&':
         safe += "&amp;";
@@ -62,9 +63,8 @@ std::string escaped(std::string_view text) {
       case '\'':
         safe += "&#39;";
         break;
-      default:  // control characters are no HTML
-        safe +=
-            (c & 0x80) == 0 && (c < 0x20 || c == 0x7f) && c != '\n' ? ' ' : c;
+      default:
+        safe += c;
     }
   }
   return safe;

@@ -269,8 +269,8 @@ void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
     if (lock) lock->look();
     const std::string of_run = run ? run_line(*run) : "";
     if (screen)
-      print(drawn.over(of_run + table_of(sample, series),
-                       terminal_size(STDOUT_FILENO)));
+      print_as_is(drawn.over(of_run + table_of(sample, series),
+                             terminal_size(STDOUT_FILENO)));
     else if (!invocation.json)
       print(of_run + sample_line(sample, series));
     if (last) break;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/base/base.h"
+#include "penstock/base/printable.h"
 
 namespace penstock {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 /// In a label's value a quote, a backslash and a line's end are escaped.
 std::string label_of(const std::string& run) {
   std::string escaped;
-  for (const char c : run) {
+  for (const char c : printable_lines(run)) {
     if (c == '"' || c == '\\') escaped += '\\';
     escaped += c == '\n' ? std::string("\\n") : std::string(1, c);
   }
