@@ -16,7 +16,8 @@ constexpr std::size_t kMostGrowth = 32, kFreeGrowth = std::size_t{16} << 20;
               {.code = "tokenizer.growth",
                .what = "cannot tokenise a document",
                .where = "the normalizer of the tokenizer.json",
-               .why = "it makes more than " + std::to_string(most) +
+               .why = "the tokenizer's normalizer makes more than " +
+                      std::to_string(most) +
                       " bytes of this document, which is the limit: 32 times "
                       "its size and 16 MiB",
                .next = "look at what its Replace, Prepend and Precompiled "

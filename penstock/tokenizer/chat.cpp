@@ -31,9 +31,10 @@ Error bad_chat(std::string why, std::string where = "") {
 Error too_much(ErrorKind kind, std::string why, const std::string& origin) {
   return Error(kind, {.code = kind == ErrorKind::request ? "tokenizer.template"
                                                          : "tokenizer.chat",
-                      .what = "the chat template exceeds a limit",
+                      .what = "cannot use this chat template",
                       .where = origin,
-                      .why = std::move(why),
+                      .why = "the template " + origin +
+                             " exceeds a limit: " + std::move(why),
                       .next = "look at what the template does, or render the "
                               "chats with transformers and train on a column "
                               "of texts"});
