@@ -1,6 +1,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "penstock/base/printable.h"
 #include "python/engine/batch.h"
 #include "python/engine/convert.h"
 #include "python/engine/file_text.h"
@@ -149,7 +150,7 @@ std::string shown(const NamedBatch& batch) {
                      ":";
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Field field = batch.field(i);
-    text += (i == 0 ? " " : ", ") + field.name() + " " +
+    text += (i == 0 ? " " : ", ") + printable(field.name()) + " " +
             std::string(name_of(field.view().dtype)) + " " +
             text_of(field.view().shape);
   }

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include "penstock/base/printable.h"
 #include "python/engine/batch.h"
 #include "python/engine/convert.h"
 #include "python/engine/dlpack.h"
@@ -93,7 +94,7 @@ nb::object dlpack(const Field& field, std::optional<std::int64_t> stream,
 }
 
 std::string repr_of(const Field& field) {
-  return "<penstock.Field '" + field.name() + "' " +
+  return "<penstock.Field '" + printable(field.name()) + "' " +
          std::string(name_of(field.view().dtype)) + " " +
          text_of(field.view().shape) + ">";
 }

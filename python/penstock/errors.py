@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from .printing import printable
+
 __all__ = ["Error", "RequestError", "SourceError", "TransformError",
            "DeviceError", "OutOfMemory", "InternalError"]
 
@@ -135,7 +137,8 @@ def refused(code: str, what: str, where: str, why: str,
 
 def _filled(kind: type[_Kind], text: str, code: str, what: str, where: str,
             why: str, next: str) -> _Kind:
-    error = kind(text)
-    error.code, error.what, error.where = code, what, where
-    error.why, error.next = why, next
+    error = kind(printable(text))
+    error.code, error.why = code, printable(why)
+    error.what, error.where, error.next = (
+        printable(part, lines=False) for part in (what, where, next))
     return error

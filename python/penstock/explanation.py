@@ -6,6 +6,7 @@ import json
 from typing import Any, Mapping
 
 from .notebook import verdict_html
+from .printing import printable
 
 
 class Explanation:
@@ -52,7 +53,7 @@ class Explanation:
                          f"{pauses['seconds']:.1f} s in all")
         if self.no_action:
             lines.append(f"  nothing to set: {self.no_action}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     __repr__ = __str__
 

@@ -16,6 +16,7 @@ from .errors import refused
 from .image_transforms import image_settings
 from .job_sections import dumped
 from .loader import BaseLoader
+from .printing import printable
 from .ranks import Agree, Ranks
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Sheet:
         shown = "".join(
             "<figure style='display:inline-block;margin:4px'><img src="
             f"'data:image/png;base64,{base64.b64encode(png_of(picture)).decode()}'"
-            f"><figcaption>{html.escape(caption)}</figcaption></figure>"
+            f"><figcaption>{html.escape(printable(caption))}</figcaption></figure>"
             for picture, caption in zip(self._pictures, self._captions))
         return f"<div style='font:11px sans-serif'>{shown}</div>"
 

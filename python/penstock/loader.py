@@ -21,6 +21,7 @@ from .job_sections import (Fields, Settings, dumped, given, loader_section,
                            section_of_source,
                            sections_of_rows, sets_of, without_comments)
 from .notebook import loader_html
+from .printing import printable
 from .progress import Screen, Shown, shown
 from .ranks import Agree, Ranks
 from .table_fields import fields_of_source
@@ -419,7 +420,7 @@ class Loader(BaseLoader):
         lines += [f"  left out: {why}" for why in self._left_out]
         if self._seen:
             lines.append(f"  as {self._seen} have it; 'fields' says it instead")
-        return "\n".join([text, *lines])
+        return printable("\n".join([text, *lines]))
 
 
 def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",

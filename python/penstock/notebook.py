@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, Protocol
 
+from .printing import printable
+
 _CELL = "text-align:left;padding:1px 8px"
 _BAR = ("display:inline-block;height:0.8em;background:#4878cf;"
         "vertical-align:middle")
@@ -81,4 +83,4 @@ def _percent(share: float | None) -> str:
 def _text(thing: object) -> str:
     import html
 
-    return html.escape(str(thing))
+    return html.escape(printable(str(thing)))

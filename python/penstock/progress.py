@@ -16,6 +16,8 @@ import time
 from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator,
                     Protocol, TextIO, TypeVar)
 
+from .printing import printable
+
 if TYPE_CHECKING:
     from .explanation import Explanation
 
@@ -163,13 +165,13 @@ class Listener:
     def note(self, line: str) -> None:
         self.end()
         with contextlib.suppress(OSError, ValueError):
-            print(line, file=self._file or sys.stderr, flush=True)
+            print(printable(line), file=self._file or sys.stderr, flush=True)
 
     def columns(self) -> int:
         return self._screen.columns()
 
     def progress(self, line: str) -> None:
-        self._last = line
+        self._last = line = printable(line, lines=False)
         if self._screen.is_due():
             self._screen.show(line)
 

@@ -19,6 +19,7 @@ from typing import Any
 from . import _engine
 from .cuda_steps import CudaSteps, place_of_gpu
 from .explanation import Explanation
+from .printing import printable
 
 WAIT, STEP = "penstock: wait for data", "penstock: step"
 _METADATA = "penstock"
@@ -137,7 +138,7 @@ class Watch:
 
             logging.getLogger("penstock").warning(
                 "steps are timed by the host's clock from here on: CUDA "
-                "events fail: %s", error)
+                "events fail: %s", printable(str(error)))
 
     def _begin_range(self, name: str) -> None:
         self._range = self._torch.profiler.record_function(name)

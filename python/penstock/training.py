@@ -31,6 +31,7 @@ from ._training.stepper import Stepper
 from ._training.switches import torch_as_asked
 from .errors import Error, refused
 from .job_sections import dumped, sets_of
+from .printing import printable
 from .progress import NOWHERE, Listener
 
 __all__ = ["Trained", "train"]
@@ -50,7 +51,7 @@ class Trained:
 
     def __repr__(self) -> str:
         return (f"<penstock.Trained: {self.report['steps']} steps, "
-                f"{self.folder}>")
+                f"{printable(self.folder)}>")
 
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
@@ -195,7 +196,7 @@ def _program(request: Mapping[str, Any]) -> int:
     if request["json"]:
         print(json.dumps(trained.report, indent=2))
     else:
-        print(_engine.summary(json.dumps(trained.report)), end="")
+        print(printable(_engine.summary(json.dumps(trained.report))), end="")
     return 128 + stopped_by if stopped_by else 0
 
 

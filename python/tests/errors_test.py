@@ -1,5 +1,6 @@
 """Each kind of error as an exception of a fitting class; wrong arguments."""
 import pickle
+import re
 import sqlite3
 import unittest
 import warnings
@@ -105,6 +106,42 @@ class Kinds(Case):
                       loader__batch_size=1,
                       fields__receivers__json_set__max=2000)
         self.assertIsInstance(raised.exception, MemoryError)
+
+    def test_no_text_holds_what_a_terminal_obeys(self):
+        for hostile in ("\x1b]0;OWNED\x07", "\x9b1;31m", "a\rb", "\u202eb",
+                        "\x7f"):
+            texts = []
+            path = self.folder / (hostile + ".csv")
+            path.write_text(f"{hostile}\n1\n{hostile}\n")
+            for source in (f"csv:{path}", f"csv:{hostile}/none.csv"):
+                try:
+                    penstock.Loader(source, {"x": {"columns": [hostile]}}, 1,
+                                    device="cpu")
+                except penstock.Error as error:
+                    texts += [str(error), error.what, error.where, error.why,
+                              error.next, str(error.args[0])]
+            with sqlite3.connect(self.folder / "named.sqlite") as made:
+                made.execute("CREATE TABLE IF NOT EXISTS t (id INTEGER "
+                             "PRIMARY KEY)")
+                made.execute(f'ALTER TABLE t ADD COLUMN "{hostile}" REAL')
+                made.execute("DELETE FROM t")
+                made.execute(f'INSERT INTO t (id, "{hostile}") VALUES (1, 1), '
+                             "(2, 2)")
+            made.close()
+            source = {"kind": "sqlite", "table": "t",
+                      "path": str(self.folder / "named.sqlite")}
+            with penstock.Loader(source, {hostile: {"columns": [hostile]}}, 1,
+                                 device="cpu") as loader:
+                batch = next(iter(loader))
+                texts += [repr(loader), loader._repr_html_(), repr(batch),
+                          repr(batch[hostile])]
+                self.assertEqual(batch[0].name, hostile)  # itself as it is
+            texts += [str(errors.refused("a.code", hostile, hostile, hostile,
+                                         hostile))]
+            for text in texts:
+                self.assertIsNone(re.search(
+                    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text),
+                    ascii(text))
 
     def test_a_job_file_that_is_none(self):
         for text, code in (("{", "json.syntax"), ("[]", "settings.type")):
