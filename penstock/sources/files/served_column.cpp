@@ -7,6 +7,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/half.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/real_number.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/decimal.h"
 #include "penstock/sources/files/row_slice.h"
@@ -184,9 +185,13 @@ void numbers(const Column& from, Column& to, Problems& problems) {
 template <class Number>
 bool parse(std::string_view text, Number& number) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+  const char* end = text.data() + text.size();
+  std::from_chars_result read;
+  if constexpr (std::is_floating_point_v<Number>)
+    read = real_from_chars(text.data(), end, number);
+  else
+    read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end;
 }
 
 bool parse_boolean(std::string_view text, bool& value) {

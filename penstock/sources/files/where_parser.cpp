@@ -3,6 +3,7 @@
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
+#include "penstock/base/real_number.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/files/where.h"
 
@@ -360,7 +361,7 @@ class Parser {
     if (auto found = std::from_chars(digits.data(), end, integer);
         found.ec == std::errc() && found.ptr == end)
       made.number = static_cast<long double>(integer);
-    else if (auto of = std::from_chars(digits.data(), end, real);
+    else if (auto of = real_from_chars(digits.data(), end, real);
              of.ec == std::errc() && of.ptr == end)
       made.number = static_cast<long double>(real);
     else

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "penstock/base/real_number.h"
 #include "penstock/sources/timestamp.h"
 
 namespace penstock::text {
@@ -97,8 +98,12 @@ bool CellReader::number(std::string_view text, Number& value) const {
     text = {point, text.size()};
   }
   const char* end = text.data() + text.size();
-  auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end;
+  std::from_chars_result read;
+  if constexpr (std::is_floating_point_v<Number>)
+    read = real_from_chars(text.data(), end, value);
+  else
+    read = std::from_chars(text.data(), end, value);
+  return read.ec == std::errc() && read.ptr == end;
 }
 
 bool CellReader::boolean(std::string_view text, bool& value) {
