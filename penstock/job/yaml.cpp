@@ -9,6 +9,7 @@
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
+#include "penstock/base/real_number.h"
 #include "penstock/base/utf8.h"
 
 // What people write settings in. A line is an indentation and what follows; a
@@ -305,7 +306,7 @@ class YamlParser {
         error == std::errc() && to == end)
       return Json(whole);
     double real = 0;
-    if (auto [to, error] = std::from_chars(begin, end, real);
+    if (auto [to, error] = real_from_chars(begin, end, real);
         error == std::errc() && to == end && std::isfinite(real))
       return Json(real);
     return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "penstock/base/real_number.h"
 #include "penstock/tokenizer/unicode.h"
 
 namespace penstock::chat {
@@ -163,7 +164,9 @@ class Lexer {
     if (!real) return std::int64_t{std::stoll(digits)};
     do digits += text_[at_++];
     while (at_ < text_.size() && is_digit(text_[at_]));
-    return std::stod(digits);
+    double number = 0;
+    real_from_chars(digits.data(), digits.data() + digits.size(), number);
+    return number;
   }
 
   std::string quoted() {

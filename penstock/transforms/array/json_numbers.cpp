@@ -3,6 +3,7 @@
 #include <charconv>
 #include <span>
 
+#include "penstock/base/real_number.h"
 #include "penstock/base/utf8.h"
 
 namespace penstock {
@@ -22,7 +23,7 @@ std::string JsonNumbers::read_number(const char*& at, const char* end) {
   std::int64_t integer = 0;
   double number = 0;
   const auto as_integer = std::from_chars(at, stop, integer);
-  const auto as_number = std::from_chars(at, stop, number);
+  const auto as_number = real_from_chars(at, stop, number);
   // from_chars takes "inf" and "nan", which JSON has not.
   const char first = *at == '-' && at + 1 < stop ? at[1] : *at;
   if (first < '0' || first > '9' || as_number.ec != std::errc() ||

@@ -1,5 +1,7 @@
 #include "penstock/transforms/json_set/decimal.h"
 
+#include "penstock/base/real_number.h"
+
 namespace penstock::decimal {
 
 std::uint64_t exact_half_quotient(std::uint64_t high, const Divisor& by) {
@@ -33,7 +35,7 @@ const char* read_odd_number(const char* from, const char* end, double& number) {
     if (p < end && (*p == '+' || *p == '-')) ++p;
     if (take_digits() == 0) return nullptr;
   }
-  auto [stop, error] = std::from_chars(from, p, number);
+  auto [stop, error] = real_from_chars(from, p, number);
   if (error != std::errc() || stop != p) return nullptr;
   number += 0.0;  // -0.0 becomes 0.0
   return p;

@@ -3,9 +3,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "penstock/base/json_text.h"
+#include "penstock/base/real_number.h"
 #include "penstock/transforms/json_set/json_grammar.h"
 
 namespace penstock {
@@ -50,36 +50,15 @@ std::string shown(std::string_view token) {
   return std::string(token.substr(0, cut)) + "...";
 }
 
-// Whether a JSON number without a near double is huge, and not tiny: by the
-// power of ten of its first significant digit.
-bool is_huge(std::string_view token) {
-  std::size_t e = token.find_first_of("eE");
-  std::string_view digits = token.substr(0, e);
-  std::size_t point = std::min(digits.find('.'), digits.size());
-  std::size_t first = digits.find_first_of("123456789");
-  bool whole = first < point;
-  auto power =
-      static_cast<std::int64_t>(whole ? point - first - 1 : first - point);
-  if (!whole) power = -power;
-  if (e == token.npos) return power > 0;
-  std::string_view exponent = token.substr(e + 1);
-  if (exponent[0] == '+') exponent.remove_prefix(1);
-  std::int64_t given = 0;
-  auto [end, error] = std::from_chars(exponent.data(),
-                                      exponent.data() + exponent.size(), given);
-  if (error == std::errc::result_out_of_range) return exponent[0] != '-';
-  return given > -power;
-}
-
 // The nearest double; false when it is beyond the largest one. simdjson's own
 // get_double is wrong for some numbers with more than 19 digits (its issue
 // 2093, in releases before 3.6.3), so the standard library reads them.
 bool nearest_double(std::string_view token, double& number) {
-  auto error =
-      std::from_chars(token.data(), token.data() + token.size(), number).ec;
+  const auto [end, error] =
+      real_from_chars(token.data(), token.data() + token.size(), number);
   if (error == std::errc()) return true;
   number = 0;
-  return !is_huge(token);
+  return false;
 }
 
 }  // namespace
