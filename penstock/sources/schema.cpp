@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/sources/other_columns.h"
+
 namespace penstock {
 
 std::optional<ColumnType> type_given_by(ReadAs as) {
@@ -34,12 +36,19 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                    .next = one.next});
   std::vector<std::string> names;
   for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
+  std::string why = "there is no such column", next = did_you_mean(name, names);
+  const auto other =
+      std::ranges::find(schema.left_out, kOtherColumns, &LeftOutColumn::name);
+  if (other != schema.left_out.end()) {
+    why += ", and " + other->why;
+    next += "; or " + other->next + ": {\"" + name + "\": \"float64\"}";
+  }
   throw Error(ErrorKind::request,
               {.code = "source.unknown_column",
                .what = "cannot read column '" + name + "' of " + place,
                .where = setting,
-               .why = "there is no such column",
-               .next = did_you_mean(name, names)});
+               .why = std::move(why),
+               .next = std::move(next)});
 }
 
 namespace {
