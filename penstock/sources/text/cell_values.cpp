@@ -110,6 +110,8 @@ void CellValues::read_others(const Part& part, std::size_t column, Column& to) {
       to.append_null();
     else if (is_text && !is_utf8(cell.text))
       refuse(What::encoding);
+    else if (is_text && !cell.quoted && cell.text.find('\r') != cell.text.npos)
+      refuse(What::line_end);
     else if (to.type.kind == ColumnKind::null ||
              !append_cell(reader_, cell.text, as, to))
       refuse(What::value);

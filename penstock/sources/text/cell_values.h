@@ -14,7 +14,7 @@ namespace penstock::text {
 
 /// What is wrong with a row, or with its cell for one column.
 struct CellProblem {
-  enum class What : std::uint8_t { cells, encoding, value };
+  enum class What : std::uint8_t { cells, encoding, line_end, value };
   std::size_t row;
   std::size_t column;  ///< of those that are read
   What what;

@@ -6,6 +6,7 @@
 #include "penstock/base/utf8.h"
 #include "penstock/sources/side_by_side.h"
 #include "penstock/sources/text/cell_values.h"
+#include "penstock/sources/text/csv_header.h"
 #include "penstock/sources/text/text_file.h"
 
 // A file is walked once for the ends of its rows, then some of its chunks for
@@ -20,14 +21,10 @@ using files::FileColumn;
 
 struct CsvFile;
 
-constexpr char kCloseMark[] =
-    "close it, or set \"quote\": \"none\" if such marks are text";
-
-/// '\0': there is none.
-char quote_of(const FileSettings& settings) {
-  return settings.quote == "none" || settings.quote.empty() ? '\0'
-                                                            : settings.quote[0];
-}
+constexpr char kOneLineEnd[] =
+    "a carriage return does not end a row here, since the first line ends with "
+    "a line feed: write one kind of line end, or put the cell in quotation "
+    "marks";
 
 class CsvReader final : public files::ChunkReader {
  public:
@@ -37,6 +34,7 @@ class CsvReader final : public files::ChunkReader {
 
  private:
   std::string why(const CellProblem& problem, std::int64_t line);
+  std::string next_to_cells(const CellGrid::Row& row) const;
 
   const std::shared_ptr<const CsvFile> file_;
   const std::vector<std::size_t> columns_;
@@ -50,11 +48,14 @@ class CsvReader final : public files::ChunkReader {
 struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   CsvFile(const files::DataFile& file, const FileSettings& settings,
           StopFlag stop)
-      : text(file, settings.encoding, stop),
-        reader(settings.na, settings.decimal[0], quote_of(settings)) {
-    read_header(settings);
-    rows_found = find_rows(text, first_row, first_line, rules, stop);
-  }
+      : text(file, settings.encoding, stop,
+             QuotationMarks(quote_of(settings), delimiter_of(settings))),
+        reader(settings.na, settings.decimal[0], quote_of(settings)),
+        header(read_csv_header(text, settings)),
+        rules(header.rules),
+        names(header.names),
+        rows_found(find_rows(text, header.first_row, header.first_line, rules,
+                             stop)) {}
 
   const std::vector<FileColumn>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& chunk_ends() const override {
@@ -76,129 +77,12 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
 
   PlainText text;
   CellReader reader;
-  RowRules rules;
-  std::int64_t first_row = 0;  // offset of what follows the header
-  std::int64_t first_line = 1;
-  std::vector<std::string> names;
+  const CsvHeader header;
+  const RowRules& rules;
+  const std::vector<std::string>& names;
+  const TextRows rows_found;
   std::vector<FileColumn> columns_;
-  TextRows rows_found;
-
- private:
-  void read_header(const FileSettings& settings);
-  bool take_header(const FileSettings& settings, std::string_view start,
-                   bool whole);
-  void check_closed(std::string_view header) const;
-  void check_names() const;
 };
-
-char delimiter_in(std::string_view line) {
-  char best = ',';
-  std::ptrdiff_t most = 0;
-  for (char c : {',', '\t', ';', '|'})
-    if (std::ptrdiff_t count = std::ranges::count(line, c); count > most) {
-      most = count;
-      best = c;
-    }
-  return best;
-}
-
-void CsvFile::read_header(const FileSettings& settings) {
-  constexpr std::int64_t kLongest = 16 << 20;
-  rules.quote = quote_of(settings);
-  rules.delimiter = settings.delimiter == "tab"  ? '\t'
-                    : settings.delimiter.empty() ? '\0'
-                                                 : settings.delimiter[0];
-  const std::int64_t most = std::min(text.size(), kLongest);
-  for (std::int64_t size = 64 << 10;; size *= 16) {
-    std::string start(static_cast<std::size_t>(std::min(size, most)), '\0');
-    text.read(0, start.data(), start.size());
-    if (take_header(settings, start, size >= most)) break;
-  }
-  check_names();
-}
-
-/// False: more than the file's start is needed.
-bool CsvFile::take_header(const FileSettings& settings, std::string_view start,
-                          bool whole) {
-  const char* begin = start.data();
-  const char* end = begin + start.size();
-  if (start.starts_with(kByteOrderMark)) begin += kByteOrderMark.size();
-  first_line = 1;
-  for (;;) {
-    if (begin == end && !whole) return false;
-    if (begin == end)
-      throw Error(ErrorKind::source,
-                  {.code = "files.damaged",
-                   .what = "cannot read '" + text.file().path + "'",
-                   .where = text.file().path,
-                   .why = "it has no line",
-                   .next = "remove the file, or leave it out of source.path"});
-    RowRules line = rules;
-    if (line.delimiter == '\0') line.delimiter = ',';
-    const char* next = line.end_of_row(begin, end);
-    if (next == nullptr && !whole) return false;
-    if (next == nullptr) next = end;
-    std::string_view row = content_of(begin, next);
-    if (!row.empty()) {
-      if (rules.delimiter == '\0') rules.delimiter = delimiter_in(row);
-      check_closed(row);
-      std::string plain;
-      for (std::string_view written : cells_of(row, rules)) {
-        const Cell cell = cell_of(written, rules.quote, plain);
-        names.push_back(settings.header && !cell.text.empty()
-                            ? std::string(cell.text)
-                            : "c" + std::to_string(names.size() + 1));
-      }
-      if (settings.header) {
-        first_line += lines_in(begin, next);
-        begin = next;
-      }
-      break;
-    }
-    first_line += lines_in(begin, next);
-    begin = next;
-  }
-  first_row = begin - start.data();
-  return true;
-}
-
-void CsvFile::check_closed(std::string_view header) const {
-  CellGrid grid(rules, 1);
-  grid.cut(header);
-  if (grid.rows().back().cells > 0) return;
-  throw Error(
-      ErrorKind::source,
-      {.code = "files.damaged",
-       .what = "cannot read the first row of '" + text.file().path + "'",
-       .where = text.place(first_line),
-       .why = "its quotation mark is never closed: " + shown_text(header),
-       .next = kCloseMark});
-}
-
-void CsvFile::check_names() const {
-  std::vector<std::string> sorted = names;
-  std::ranges::sort(sorted);
-  auto twice = std::ranges::adjacent_find(sorted);
-  auto bad = std::ranges::find_if(
-      names, [](const std::string& name) { return !is_utf8(name); });
-  auto refuse = [&](const char* code, std::string why, std::string next) {
-    throw Error(ErrorKind::source,
-                {.code = code,
-                 .what = "cannot use the names of the columns of '" +
-                         text.file().path + "'",
-                 .where = text.place(1),
-                 .why = std::move(why),
-                 .next = std::move(next)});
-  };
-  if (bad != names.end())
-    refuse("files.encoding", "one of them is " + shown_text(*bad),
-           "name the file's encoding as source.encoding: \"latin1\", "
-           "\"cp1252\", \"utf-16\"");
-  if (twice != sorted.end())
-    refuse("files.header", "two of them are '" + *twice + "'",
-           "give the columns different names, or set \"header\": false if the "
-           "first line is a row");
-}
 
 bool CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
   ChunkBuffer buffer;
@@ -264,16 +148,31 @@ std::string CsvReader::why(const CellProblem& problem, std::int64_t line) {
     return "its row has " + std::to_string(row.cells) +
            (row.cells == 1 ? " cell" : " cells") + ", expected " +
            std::to_string(file_->names.size()) + " (" + place + ": " +
-           shown_text(grid_.text(row)) +
-           "); a cell that holds the delimiter must stand in quotation marks";
+           shown_text(grid_.text(row)) + "); " + next_to_cells(row);
   const FileColumn& column = file_->columns_[columns_[problem.column]];
   const Cell cell = cell_of(grid_.cell(row, columns_[problem.column]),
                             file_->rules.quote, plain_);
   const std::string found = "holds " + shown_text(cell.text);
+  if (problem.what == CellProblem::What::line_end)
+    return found + " (" + place + "); " + kOneLineEnd;
   if (problem.what == CellProblem::What::encoding)
     return found + " (" + place + "); name its encoding as source.encoding";
   return found + " where " + expected_of(column) + " is expected (" + place +
          "); another type can be chosen: source.columns." + column.name;
+}
+
+/// What to do about a row with another number of cells than the header.
+std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
+  const std::string_view text = grid_.text(row);
+  if (text.find('\r') != text.npos) return kOneLineEnd;
+  if (row.cells == file_->names.size() + 1)
+    return text.ends_with(file_->rules.delimiter)
+               ? "it ends with a delimiter, and the header does not: remove "
+                 "it, or add one to the header"
+               : "a cell that holds the delimiter must stand in quotation "
+                 "marks, and a header must name all columns (in R: "
+                 "row.names=FALSE)";
+  return "a cell that holds the delimiter must stand in quotation marks";
 }
 
 }  // namespace
@@ -296,14 +195,15 @@ std::vector<std::shared_ptr<const files::RowFile>> open_csv(
     opened.push_back(std::move(csv));
   }
   std::vector<std::shared_ptr<const files::RowFile>> all;
+  const ChosenTypes chosen(settings);
   for (const auto& csv : opened) {
     for (const std::string& name : csv->names) {
-      std::string chosen = chosen_for(settings, name);
+      const std::string_view type = chosen.of(name);
       Looks as = looks[name];
       // What was not looked at may hold anything.
       if (as == Looks::nothing && !whole) as = Looks::text;
-      csv->columns_.push_back(chosen.empty() ? column_that_looks(name, as)
-                                             : column_chosen(name, chosen));
+      csv->columns_.push_back(type.empty() ? column_that_looks(name, as)
+                                           : column_chosen(name, type));
     }
     all.push_back(csv);
   }

@@ -39,7 +39,7 @@ SourceKind csv_source() {
       SettingsTable<FileSettings>()
           .text("delimiter", &FileSettings::delimiter,
                 "between cells: one character, or \"tab\"; default: the one of "
-                ", ; tab | that the first line has most of")
+                ", ; tab | by which most rows are like the header")
           .text("quote", &FileSettings::quote,
                 "around cells that hold the delimiter or ends of lines; "
                 "\"none\": nothing is")

@@ -31,10 +31,14 @@ struct DocumentsFile final : files::RowFile,
                              std::enable_shared_from_this<DocumentsFile> {
   DocumentsFile(const files::DataFile& file, const FileSettings& settings,
                 StopFlag stop)
-      : text(file, settings.encoding, stop), by_line(settings.by_line) {
+      : text(file, settings.encoding, stop,
+             settings.by_line
+                 ? std::optional<QuotationMarks>(QuotationMarks('\0', '\0'))
+                 : std::nullopt),
+        by_line(settings.by_line) {
     FileColumn document{
         .name = "text", .declared = "text", .type = ColumnType::binary};
-    if (!chosen_for(settings, document.name).empty())
+    if (!ChosenTypes(settings).of(document.name).empty())
       document.type = ColumnType::text;
     columns_ = {document,
                 {.name = "path", .declared = "text", .type = ColumnType::text}};

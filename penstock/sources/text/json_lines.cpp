@@ -40,6 +40,10 @@ std::string why_bad_line(simdjson::error_code error, std::string_view row,
   why +=
       " (" + line + ":" + std::to_string(fault + 1) + "): " + shown_text(row);
   if (encoding) return why + "; convert the file: iconv -f latin1 -t utf-8";
+  if (row.find('\r') != row.npos)
+    why +=
+        "; a carriage return does not end a line here, since the first line "
+        "ends with a line feed: write one kind of line end";
   if (is_no_number(row.substr(std::min(fault, row.size()))))
     why += "; JSON has no NaN and no Infinity: write null";
   return why;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/base/error.h"
+#include "penstock/sources/text/json_syntax.h"
 
 namespace penstock::text {
 namespace {
@@ -41,20 +42,26 @@ void JsonSurvey::check_objects() const {
                        "them becomes such lines by jq -c '.[]'"});
 }
 
-std::vector<JsonColumn> JsonSurvey::columns(const FileSettings& settings,
-                                            bool whole) const {
-  std::vector<JsonColumn> columns;
+JsonColumns JsonSurvey::columns(const FileSettings& settings,
+                                bool whole) const {
+  JsonColumns columns{.whole = whole};
+  const ChosenTypes chosen(settings);
+  const std::set<const Seen*> inside = inside_json(settings);
   for (const std::string& path : order_) {
     const Seen& seen = seen_.at(path);
-    std::string chosen = chosen_for(settings, path);
-    const bool json = seen.list || (seen.object && !splits(path));
-    if (inside_json(path) || (seen.object && !json && chosen.empty())) continue;
+    if (inside.contains(&seen)) continue;
+    const std::string_view type = chosen.of(path);
+    const bool json = seen.list || (seen.object && !seen.splits());
+    if (seen.splits() && type.empty()) {
+      columns.paths.emplace(path, JsonPath::object);
+      continue;
+    }
     Looks looks = json ? Looks::text : seen.scalar;
     if (looks == Looks::nothing && !whole) looks = Looks::text;
-    JsonColumn& made = columns.emplace_back();
-    made.chosen = !chosen.empty();
+    JsonColumn& made = columns.all.emplace_back();
+    made.chosen = !type.empty();
     if (made.chosen)
-      made.column = column_chosen(path, chosen);
+      made.column = column_chosen(path, type);
     else if (json)
       made.column = {
           .name = path, .declared = "json", .type = ColumnType::json};
@@ -62,13 +69,17 @@ std::vector<JsonColumn> JsonSurvey::columns(const FileSettings& settings,
       made.column = column_that_looks(path, looks);
     if (!made.chosen && seen.others > 0 && seen.numbers > seen.others)
       made.numbers = seen.number;
+    columns.paths.emplace(path, JsonPath::column);
   }
   // What is chosen is a column, also where no line has it.
-  for (const auto& [path, type] : settings.columns)
-    if (std::ranges::none_of(columns, [&name = path](const JsonColumn& column) {
-          return column.column.name == name;
-        }))
-      columns.push_back({.column = column_chosen(path, type), .chosen = true});
+  for (const auto& [path, type] : settings.columns) {
+    if (!columns.paths.emplace(path, JsonPath::column).second) continue;
+    columns.all.push_back(
+        {.column = column_chosen(path, type), .chosen = true});
+    for (std::size_t dot = path.find('.'); dot != path.npos;
+         dot = path.find('.', dot + 1))
+      columns.paths.emplace(path.substr(0, dot), JsonPath::object);
+  }
   return columns;
 }
 
@@ -84,11 +95,16 @@ JsonSurvey::Level::Member* JsonSurvey::member_of(Level& level, od::field& field,
     std::string path = prefix + std::string(name);
     auto [seen, is_new] = seen_.try_emplace(path);
     if (is_new) order_.push_back(path);
+    Seen& at = seen->second;
+    if (std::ranges::find(at.within, level.of) == at.within.end())
+      at.within.push_back(level.of);
+    if (level.of != nullptr) level.of->members = true;
     known = level.by_name.emplace(name, level.all.size()).first;
     level.all.push_back({.name = Name(name),
                          .path = std::move(path),
-                         .seen = &seen->second,
+                         .seen = &at,
                          .members = std::make_unique<Level>()});
+    level.all.back().members->of = &at;
   }
   next = known->second + 1;
   return &level.all[known->second];
@@ -129,8 +145,9 @@ void JsonSurvey::look(od::object& object, Level& level,
         break;
       case od::json_type::boolean:
       case od::json_type::number: {
-        const Looks looks =
-            reader_.looks(without_space(value.raw_json_token()), plain_);
+        const std::string_view token = without_space(value.raw_json_token());
+        if (type == od::json_type::number && !is_json_number(token)) return;
+        const Looks looks = reader_.looks(token, plain_);
         seen.scalar = wider(seen.scalar, looks);
         const bool number = looks == Looks::integer || looks == Looks::real;
         if (number) seen.number = wider(seen.number, looks);
@@ -141,23 +158,22 @@ void JsonSurvey::look(od::object& object, Level& level,
   }
 }
 
-/// Whether an object is its members.
-bool JsonSurvey::splits(const std::string& path) const {
-  const Seen& seen = seen_.at(path);
-  if (seen.list || seen.scalar != Looks::nothing) return false;
-  auto inner = seen_.lower_bound(path + ".");
-  return inner != seen_.end() && inner->first.starts_with(path + ".");
-}
-
-/// Whether an object around it stays JSON.
-bool JsonSurvey::inside_json(const std::string& path) const {
-  for (std::size_t dot = path.find('.'); dot != path.npos;
-       dot = path.find('.', dot + 1)) {
-    auto outer = seen_.find(path.substr(0, dot));
-    if (outer != seen_.end() && outer->second.object && !splits(outer->first))
-      return true;
-  }
-  return false;
+/// The paths of which every value lies in an object that stays JSON, as one
+/// does whose type the job chooses.
+std::set<const JsonSurvey::Seen*> JsonSurvey::inside_json(
+    const FileSettings& settings) const {
+  std::set<const Seen*> inside, chosen;
+  for (const auto& column : settings.columns)
+    if (const auto seen = seen_.find(column.first); seen != seen_.end())
+      chosen.insert(&seen->second);
+  for (const auto& [path, seen] : seen_)  // "a" comes before "a.b"
+    if (std::ranges::all_of(seen.within, [&](const Seen* outer) {
+          return outer != nullptr &&
+                 (!outer->splits() || chosen.contains(outer) ||
+                  inside.contains(outer));
+        }))
+      inside.insert(&seen);
+  return inside;
 }
 
 }  // namespace penstock::text

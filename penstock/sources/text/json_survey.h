@@ -2,10 +2,12 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "penstock/sources/text/json_lines.h"
+#include "penstock/sources/text/json_members.h"
 
 namespace penstock::text {
 
@@ -16,6 +18,12 @@ struct JsonColumn {
   /// else; nothing: they are what it holds, or there are fewer.
   Looks numbers = Looks::nothing;
   bool chosen = false;  ///< the job says its type
+};
+
+struct JsonColumns {
+  std::vector<JsonColumn> all;
+  bool whole = true;      ///< there are no other lines than those looked at
+  JsonTree::Paths paths;  ///< the columns, and the objects around them
 };
 
 /// Finds what the paths of a set of JSON lines hold, in the order in which they
@@ -31,16 +39,24 @@ class JsonSurvey {
   /// is an object.
   void check_objects() const;
   /// `whole`: there are no other lines.
-  std::vector<JsonColumn> columns(const FileSettings& settings,
-                                  bool whole) const;
+  JsonColumns columns(const FileSettings& settings, bool whole) const;
 
  private:
-  /// What the values of a path look like.
+  /// What the values of a path look like, however its keys are written:
+  /// {"a": {"b": 1}} and {"a.b": 1} have the same one.
   struct Seen {
     Looks scalar = Looks::nothing, number = Looks::nothing;
     std::int64_t numbers = 0, others = 0;  ///< NULLs are neither
     bool list = false;
     bool object = false;
+    bool members = false;  ///< an object there has some
+    /// The objects in which it lies, each once; null: the line itself.
+    std::vector<Seen*> within;
+
+    /// Whether an object is its members.
+    bool splits() const {
+      return object && members && !list && scalar == Looks::nothing;
+    }
   };
   /// The members of an object, as they came.
   struct Level {
@@ -50,6 +66,7 @@ class JsonSurvey {
       Seen* seen;
       std::unique_ptr<Level> members = {};
     };
+    Seen* of = nullptr;  ///< null: the line itself
     std::vector<Member> all;
     std::map<std::string, std::size_t, std::less<>> by_name;
   };
@@ -58,8 +75,7 @@ class JsonSurvey {
                            const std::string& prefix, std::size_t& next);
   void look(simdjson::ondemand::object& object, Level& level,
             const std::string& prefix, int depth);
-  bool splits(const std::string& path) const;
-  bool inside_json(const std::string& path) const;
+  std::set<const Seen*> inside_json(const FileSettings& settings) const;
 
   const CellReader& reader_;
   Lines lines_;

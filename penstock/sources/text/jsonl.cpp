@@ -4,51 +4,23 @@
 
 #include "penstock/base/utf8.h"
 #include "penstock/base/with_number.h"
+#include "penstock/sources/other_columns.h"
 #include "penstock/sources/text/json_lines.h"
+#include "penstock/sources/text/json_members.h"
 #include "penstock/sources/text/json_survey.h"
+#include "penstock/sources/text/json_syntax.h"
 #include "penstock/sources/text/number_column.h"
 #include "penstock/sources/text/text_file.h"
 
 // A line is an object. Members of objects in objects are columns of their own,
-// "a.b"; lists stay JSON text, which fields like `json_set` read.
+// "a.b", and so are keys that are written with a dot; lists stay JSON text,
+// which fields like `json_set` read.
 
 namespace penstock::text {
 namespace {
 
 namespace od = simdjson::ondemand;
 using files::FileColumn;
-
-/// Where the members of an object go.
-struct Members {
-  struct Member {
-    Name name;
-    std::int64_t column = -1;  ///< of the reader; -1: its members are columns
-    std::unique_ptr<Members> members = {};
-  };
-  std::vector<Member> all;
-
-  void add(std::string_view path, std::int64_t column) {
-    std::size_t dot = path.find('.');
-    std::string_view name = path.substr(0, dot);
-    auto found = std::ranges::find_if(
-        all, [&](const Member& member) { return member.name.text == name; });
-    if (found == all.end())
-      found = all.insert(all.end(), Member{.name = Name(name)});
-    if (dot == path.npos) {
-      found->column = column;
-      return;
-    }
-    if (found->members == nullptr) found->members = std::make_unique<Members>();
-    found->members->add(path.substr(dot + 1), column);
-  }
-  Member* find(std::string_view name, std::size_t& next) {
-    for (std::size_t tried = 0; tried < all.size(); ++tried, ++next) {
-      if (next >= all.size()) next = 0;
-      if (all[next].name.text == name) return &all[next++];
-    }
-    return nullptr;
-  }
-};
 
 /// Where the first line begins.
 std::int64_t behind_mark(const PlainText& text) {
@@ -62,17 +34,24 @@ struct JsonlFile final : files::RowFile,
                          std::enable_shared_from_this<JsonlFile> {
   JsonlFile(const files::DataFile& file, const FileSettings& settings,
             StopFlag stop)
-      : text(std::make_shared<const PlainText>(file, settings.encoding, stop)),
+      : text(std::make_shared<const PlainText>(file, settings.encoding, stop,
+                                               QuotationMarks('\0', '\0'))),
         rows_found(std::make_shared<const TextRows>(
             find_rows(*text, behind_mark(*text), 1, {}, stop))) {}
   const std::vector<FileColumn>& columns() const override { return columns_; }
   const std::vector<std::int64_t>& chunk_ends() const override {
     return rows_found->ends;
   }
+  std::vector<LeftOutColumn> left_out() const override {
+    if (found->whole) return {};
+    return {{.name = kOtherColumns,
+             .why = "only parts of the file were looked at for its columns",
+             .next = "give the types of others as source.columns"}};
+  }
   std::string place_of(std::int64_t row) const override {
     return text->place(line_of_row(*text, *rows_found, {}, row));
   }
-  void set_columns(const std::vector<JsonColumn>& columns);
+  void set_columns(std::shared_ptr<const JsonColumns> columns);
   std::shared_ptr<const RowFile> for_columns(
       const std::vector<files::ReadColumn>& columns) const override;
   std::unique_ptr<files::ChunkReader> open(
@@ -81,15 +60,15 @@ struct JsonlFile final : files::RowFile,
   const std::shared_ptr<const PlainText> text;
   const std::shared_ptr<const TextRows> rows_found;
   CellReader reader{{}, '.'};
-  std::vector<JsonColumn> found;  // by column
+  std::shared_ptr<const JsonColumns> found;
   std::vector<FileColumn> columns_;
   std::vector<std::uint8_t> strict_;  // by column: of texts, only these are
 };
 
-void JsonlFile::set_columns(const std::vector<JsonColumn>& columns) {
-  found = columns;
+void JsonlFile::set_columns(std::shared_ptr<const JsonColumns> columns) {
+  found = std::move(columns);
   columns_.clear();
-  for (const JsonColumn& one : found) columns_.push_back(one.column);
+  for (const JsonColumn& one : found->all) columns_.push_back(one.column);
   strict_.assign(columns_.size(), 0);
 }
 
@@ -98,7 +77,7 @@ std::shared_ptr<const files::RowFile> JsonlFile::for_columns(
   auto made = std::make_shared<JsonlFile>(*this);
   bool differs = false;
   for (const files::ReadColumn& read : columns) {
-    const JsonColumn& as = found[read.column];
+    const JsonColumn& as = found->all[read.column];
     FileColumn& to = made->columns_[read.column];
     if (read.as_number && as.numbers != Looks::nothing) {
       to = column_that_looks(to.name, as.numbers);
@@ -120,7 +99,7 @@ class JsonlReader final : public files::ChunkReader {
         numbers_(columns_.size()) {
     for (std::size_t at = 0; at < columns_.size(); ++at)
       members_.add(file_->columns_[columns_[at]].name,
-                   static_cast<std::int64_t>(at));
+                   static_cast<std::int64_t>(at), file_->found->paths);
   }
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
@@ -185,7 +164,7 @@ class JsonlReader final : public files::ChunkReader {
                             od::document& document) {
     od::object object;
     if (!error) error = document.get_object().get(object);
-    if (!error) error = members(object, members_);
+    if (!error) error = members(object, members_.top());
     const char* rest = nullptr;
     if (!error && !document.current_location().get(rest))
       error = simdjson::TAPE_ERROR;  // something follows it
@@ -203,12 +182,12 @@ class JsonlReader final : public files::ChunkReader {
       block_->problems.push_back({block_->rows, c, why});
   }
 
-  simdjson::error_code members(od::object& object, Members& wanted) {
+  simdjson::error_code members(od::object& object, JsonMembers& wanted) {
     std::size_t next = 0;
     for (auto each : object) {
       od::field field;
       if (auto error = std::move(each).get(field)) return error;
-      Members::Member* member = next_named(wanted.all, field, next);
+      JsonMembers::Member* member = next_named(wanted.all, field, next);
       if (member == nullptr) {
         std::string_view name;
         if (auto error = field.unescaped_key().get(name)) return error;
@@ -220,26 +199,34 @@ class JsonlReader final : public files::ChunkReader {
     return simdjson::SUCCESS;
   }
 
-  simdjson::error_code take(od::value& value, const Members::Member& member) {
+  simdjson::error_code take(od::value& value,
+                            const JsonMembers::Member& member) {
     od::json_type type;
     if (auto error = value.type().get(type)) return error;
-    if (type == od::json_type::object && member.members != nullptr) {
+    if (member.column >= 0)
+      return value_of(value, type, static_cast<std::size_t>(member.column));
+    if (member.path == JsonPath::column) return simdjson::SUCCESS;
+    if (type == od::json_type::object) {
       od::object object;
       if (auto error = value.get_object().get(object)) return error;
       return members(object, *member.members);
     }
-    if (member.column < 0) {
-      if (type == od::json_type::null) return simdjson::SUCCESS;
-      return problem_of_members(value, member);
-    }
-    return value_of(value, type, static_cast<std::size_t>(member.column));
+    if (type == od::json_type::null) return null(value);
+    return member.path == JsonPath::object ? problem_of_members(value, member)
+                                           : simdjson::SUCCESS;
+  }
+
+  static simdjson::error_code null(od::value& value) {
+    return without_space(value.raw_json_token()) == "null"
+               ? simdjson::SUCCESS
+               : simdjson::TAPE_ERROR;
   }
 
   /// Something else stands where an object was expected.
   simdjson::error_code problem_of_members(od::value& value,
-                                          const Members::Member& member) {
+                                          const JsonMembers::Member& member) {
     std::string_view raw = without_space(value.raw_json_token());
-    for (const Members::Member& inner : member.members->all)
+    for (const JsonMembers::Member& inner : member.members->all)
       if (inner.column >= 0)
         add_problem(static_cast<std::size_t>(inner.column), raw, raw,
                     "an object");
@@ -269,17 +256,18 @@ class JsonlReader final : public files::ChunkReader {
     bool good = false;
     switch (type) {
       case od::json_type::null:
-        if (token != "null") return simdjson::TAPE_ERROR;
-        return simdjson::SUCCESS;
+        return null(value);
       case od::json_type::array:
       case od::json_type::object:
         if (auto error = simdjson::to_json_string(value).get(found))
           return error;
         found = without_space(found);
+        if (!syntax_.is_value(found)) return simdjson::TAPE_ERROR;
         if ((good = to.type.is_text() && !strict(at))) to.append_text(found);
         break;
       case od::json_type::string:
         if (to.type == ColumnType::json) {  // as it is written
+          if (!syntax_.is_value(token)) return simdjson::STRING_ERROR;
           to.append_text(token);
           good = true;
           break;
@@ -295,7 +283,13 @@ class JsonlReader final : public files::ChunkReader {
         if (type == od::json_type::boolean && token != "true" &&
             token != "false")
           return simdjson::TAPE_ERROR;
-        if (token.starts_with("-I")) return simdjson::NUMBER_ERROR;
+        if (is_number(as) && plain_number(token, at)) {
+          if (!is_json_decimal(token)) return simdjson::NUMBER_ERROR;
+          good = true;
+          break;
+        }
+        if (type == od::json_type::number && !is_json_number(token))
+          return simdjson::NUMBER_ERROR;
         good = is_number(as)
                    ? number(token, at)
                    : to.type.kind != ColumnKind::null && !strict(at) &&
@@ -313,18 +307,24 @@ class JsonlReader final : public files::ChunkReader {
     return file_->strict_[columns_[at]] != 0;
   }
 
+  bool plain_number(std::string_view token, std::size_t at) {
+    const auto row = static_cast<std::size_t>(block_->rows);
+    return with_number(column(at).type.dtype, [&]<class Number>(Typed<Number>) {
+      return file_->reader.plain_number(token,
+                                        numbers_[at].values<Number>()[row]);
+    });
+  }
   bool number(std::string_view token, std::size_t at) {
     const auto row = static_cast<std::size_t>(block_->rows);
     return with_number(column(at).type.dtype, [&]<class Number>(Typed<Number>) {
-      Number& to = numbers_[at].values<Number>()[row];
-      return file_->reader.plain_number(token, to) ||
-             file_->reader.number(token, to);
+      return file_->reader.number(token, numbers_[at].values<Number>()[row]);
     });
   }
 
   const std::shared_ptr<const JsonlFile> file_;
   const std::vector<std::size_t> columns_;
-  Members members_;
+  JsonTree members_;
+  JsonSyntax syntax_;
   Lines lines_;
   Block* block_ = nullptr;             // while a chunk is read
   std::vector<NumberColumn> numbers_;  // of the block, where it has such
@@ -363,7 +363,8 @@ std::vector<std::shared_ptr<const files::RowFile>> open_jsonl(
   }
   survey.check_objects();
   // A member that a line lacks is NULL there, and so it is in a whole file.
-  const std::vector<JsonColumn> columns = survey.columns(settings, whole);
+  const auto columns =
+      std::make_shared<const JsonColumns>(survey.columns(settings, whole));
   std::vector<std::shared_ptr<const files::RowFile>> all;
   for (const auto& jsonl : opened) {
     jsonl->set_columns(columns);

@@ -1,5 +1,6 @@
 #include "penstock/sources/text/plain_text.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "penstock/base/error.h"
@@ -8,13 +9,34 @@
 #include "penstock/sources/text/decoded.h"
 
 namespace penstock::text {
+namespace {
+
+/// Of text that is read for its first line, or written anew.
+constexpr std::size_t kPiece = std::size_t{64} << 10;
+constexpr std::int64_t kLongestLine = 64 << 20;
+
+}  // namespace
+
 PlainText::PlainText(files::DataFile file, const std::string& encoding,
-                     StopFlag stop)
-    : file_(std::move(file)) {
-  size_ = file_.bytes;
+                     StopFlag stop, std::optional<QuotationMarks> lines)
+    : file_(std::move(file)), size_(file_.bytes) {
+  if (is_compressed(file_) || !is_plain(encoding) || file_.store != nullptr)
+    unpack_to_scratch(encoding, stop);
+  if (!lines) return;
+  std::string piece;
+  std::int64_t at = 0;
+  const auto more = [&]() -> std::span<const char> {
+    piece.resize(static_cast<std::size_t>(std::min(
+        {size_ - at, kLongestLine - at, static_cast<std::int64_t>(kPiece)})));
+    read(at, piece.data(), piece.size());
+    at += std::ssize(piece);
+    return piece;
+  };
+  if (ends_with_return(*lines, more)) end_lines(*lines, stop);
+}
+
+void PlainText::unpack_to_scratch(const std::string& encoding, StopFlag stop) {
   const files::InputFile input(file_);
-  if (!is_compressed(file_) && is_plain(encoding) && file_.store == nullptr)
-    return;
   std::unique_ptr<ScratchFile> scratch =
       real_files().scratch(files::scratch_folder());
   size_ = 0;
@@ -34,6 +56,30 @@ PlainText::PlainText(files::DataFile file, const std::string& encoding,
   if (size_ > 0) plain_ = scratch->map();
   log(LogLevel::info, file_.path + ": " + std::to_string(size_) +
                           " bytes of plain text in a temporary file");
+}
+
+void PlainText::end_lines(const QuotationMarks& marks, StopFlag stop) {
+  std::unique_ptr<ScratchFile> scratch =
+      real_files().scratch(files::scratch_folder());
+  std::int64_t size = 0;
+  LineEnds ends(marks, [&](std::span<const char> bytes) {
+    end_if_stopped(stop);
+    scratch->append(std::as_bytes(bytes));
+    size += std::ssize(bytes);
+  });
+  std::string piece;
+  for (std::int64_t at = 0; at < size_; at += std::ssize(piece)) {
+    piece.resize(static_cast<std::size_t>(
+        std::min(size_ - at, static_cast<std::int64_t>(kPiece))));
+    read(at, piece.data(), piece.size());
+    ends.take(piece);
+  }
+  plain_ = scratch->map();
+  size_ = size;
+  log(LogLevel::info, file_.path +
+                          ": its lines end with a carriage return; read from "
+                          "a temporary file in which they end with a line "
+                          "feed");
 }
 
 std::string PlainText::place(std::int64_t line) const {

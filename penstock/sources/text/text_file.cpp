@@ -49,8 +49,8 @@ files::FileColumn column_that_looks(const std::string& name, Looks looks) {
 }
 
 files::FileColumn column_chosen(const std::string& name,
-                                const std::string& type) {
-  files::FileColumn column{.name = name, .declared = type};
+                                std::string_view type) {
+  files::FileColumn column{.name = name, .declared = std::string(type)};
   Dtype dtype = Dtype::float64;
   if (type == "timestamp") {
     column.type = ColumnType::float64;
@@ -62,12 +62,6 @@ files::FileColumn column_chosen(const std::string& name,
     column.type = type == "json" ? ColumnType::json : ColumnType::text;
   }
   return column;
-}
-
-std::string chosen_for(const FileSettings& settings, const std::string& name) {
-  for (const auto& [column, type] : settings.columns)
-    if (column == name) return type;
-  return "";
 }
 
 std::vector<std::size_t> looked_at(std::size_t chunks, std::size_t files) {

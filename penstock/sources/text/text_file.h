@@ -1,7 +1,9 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/sources/files/row_file.h"
@@ -12,10 +14,22 @@ namespace penstock::text {
 
 /// The FileColumn that looks so, or that `source.columns` says.
 files::FileColumn column_that_looks(const std::string& name, Looks looks);
-files::FileColumn column_chosen(const std::string& name,
-                                const std::string& type);
-/// The type that the job chose for a column; empty: none.
-std::string chosen_for(const FileSettings& settings, const std::string& name);
+files::FileColumn column_chosen(const std::string& name, std::string_view type);
+
+/// The types that `source.columns` chooses, which must outlive it.
+class ChosenTypes {
+ public:
+  explicit ChosenTypes(const FileSettings& settings)
+      : types_(settings.columns.begin(), settings.columns.end()) {}
+  /// Of a column; empty: none is chosen.
+  std::string_view of(const std::string& name) const {
+    const auto found = types_.find(name);
+    return found == types_.end() ? std::string_view() : found->second;
+  }
+
+ private:
+  std::map<std::string_view, std::string_view> types_;
+};
 
 /// The chunks, of those that there are, that are looked at for types: all of a
 /// small file, else some that are spread over it.
