@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/base/name_index.h"
 #include "penstock/dataset/value_memory.h"
 
 // A block is parsed column by column: each field turns the columns it needs
@@ -94,14 +95,13 @@ BoundFields bind_fields(const std::vector<Field>& fields,
   PENSTOCK_ASSERT(
       infos.size() >= requests.size() && types.size() >= requests.size(),
       "every request is answered");
+  const NameIndex places(requests, &ColumnRequest::column);
   BoundFields bound;
   for (const Field& field : fields) {
     check_declared(field);
     FieldColumns columns;
     for (const ColumnRequest& request : field.kind->columns()) {
-      auto found =
-          std::ranges::find(requests, request.column, &ColumnRequest::column);
-      auto at = static_cast<std::size_t>(found - requests.begin());
+      const std::size_t at = places.find(request.column).value();
       columns.info.push_back(infos[at]);
       columns.types.push_back(types[at]);
       columns.at.push_back(at);
@@ -114,10 +114,11 @@ BoundFields bind_fields(const std::vector<Field>& fields,
 BoundFields bind_fields(const std::vector<Field>& fields,
                         const Source& source) {
   std::vector<ColumnInfo> infos;
+  const NameIndex names(source.schema().columns, &ColumnInfo::name);
   for (const ColumnRequest& request : requests_of(fields)) {
-    const ColumnInfo* found = source.schema().find(request.column);
-    infos.push_back(found != nullptr ? *found
-                                     : ColumnInfo{.name = request.column});
+    const std::optional<std::size_t> found = names.find(request.column);
+    infos.push_back(found ? source.schema().columns[*found]
+                          : ColumnInfo{.name = request.column});
   }
   return bind_fields(fields, infos, source.types());
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/base/name_index.h"
 #include "penstock/dataset/table_dataset.h"
 #include "penstock/sources/sources.h"
 
@@ -151,9 +152,10 @@ Json opened_json(const TableDatasetOptions& options, const Source& source) {
   if (asked.empty()) return opened;
   opened["asked"] = asked;
   opened["columns"] = Json(Json::Array{});
+  const NameIndex names(source.schema().columns, &ColumnInfo::name);
   for (const ColumnRequest& request : requests_of(options))
-    if (const ColumnInfo* column = source.schema().find(request.column))
-      opened["columns"].push_back(json_of(*column));
+    if (const std::optional<std::size_t> at = names.find(request.column))
+      opened["columns"].push_back(json_of(source.schema().columns[*at]));
   opened["types"] = Json(Json::Array{});
   for (ColumnType type : source.types())
     opened["types"].push_back(json_of(type));

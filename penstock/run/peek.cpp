@@ -137,15 +137,16 @@ std::vector<ColumnRequest> peeked_columns(const Schema& schema) {
 
 /// A row of a block that has the columns of peeked_columns().
 Json row_json(const Schema& schema, const Block& block, std::int64_t row) {
-  Json json{Json::Object{}};
+  Json::Object json;
   std::size_t written = schema.columns.size();
   for (std::size_t c = 0; c < schema.columns.size(); ++c) {
     const bool time = schema.columns[c].timestamp;
     const Column& column = block.columns[time ? written++ : c];
-    json[schema.columns[c].name] =
+    json.emplace_back(
+        schema.columns[c].name,
         time && column.type == ColumnType::float64 && column.valid(row)
             ? time_json(column.float64(row), false)
-            : value_json(column, row);
+            : value_json(column, row));
   }
   return json;
 }

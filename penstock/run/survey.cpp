@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "penstock/base/hash.h"
+#include "penstock/base/name_index.h"
 #include "penstock/base/utf8.h"
 
 namespace penstock {
@@ -91,10 +92,9 @@ bool ColumnSurvey::real() const {
 Schema surveyed_schema(const SourceSpec& spec) {
   Schema schema = read_schema(spec);
   std::vector<ColumnInfo> columns;
+  const NameIndex left_out(schema.left_out, &LeftOutColumn::name);
   for (const ColumnInfo& column : schema.columns)
-    if (std::ranges::find(schema.left_out, column.name, &LeftOutColumn::name) ==
-        schema.left_out.end())
-      columns.push_back(column);
+    if (!left_out.find(column.name)) columns.push_back(column);
   // Reading what cannot be read says why.
   if (!columns.empty()) schema.columns = std::move(columns);
   return schema;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/name_index.h"
 
 namespace penstock {
 namespace {
@@ -52,8 +53,9 @@ SourceInfo info_of(const Source& left, const Source& right,
                    const std::vector<JoinedColumn>& columns) {
   SourceInfo info = left.info();
   info.shown += " joined with " + right.shown();
+  const NameIndex names(left.schema().columns, &ColumnInfo::name);
   for (const ColumnInfo& column : right.schema().columns) {
-    if (info.schema.find(column.name) != nullptr) continue;
+    if (names.find(column.name)) continue;
     info.schema.columns.push_back(column);
     info.schema.columns.back().primary_key = false;
   }

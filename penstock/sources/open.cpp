@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/name_index.h"
 #include "penstock/base/plugin.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/sources.h"
@@ -15,9 +16,10 @@ namespace {
 Schema joined_schema(const SourceSpec& spec) {
   Schema schema = read_schema(spec.sources.at(0));
   Schema right = read_schema(spec.sources.at(1));
+  const std::vector<ColumnInfo> left = schema.columns;
+  const NameIndex names(left, &ColumnInfo::name);
   for (ColumnInfo& column : right.columns)
-    if (schema.find(column.name) == nullptr)
-      schema.columns.push_back(std::move(column));
+    if (!names.find(column.name)) schema.columns.push_back(std::move(column));
   std::ranges::move(right.left_out, std::back_inserter(schema.left_out));
   return schema;
 }

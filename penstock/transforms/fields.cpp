@@ -1,9 +1,13 @@
 #include "penstock/transforms/fields.h"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
+#include <optional>
 #include <set>
 
 #include "penstock/base/error.h"
+#include "penstock/base/name_index.h"
 #include "penstock/base/spec.h"
 #include "penstock/transforms/kinds.h"
 
@@ -124,15 +128,16 @@ RowLayout layout_of(const std::vector<Field>& fields) {
 }
 
 std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
-  std::vector<ColumnRequest> requests;
+  std::deque<ColumnRequest> requests;  // whose names stay where they are
+  NameIndex places;
   for (const Field& field : fields)
     for (ColumnRequest& wanted : field.kind->columns()) {
-      auto found =
-          std::ranges::find(requests, wanted.column, &ColumnRequest::column);
-      if (found == requests.end()) {
-        requests.push_back(std::move(wanted));
+      const std::optional<std::size_t> place = places.find(wanted.column);
+      if (!place) {
+        places.add(requests.emplace_back(std::move(wanted)).column);
         continue;
       }
+      ColumnRequest* found = &requests[*place];
       if (wanted.window != found->window || wanted.stride != found->stride)
         throw Error(
             ErrorKind::request,
@@ -146,14 +151,15 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
       found->rounded |= wanted.rounded;
       found->coded &= wanted.coded;
     }
-  return requests;
+  return {std::make_move_iterator(requests.begin()),
+          std::make_move_iterator(requests.end())};
 }
 
 Json stored_recipes_of(const std::vector<Field>& fields) {
-  Json json{Json::Object{}};
+  Json::Object recipes;  // fields have different names
   for (const Field& field : fields)
-    json[field.name] = field.kind->stored_recipe();
-  return json;
+    recipes.emplace_back(field.name, field.kind->stored_recipe());
+  return recipes;
 }
 
 std::string cheaper(const std::vector<Field>& fields) {
@@ -168,9 +174,10 @@ std::string cheaper(const std::vector<Field>& fields) {
 }
 
 Json recipes_of(const std::vector<Field>& fields) {
-  Json json{Json::Object{}};
-  for (const Field& field : fields) json[field.name] = field.kind->recipe();
-  return json;
+  Json::Object recipes;
+  for (const Field& field : fields)
+    recipes.emplace_back(field.name, field.kind->recipe());
+  return recipes;
 }
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/name_index.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/files/checked_column.h"
@@ -172,27 +173,29 @@ class ScanReader final : public files::ChunkReader {
     block.rows =
         rows->ends()[batch] - (batch == 0 ? 0 : rows->ends()[batch - 1]);
     block.owner = rows;
+    const NameIndex names(rows->columns(), [](const ArrowColumn& column) {
+      return std::string_view(column.info.name);
+    });
     for (std::size_t c = 0; c < columns_.size(); ++c)
       block.columns.push_back(
-          column_of(*rows, batch, c, block.rows, block.problems));
+          column_of(*rows, names, batch, c, block.rows, block.problems));
     return block;
   }
 
-  Column column_of(const ArrowTable& rows, std::size_t batch, std::size_t at,
-                   std::int64_t count, std::vector<RowProblem>& problems) {
+  Column column_of(const ArrowTable& rows, const NameIndex& names,
+                   std::size_t batch, std::size_t at, std::int64_t count,
+                   std::vector<RowProblem>& problems) {
     const files::FileColumn& of = file_->seen_[columns_[at]];
     const ArrowColumn& was =
         file_->of_->empty->columns()[file_->places_[columns_[at]]];
-    const auto found = std::ranges::find(
-        rows.columns(), of.name,
-        [](const ArrowColumn& column) { return column.info.name; });
-    if (found == rows.columns().end())
+    const std::optional<std::size_t> found = names.find(of.name);
+    if (!found)
       fail(ArrowSays{"there is no column '" + of.name + "' here"}, file_->file_,
            where_);
-    if (found->type != was.type || found->element != was.element ||
-        found->item != was.item)
-      damaged(of, "it is " + found->info.declared + ", and was another type");
-    const auto place = static_cast<std::size_t>(found - rows.columns().begin());
+    const std::size_t place = found.value();
+    const ArrowColumn& is = rows.columns()[place];
+    if (is.type != was.type || is.element != was.element || is.item != was.item)
+      damaged(of, "it is " + is.info.declared + ", and was another type");
     Column column = values_of(of, rows, batch, place);
     auto problem = [&](std::int64_t row, const std::string& why) {
       problems.push_back(

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <unordered_map>
 
 #include "penstock/base/error.h"
+#include "penstock/base/name_index.h"
 #include "penstock/sources/files/row_slice.h"
 #include "penstock/sources/schema.h"
 
@@ -34,12 +37,6 @@ std::string next_to_lacking(bool can_unite) {
          kNarrow;
 }
 
-std::int64_t column_place(const std::vector<FileColumn>& columns,
-                          const std::string& name) {
-  auto found = std::ranges::find(columns, name, &FileColumn::name);
-  return found == columns.end() ? -1 : found - columns.begin();
-}
-
 /// Classes have one order where all files say the same. Texts are classes
 /// without it; numbers are not, whose names they would be.
 void agree_on_classes(SetColumn& known, const FileColumn& column,
@@ -57,30 +54,28 @@ void agree_on_classes(SetColumn& known, const FileColumn& column,
 
 /// The columns of all files; those of later ones stand at the end.
 void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
-  auto chosen = [&](const std::string& name) {
-    return std::ranges::any_of(settings.columns, [&](const auto& column) {
-      return column.first == name;
-    });
-  };
+  const NameIndex chosen(settings.columns,
+                         &std::pair<std::string, std::string>::first);
+  NameIndex places;
   for (std::size_t f = 0; f < set.files.size(); ++f)
     for (const FileColumn& column : set.files[f]->columns()) {
-      auto known = std::ranges::find_if(set.columns, [&](const SetColumn& c) {
-        return c.in_files.name == column.name;
-      });
-      if (known == set.columns.end()) {
+      const std::optional<std::size_t> place = places.find(column.name);
+      if (!place) {
         if (f > 0 && !settings.union_schema)
           throw other_schema(
               set.data[f], column.name,
               "it has this column, and " + set.data[0].path + " has not",
               next_to_lacking(can_unite));
         set.columns.push_back({.column = column, .in_files = column});
+        places.add(column.name);
         continue;
       }
+      SetColumn* known = &set.columns[*place];
       if (known->in_files.type == column.type &&
           known->in_files.timestamp == column.timestamp &&
           (known->in_files.item == column.item || column.item_varies)) {
         if (known->in_files.item != column.item) known->column.item.clear();
-        if (!chosen(column.name)) agree_on_classes(*known, column, set, f);
+        if (!chosen.find(column.name)) agree_on_classes(*known, column, set, f);
         continue;
       }
       // A file in which all values are missing says no type.
@@ -107,12 +102,13 @@ std::string why_left_out(const RowFile& file, const std::string& name) {
 
 void find_places(FileSet& set, bool may_lack, bool can_unite) {
   for (std::size_t f = 0; f < set.files.size(); ++f) {
+    const std::vector<FileColumn>& own = set.files[f]->columns();
+    const NameIndex names(own, &FileColumn::name);
     std::vector<std::int64_t> places;
     for (const SetColumn& column : set.columns) {
-      std::int64_t place =
-          column.partition
-              ? -1
-              : column_place(set.files[f]->columns(), column.in_files.name);
+      const std::optional<std::size_t> found =
+          column.partition ? std::nullopt : names.find(column.in_files.name);
+      std::int64_t place = found ? static_cast<std::int64_t>(*found) : -1;
       const bool row_of_values =
           column.in_files.type.kind == ColumnKind::list ||
           column.in_files.type.kind == ColumnKind::fixed;
@@ -127,10 +123,7 @@ void find_places(FileSet& set, bool may_lack, bool can_unite) {
                                  " has as " + column.in_files.declared,
                              next_to_lacking(can_unite));
       }
-      if (place >= 0 &&
-          set.files[f]->columns()[static_cast<std::size_t>(place)].type.kind ==
-              ColumnKind::null)
-        place = -1;
+      if (found && own[*found].type.kind == ColumnKind::null) place = -1;
       places.push_back(place);
     }
     set.places.push_back(std::move(places));
@@ -183,14 +176,16 @@ void add_partitions(FileSet& set) {
 }
 
 void choose_types(FileSet& set, const FileSettings& settings) {
+  const NameIndex places(set.columns, [](const SetColumn& column) {
+    return std::string_view(column.in_files.name);
+  });
   for (const auto& chosen_column : settings.columns) {
     const std::string& name = chosen_column.first;
     const std::string& type = chosen_column.second;
-    auto found = std::ranges::find_if(
-        set.columns,
-        [&](const SetColumn& column) { return column.in_files.name == name; });
-    if (found == set.columns.end())
+    const std::optional<std::size_t> place = places.find(name);
+    if (!place)
       column_of(set.schema(), name, "source.columns", set.data[0].path);
+    SetColumn* found = &set.columns[*place];
     // Text files have parsed what was chosen.
     ServedColumn chosen = chosen_type(found->in_files, type);
     found->column.type = chosen.type;
@@ -233,11 +228,10 @@ Schema FileSet::schema() const {
          .values = column.values,
          .item = column.item});
   }
+  std::set<std::string> left_out;
   for (std::size_t f = 0; f < files.size(); ++f)
     for (LeftOutColumn& one : files[f]->left_out()) {
-      if (std::ranges::find(schema.left_out, one.name, &LeftOutColumn::name) !=
-          schema.left_out.end())
-        continue;
+      if (!left_out.insert(one.name).second) continue;
       if (files.size() > 1) one.why += " (" + data[f].relative + ")";
       schema.left_out.push_back(std::move(one));
     }
@@ -275,10 +269,11 @@ void add_path(FileSet& set) {
 SetReader::SetReader(std::shared_ptr<const FileSet> set,
                      std::vector<std::size_t> columns)
     : set_(std::move(set)) {
+  std::unordered_map<std::size_t, std::size_t> known;
   for (std::size_t column : columns) {
-    auto found = std::ranges::find(columns_, column);
-    places_.push_back(static_cast<std::size_t>(found - columns_.begin()));
-    if (found == columns_.end()) columns_.push_back(column);
+    const auto [place, is_new] = known.try_emplace(column, columns_.size());
+    if (is_new) columns_.push_back(column);
+    places_.push_back(place->second);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/name_index.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_reader.h"
 #include "penstock/sources/files/windows.h"
@@ -176,8 +177,10 @@ Json identity_of(const OpenedFiles& opened,
   identity["bytes"] = bytes;
   identity["version"] = files.hex();
   identity[kThisCopy] = stamps.hex();
+  Json::Object chosen;
   for (const auto& [name, type] : settings.columns)
-    identity["chosen"][name] = type;
+    chosen.emplace_back(name, type);
+  if (!chosen.empty()) identity["chosen"] = std::move(chosen);
   return identity;
 }
 
@@ -252,11 +255,12 @@ std::unique_ptr<Source> open_file_source(
     add_path(set);
     schema = set.schema();
   }
+  const NameIndex names(schema.columns, &ColumnInfo::name);
   for (const ColumnRequest& request : requests) {
-    const ColumnInfo& column =
-        column_of(schema, request.column, request.setting, place_of(spec));
-    opened->columns.push_back(
-        static_cast<std::size_t>(&column - schema.columns.data()));
+    const std::optional<std::size_t> found = names.find(request.column);
+    if (!found)
+      column_of(schema, request.column, request.setting, place_of(spec));
+    opened->columns.push_back(found.value());
   }
   if (!spec.where.empty()) {
     opened->where.emplace(spec.where, set.seen());

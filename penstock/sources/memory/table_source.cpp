@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/name_index.h"
 #include "penstock/sources/files/checked_column.h"
 #include "penstock/sources/files/file_source.h"
 #include "penstock/sources/picked.h"
@@ -130,6 +131,7 @@ class TableFile final : public files::RowFile {
                           .timestamp = column.info.timestamp,
                           .values = column.info.values});
     }
+    names_ = NameIndex(columns_, &FileColumn::name);
   }
 
   const std::vector<FileColumn>& columns() const override { return columns_; }
@@ -145,10 +147,9 @@ class TableFile final : public files::RowFile {
   }
   /// Whether the column is read where it lies; true where there is none.
   bool borrows(const std::string& column) const {
-    const auto found = std::ranges::find(columns_, column, &FileColumn::name);
-    if (found == columns_.end()) return true;
-    const TableColumn& of =
-        places_[static_cast<std::size_t>(found - columns_.begin())];
+    const std::optional<std::size_t> found = names_.find(column);
+    if (!found) return true;
+    const TableColumn& of = places_[*found];
     return of.coded || table_->borrows(of.at);
   }
 
@@ -158,6 +159,7 @@ class TableFile final : public files::RowFile {
   std::vector<FileColumn> columns_;
   std::vector<LeftOutColumn> left_out_;
   std::vector<TableColumn> places_;
+  NameIndex names_;  // of columns_
 };
 
 /// The columns whose codes do for all who read them; a condition compares

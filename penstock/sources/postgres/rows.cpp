@@ -1,5 +1,6 @@
 #include "penstock/sources/postgres/rows.h"
 
+#include "penstock/base/name_index.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/block_writer.h"
 #include "penstock/sources/postgres/arrays.h"
@@ -56,10 +57,15 @@ RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
   if (keys) key_ = RowKey(spec, table, place_);
   for (const RowKey::Part& part : key_.parts())
     select_ += (select_.empty() ? "SELECT " : ", ") + part.selected;
-  for (const ColumnRequest& request : requests)
+  const NameIndex names(table.schema.columns, &ColumnInfo::name);
+  for (const ColumnRequest& request : requests) {
+    const std::optional<std::size_t> found = names.find(request.column);
     selected_.push_back(select_column(
-        column_of(table.schema, request.column, request.setting, place_), table,
-        request));
+        found
+            ? table.schema.columns[*found]
+            : column_of(table.schema, request.column, request.setting, place_),
+        table, request));
+  }
   if (select_.empty()) select_ = "SELECT 0::int8";
   select_ += " FROM " + table.identifier;
 }

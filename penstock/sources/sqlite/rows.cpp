@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "penstock/base/name_index.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/block_writer.h"
 #include "penstock/sources/condition.h"
@@ -97,10 +98,14 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
       key_.push_back(select_column(column, {.as = ReadAs::key}));
       key_names_.push_back(identifier(column.name));
     }
-  for (const ColumnRequest& request : requests)
+  const NameIndex names(table.schema.columns, &ColumnInfo::name);
+  for (const ColumnRequest& request : requests) {
+    const std::optional<std::size_t> found = names.find(request.column);
     selected_.push_back(select_column(
-        column_of(table.schema, request.column, request.setting, place),
+        found ? table.schema.columns[*found]
+              : column_of(table.schema, request.column, request.setting, place),
         request));
+  }
   if (selected == 0) select_ = "SELECT 0";
   int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);
   if (has_key() && !table.rowid.empty() && selected < most) {
