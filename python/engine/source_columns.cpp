@@ -38,7 +38,8 @@ struct SeenColumn {
   bool has_nulls = false;
   std::vector<std::int64_t> item;
   std::unordered_set<std::uint64_t> texts;  ///< hashes of those that differ
-  bool any = false;  ///< a value that is not NULL was seen
+  bool any = false;             ///< a value that is not NULL was seen
+  bool beyond_float64 = false;  ///< and an integer that float64 may round
 };
 
 /// The numbers of a list written as JSON.
@@ -83,7 +84,8 @@ bool is_open(const SeenColumn& column, std::size_t most_texts) {
     return false;
   const bool real = column.type.kind == ColumnKind::number &&
                     column.kind != "time" && column.kind.starts_with("float");
-  return !real && !column.has_nulls;
+  const bool rounds = column.kind == "int64" && !column.beyond_float64;
+  return !real && (!column.has_nulls || rounds);
 }
 
 void look_at_shape(const Column& values, SeenColumn& column) {
@@ -119,7 +121,10 @@ void look_at(const Column& values, const std::vector<bool>& bad,
       continue;
     }
     column.any = true;
-    if (column.kind == "text") {
+    if (column.kind == "int64") {
+      column.beyond_float64 =
+          column.beyond_float64 || is_beyond_float64(values, row);
+    } else if (column.kind == "text") {
       const Column& words = codes ? values.children[0] : values;
       const std::int64_t at = codes ? values.as_int64(row) : row;
       if (words.valid(at)) column.texts.insert(hash64(words.text(at)));
@@ -180,6 +185,9 @@ class SourceColumns {
     const std::size_t found = columns_.at(column).texts.size();
     if (found > most) return std::nullopt;
     return static_cast<std::int64_t>(found);
+  }
+  bool beyond_float64(std::size_t column) const {
+    return columns_.at(column).beyond_float64;
   }
   /// Of the first rows of a column of bytes that are not NULL.
   std::optional<MediaTuple> media(std::size_t column) const {
@@ -269,6 +277,7 @@ void bind_source_columns(nb::module_& module) {
       .def_prop_ro("all_rows", &SourceColumns::all_rows)
       .def_prop_ro("columns", &SourceColumns::columns)
       .def_prop_ro("left_out", &SourceColumns::left_out)
+      .def("beyond_float64", &SourceColumns::beyond_float64, nb::arg("column"))
       .def("media", &SourceColumns::media, nb::arg("column"))
       .def("distinct", &SourceColumns::distinct, nb::arg("column"),
            nb::arg("most"));

@@ -3,7 +3,7 @@ tables in memory, files and databases."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Protocol
+from typing import Any, Container, Mapping, Protocol
 
 from . import _engine
 from .errors import refused
@@ -31,6 +31,9 @@ class Declared:
     def media(self, column: int) -> Media | None:
         return None
 
+    def beyond_float64(self, column: int) -> bool:
+        return False
+
 
 class Columns(Protocol):
     """Columns, and how many different texts each holds."""
@@ -43,6 +46,10 @@ class Columns(Protocol):
 
     def media(self, column: int) -> Media | None:
         """What its first rows hold; None: neither pictures nor sounds."""
+
+    def beyond_float64(self, column: int) -> bool:
+        """Whether an integer of the column may be beyond 2^53, so that float64
+        would round it."""
 
 
 def fields_of_columns(table: Columns, skips: bool = False
@@ -72,11 +79,10 @@ def fields_of_columns(table: Columns, skips: bool = False
             if (rule := rule_of(name, found, skips)) is None:
                 media[name] = found
             else:
-                rules[_field_name(field_of(name), rule,
-                                  names | rules.keys())] = rule
+                rules[_field_name(field_of(name), rule, names, rules)] = rule
         elif (rule := _category(table, at, column)
-              if kind == "text" or column[6] else _numbers(column)):
-            rules[_field_name(name, rule, names | rules.keys())] = rule
+              if kind == "text" or column[6] else _numbers(table, at, column)):
+            rules[_field_name(name, rule, names, rules)] = rule
         else:
             left_out.append(f"'{name}' {_why_not(column)}")
     left_out += [f"'{name}' {why_not(name, found, rules)}"
@@ -121,15 +127,19 @@ def _fields_of_media(kind: str, columns: Columns
     return rules, ["'path' names the files"]
 
 
-def _field_name(name: str, rule: Mapping[str, Any], names: set[str]) -> str:
+def _field_name(name: str, rule: Mapping[str, Any], names: Container[str],
+                rules: Container[str]) -> str:
     """The column's, of a path in a file with "_" for "/"; or the next one, where
-    a batch has a use for that."""
+    a batch has a use for that: for one of the columns' `names` or `rules`."""
+    def used(wanted: str) -> bool:
+        return wanted in names or wanted in rules
+
     def taken(wanted: str) -> bool:
         return (wanted in ("weight", "__metadata__")
-                or wanted != name and wanted in names
+                or wanted != name and used(wanted)
                 or rule.get("array", {}).get("lengths") == "padded"
-                and f"{wanted}_lengths" in names
-                or rule.get("missing") == "mask" and f"{wanted}_mask" in names)
+                and used(f"{wanted}_lengths")
+                or rule.get("missing") == "mask" and used(f"{wanted}_mask"))
 
     found = name[1:].replace("/", "_") if name[0] == "/" else name
     while taken(found):
@@ -142,12 +152,13 @@ def _category(table: Columns, at: int, column: Column
     name, _, kind, _, _, _, classes = column
     if classes > MOST_CLASSES or not classes and \
             table.distinct(at, MOST_CLASSES) is None:
-        return _numbers(column)
+        return _numbers(table, at, column)
     return {"category": {"column": name, **(
         {} if kind == "text" else {"unknown": "error"})}}
 
 
-def _numbers(column: Column) -> dict[str, Any] | None:
+def _numbers(table: Columns, at: int, column: Column
+             ) -> dict[str, Any] | None:
     name, _, kind, dtype, nulls, shape, _ = column
     if kind == "time":
         return {"column": name, "dtype": "float64",
@@ -158,7 +169,8 @@ def _numbers(column: Column) -> dict[str, Any] | None:
     if kind in ("float32", "float64", "float16"):
         return {"column": name, "dtype": "float32" if kind == "float16" else
                 kind, "missing": "nan"}
-    if kind == "uint64" and nulls:  # float64 holds 53 of its bits
+    if nulls and (kind == "uint64" or  # float64 holds 53 of its bits
+                  kind == "int64" and table.beyond_float64(at)):
         return {"column": name, "dtype": kind, "missing": "mask"}
     if kind in _INTEGERS:
         return {"column": name, "dtype": "float64", "missing": "nan"} \

@@ -249,6 +249,48 @@ class ByThemselves(Folder):
             self.assertEqual(found[name].dtype, array.dtype)
             numpy.testing.assert_array_equal(found[name], array)
 
+    def test_integers_beside_null_keep_all_bits_where_float64_would_not(self):
+        values = [2**53 + 1, None, 7]
+        shown = [("" if value is None else str(value)) for value in values]
+        csv = self.write("t.csv", "id,few\n" + "".join(
+            f"{value},{few}\n" for value, few in zip(shown, (1, 2, ""))))
+        jsonl = self.write("t.jsonl", "".join(
+            f'{{"id": {value or "null"}, "few": {few}}}\n'
+            for value, few in zip(shown, (1, "null", 2))))
+        base = self.folder / "t.sqlite"
+        with contextlib.closing(sqlite3.connect(base)) as held, held:
+            held.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, "
+                         "id INTEGER, few INTEGER)")
+            held.executemany("INSERT INTO t (id, few) VALUES (?, ?)",
+                             zip(values, (1, 2, None)))
+        for source in (csv, jsonl, f"sqlite:{base}#t"):
+            found, _ = one_batch(source)
+            self.assertEqual(found["id"].dtype, numpy.int64)
+            self.assertEqual(found["id"].tolist(), [2**53 + 1, 0, 7])
+            self.assertEqual(found["id_mask"].tolist(), [1, 0, 1])
+            self.assertEqual(found["few"].dtype, numpy.float64)
+            self.assertEqual(numpy.isnan(found["few"]).sum(), 1)
+
+    def test_says_that_few_lines_may_have_other_columns(self):
+        pad = "x" * 200
+        text = "".join(f'{{"i": {i}, "pad": "{pad}"}}\n'
+                       for i in range(60_000))
+        middle = text.index("\n", len(text) // 33 * 3) + 1
+        file = self.write("t.jsonl", text[:middle] + '{"i": 1, "rare": 5}\n'
+                          + text[middle:])
+        loader = penstock.Loader(file, batch_size=10)
+        self.assertIn("only parts of the file were looked at", repr(loader))
+        with self.assertRaises(penstock.RequestError) as caught:
+            penstock.Loader(file, {"rare": {"column": "rare",
+                                            "missing": "zero"}}, batch_size=10)
+        self.assertIn("source.columns", str(caught.exception))
+        self.assertIn('{"rare": "float64"}', str(caught.exception))
+        with penstock.Loader({"kind": "jsonl", "path": str(file),
+                              "columns": {"rare": "float64"}},
+                             {"rare": {"column": "rare", "missing": "zero"}},
+                             batch_size=60_001) as loader:
+            self.assertEqual(next(iter(loader)).numpy()["rare"].sum(), 5)
+
     def test_paths_that_make_one_name_make_two_fields(self):
         from penstock.table_fields import Declared, fields_of_columns
         rules, left_out = fields_of_columns(Declared([

@@ -121,6 +121,35 @@ class DataFrames(unittest.TestCase):
         self.assertIn(str(2**64 - 1), str(caught.exception))
 
     @needs("pyarrow")
+    def test_int64_beside_null_keeps_all_bits_where_float64_would_not(self):
+        import pyarrow
+        table = pyarrow.table({
+            "id": pyarrow.array([2**53 + 1, None, -2**63]),
+            "few": pyarrow.array([2**53, None, -2**53]),
+            "narrow": pyarrow.array([2**31 - 1, None, 1], "int32")})
+        with penstock.Loader(table, batch_size=3) as loader:
+            batch = next(iter(loader)).numpy()
+        self.assertEqual(batch["id"].dtype, numpy.int64)
+        self.assertEqual(batch["id"].tolist(), [2**53 + 1, 0, -2**63])
+        self.assertEqual(batch["id_mask"].tolist(), [1, 0, 1])
+        for name in ("few", "narrow"):
+            self.assertEqual(batch[name].dtype, numpy.float64)
+            self.assertTrue(numpy.isnan(batch[name][1]))
+            self.assertNotIn(f"{name}_mask", batch)
+
+    @needs("pandas")
+    def test_int64_of_pandas_beside_missing_values_keeps_all_bits(self):
+        import pandas
+        frame = pandas.DataFrame({
+            "id": pandas.array([2**53 + 1, None], "Int64"),
+            "few": pandas.array([1, None], "Int64")})
+        with penstock.Loader(frame, batch_size=2) as loader:
+            batch = next(iter(loader)).numpy()
+        self.assertEqual(batch["id"].tolist(), [2**53 + 1, 0])
+        self.assertEqual(batch["id_mask"].tolist(), [1, 0])
+        self.assertEqual(batch["few"].dtype, numpy.float64)
+
+    @needs("pyarrow")
     def test_fields_are_a_jobs_rules_or_names_of_columns(self):
         for name, frame in self.frames(columns()):
             fields = {"x": ["size", "count"],
