@@ -159,10 +159,10 @@ void TableDataset::check_weights() const {
 }
 
 Json TableDataset::statistics() const {
-  Json json(Json::Object{});
+  Json::Object all;
   for (std::size_t f = 0; f < statistics_.size(); ++f)
-    json[options_.fields[f].name] = statistics_[f];
-  return json;
+    all.emplace_back(options_.fields[f].name, statistics_[f]);
+  return all;
 }
 
 RowEncoder TableDataset::encoder() const {

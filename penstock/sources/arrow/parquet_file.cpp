@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "penstock/base/name_index.h"
 #include "penstock/sources/arrow/arrow_column.h"
 #include "penstock/sources/arrow/arrow_error.h"
 #include "penstock/sources/arrow/arrow_file.h"
@@ -69,18 +70,24 @@ void add_leaves(const parquet::arrow::SchemaField& field,
     add_leaves(child, leaves);
 }
 
-/// The leaves of Parquet's schema that make up a column.
+std::string_view name_of_field(const parquet::arrow::SchemaField& field) {
+  return field.field->name();
+}
+
+/// The leaves of Parquet's schema that make up a column; `top` finds its
+/// columns.
 std::vector<int> leaves_of(const parquet::arrow::SchemaManifest& manifest,
+                           const NameIndex& top,
                            const std::vector<std::string>& names) {
-  const std::vector<parquet::arrow::SchemaField>* fields =
-      &manifest.schema_fields;
   const parquet::arrow::SchemaField* found = nullptr;
   for (const std::string& name : names) {
-    found = nullptr;
-    for (const parquet::arrow::SchemaField& field : *fields)
-      if (found == nullptr && field.field->name() == name) found = &field;
-    if (found == nullptr) return {};
-    fields = &found->children;
+    const auto& fields =
+        found == nullptr ? manifest.schema_fields : found->children;
+    const std::optional<std::size_t> at =
+        found == nullptr ? top.find(name)
+                         : NameIndex(fields, name_of_field).find(name);
+    if (!at) return {};
+    found = &fields[*at];
   }
   std::vector<int> leaves;
   add_leaves(*found, leaves);
@@ -192,8 +199,9 @@ ParquetFile::ParquetFile(const files::DataFile& file, StopFlag stop)
     std::shared_ptr<arrow::Schema> schema;
     check(reader->GetSchema(&schema), file_, where);
     columns_ = columns_of(*schema, file_, left_out_);
+    const NameIndex top(reader->manifest().schema_fields, name_of_field);
     for (const ArrowColumn& column : columns_)
-      leaves_.push_back(leaves_of(reader->manifest(), column.names));
+      leaves_.push_back(leaves_of(reader->manifest(), top, column.names));
     std::int64_t rows = 0;
     for (int group = 0; group < metadata_->num_row_groups(); ++group) {
       const std::int64_t more = metadata_->RowGroup(group)->num_rows();
