@@ -234,8 +234,9 @@ def _arrow_of_pandas(frame: Any, name: str,
                 many[column] = f"holds more than {most} different texts"
     if not lent:
         return *_converted(pyarrow, frame, names), {}
+    done = lent.keys() | many.keys()
     rest, unread = _converted(pyarrow, frame, [
-        column for column in names if column not in lent | many])
+        column for column in names if column not in done])
     unread |= many
     return pyarrow.table({
         column: lent[column] if column in lent else rest[column]

@@ -271,6 +271,19 @@ class ByThemselves(Folder):
             self.assertEqual(found["few"].dtype, numpy.float64)
             self.assertEqual(numpy.isnan(found["few"]).sum(), 1)
 
+    @unittest.skipUnless(HAVE["pandas"] and HAVE["pyarrow"],
+                         "needs pandas and pyarrow")
+    def test_int64_of_pandas_beside_missing_values_keeps_all_bits(self):
+        import pandas
+        frame = pandas.DataFrame({
+            "id": pandas.array([2**53 + 1, None], "Int64"),
+            "few": pandas.array([1, None], "Int64")})
+        with penstock.Loader(frame, batch_size=2) as loader:
+            batch = next(iter(loader)).numpy()
+        self.assertEqual(batch["id"].tolist(), [2**53 + 1, 0])
+        self.assertEqual(batch["id_mask"].tolist(), [1, 0])
+        self.assertEqual(batch["few"].dtype, numpy.float64)
+
     def test_says_that_few_lines_may_have_other_columns(self):
         pad = "x" * 200
         text = "".join(f'{{"i": {i}, "pad": "{pad}"}}\n'

@@ -137,18 +137,6 @@ class DataFrames(unittest.TestCase):
             self.assertTrue(numpy.isnan(batch[name][1]))
             self.assertNotIn(f"{name}_mask", batch)
 
-    @needs("pandas")
-    def test_int64_of_pandas_beside_missing_values_keeps_all_bits(self):
-        import pandas
-        frame = pandas.DataFrame({
-            "id": pandas.array([2**53 + 1, None], "Int64"),
-            "few": pandas.array([1, None], "Int64")})
-        with penstock.Loader(frame, batch_size=2) as loader:
-            batch = next(iter(loader)).numpy()
-        self.assertEqual(batch["id"].tolist(), [2**53 + 1, 0])
-        self.assertEqual(batch["id_mask"].tolist(), [1, 0])
-        self.assertEqual(batch["few"].dtype, numpy.float64)
-
     @needs("pyarrow")
     def test_fields_are_a_jobs_rules_or_names_of_columns(self):
         for name, frame in self.frames(columns()):
