@@ -68,14 +68,14 @@ if TYPE_CHECKING:
     from .preparing import prepare
     from .tokenizer import Tokenizer
     from .training import train
-    from .watching import watch
+    from .watched import watch
 else:
     _LATER = {"bench": "benching", "DataLoader": "dataloader",
               "get_worker_info": "dataloader", "start": "dataloader",
               "stop": "dataloader", "clear_device_cache": "device_cache",
               "ImageFolder": "images", "show": "images",
               "prepare": "preparing", "Tokenizer": "tokenizer",
-              "train": "training", "watch": "watching"}
+              "train": "training", "watch": "watched"}
 
     def __getattr__(name):
         """What few need is imported when it is asked for."""

@@ -335,18 +335,18 @@ class _Stamping:
 
     def __init__(self, behind: Callable[[Any], Any],
                  timing: _Timing) -> None:
-        self._behind, self._timing = behind, timing
+        self.behind, self.timing = behind, timing
 
     def __call__(self, items: Any) -> Any:
-        timing = self._timing
+        timing = self.timing
         if timing.to_skip:
             began = time.perf_counter()
-            batch = self._behind(items)
+            batch = self.behind(items)
             timing.skip(time.perf_counter() - began)
             return batch
         made = timing.take()
         wall, cpu = time.perf_counter(), time.thread_time()
-        batch = self._behind(items)
+        batch = self.behind(items)
         made.collate_s += time.perf_counter() - wall
         made.collate_cpu_s += time.thread_time() - cpu
         timing.took(made)
@@ -381,3 +381,15 @@ def timed_copy(loop: Any) -> Any | None:
     vars(again).update(dataset=timed, _iterator=None,
                        collate_fn=_Stamping(loop.collate_fn, timing))
     return again
+
+
+def update_copy(again: Any, loop: Any) -> None:
+    """Brings the copy up to date with attributes of the loop that were set
+    since it was made."""
+    changed = {name: value for name, value in vars(loop).items()
+               if name not in ("dataset", "_iterator", "collate_fn")
+               and vars(again).get(name) is not value}
+    vars(again).update(changed)
+    stamping = again.collate_fn
+    if stamping.behind is not loop.collate_fn:
+        vars(again)["collate_fn"] = _Stamping(loop.collate_fn, stamping.timing)

@@ -1,8 +1,4 @@
-"""What limits a loop that is there already: one line around whatever it
-iterates over.
-
-    for batch in penstock.watch(loader):
-        train(batch)
+"""What limits a loop: it is measured, and its verdict is printed.
 
 A DataLoader of torch is measured inside, too: a copy of it is iterated over, in
 which the data set and collate_fn are timed where they run, in worker processes
@@ -14,8 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import (TYPE_CHECKING, Any, Generic, Iterable, Iterator, TextIO,
-                    TypeVar)
+from typing import TYPE_CHECKING, Any, Iterator, TextIO
 
 from ._dataloader.arguments import is_iterable
 from ._dataloader.meter import Meter, transfer_of
@@ -24,12 +19,10 @@ from .copying import CopyCost, measured_copies
 from .explanation import Explanation
 from .monitor import Monitor
 from .predicting import Processors, drop_in_of
-from .timed_items import Made, Stamped, timed_copy
+from .timed_items import Made, timed_copy, update_copy
 
 if TYPE_CHECKING:
     from ._engine import FetchWindow
-
-_Batch = TypeVar("_Batch")
 
 _SHOWN_AFTER_S = 30.0
 _PREFETCH = 2  # of each worker, where the loader says none
@@ -86,95 +79,92 @@ def _tells_itself(loop: object) -> bool:
         of.__module__.startswith("penstock.") for of in type(loop).__mro__)
 
 
-class Watched(Generic[_Batch]):
-    """A loop's iterable, watched. `for`, `len()` and attributes are those of
-    what is behind it."""
+class Watch:
+    """What is measured of a loop, and what it says."""
 
-    def __init__(self, loop: Iterable[_Batch], file: TextIO | None,
-                 after_s: float) -> None:
-        self._loop, self._file, self._after_s = loop, file, after_s
+    def __init__(self, loop: Any, file: TextIO | None, after_s: float) -> None:
+        self.loop, self.file, self.after_s = loop, file, after_s
         self._meter = Meter()
         self._made = Made()
-        self._moving: TransferCost | None = None  # of a batch; see _watched_epoch
+        self._moving: TransferCost | None = None  # of a batch; see batch_came
         self._copying: CopyCost | None = None     # of a batch to a GPU
         self._is_ours = _tells_itself(loop)
         self._copy = None if self._is_ours else timed_copy(loop)
         if self._copy is not None:
-            self._meter.iterable = is_iterable(loop.dataset)  # type: ignore[attr-defined]
+            self._meter.iterable = is_iterable(loop.dataset)
         self._shown = False
         self._iterating = False
         self._process = 0  # in which the loop began
+        self._asked = 0.0  # when the loop wanted its next batch
+        self._first = True  # no batch of the loop has come yet
+        self._show_at = 0.0  # of a loop that counts by itself
         self._idle = _Idle()
         self._monitor: Monitor | None = None
         self._sampled = 0.0
         self._worst: list[tuple[float, int, str, float]] = []
         self._least_worst = 0.0  # waits that are no longer are not among them
 
-    def __len__(self) -> int:
-        return len(self._loop)  # type: ignore[arg-type]
+    # -- an iteration, as Epoch goes through it
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._loop, name)
-
-    def __iter__(self) -> Iterator[_Batch]:
-        if self._iterating:  # a second loop inside the first: not counted
-            yield from self._loop
-            return
+    def begin(self) -> tuple[Iterator[Any], bool]:
+        """An iteration of the loop, and whether it counts: not one inside
+        another."""
+        if self._iterating:
+            return iter(self.loop), False
+        if self._copy is None:
+            batches = iter(self.loop)
+        else:
+            update_copy(self._copy, self.loop)
+            batches = iter(self._copy)
         self._iterating, self._process = True, os.getpid()
-        try:
-            yield from (self._own_epoch() if self._is_ours
-                        else self._watched_epoch())
+        self._first = True
+        self._show_at = time.monotonic() + self.after_s
+        return batches, True
+
+    def batch_wanted(self) -> None:
+        """The loop asks for its next batch."""
+        self._asked = self._meter.asked()
+        if self._first or self._is_ours:
+            return
+        if self._meter.wait_s + self._meter.loop_s > self.after_s:
             self._show()
-        except GeneratorExit:  # the loop was left
-            if not sys.is_finalizing():
+        if self._monitor is None or self._asked > self._sampled + _SAMPLED_S:
+            self._look_at_machine()
+            self._asked = time.perf_counter()
+
+    def batch_came(self, batch: Any, made: Made | None) -> None:
+        """The loop goes on with the batch."""
+        first, self._first = self._first, False
+        if self._is_ours:  # it counts by itself
+            if not first and not self._shown and \
+                    time.monotonic() > self._show_at:
                 self._show(knows=True)
-            raise
-        finally:
-            self._meter.paused()
-            self._iterating = False
+            return
+        meter = self._meter
+        if made is not None:
+            self._count(made)
+        rows = _rows_of(batch)
+        waited = meter.answered(self._asked, rows, first)
+        if not first and waited > self._least_worst:
+            self._note_wait(waited, made)
+        count = meter.batches
+        if count == _COPIES_AT or not count & (count - 1):
+            self._measure_moving(batch, rows)
 
-    def _own_epoch(self) -> Iterator[_Batch]:
-        """It counts by itself."""
-        shown_at = time.monotonic() + self._after_s
-        for batch in self._loop:
-            yield batch
-            del batch
-            if not self._shown and time.monotonic() > shown_at:
-                self._show(knows=True)
+    def end(self, left: bool) -> None:
+        """After the last batch; `left`: the loop was left before."""
+        if not left:
+            self._show()
+        elif not sys.is_finalizing():
+            self._show(knows=True)
+        self.failed()
 
-    def _watched_epoch(self) -> Iterator[_Batch]:
-        meter, first = self._meter, True
-        asked = meter.asked()
-        batches = iter(self._copy if self._copy is not None else self._loop)
-        while True:
-            try:
-                batch: Any = next(batches)
-            except StopIteration:
-                return
-            made = None
-            if isinstance(batch, Stamped):
-                made, batch = batch.made, batch.batch
-                self._count(made)
-            rows = _rows_of(batch)
-            waited = meter.answered(asked, rows, first)
-            if not first and waited > self._least_worst:
-                self._note_wait(waited, made)
-            first = False
-            count = meter.batches
-            if count == _COPIES_AT or not count & (count - 1):
-                self._measure_moving(batch, rows)
-            yield batch
-            del batch
-            asked = meter.asked()
-            if meter.wait_s + meter.loop_s > self._after_s:
-                self._show()
-            if self._monitor is None or asked > self._sampled + _SAMPLED_S:
-                self._look_at_machine()
-                asked = time.perf_counter()
+    def failed(self) -> None:
+        """The loop has raised."""
+        self._meter.paused()
+        self._iterating = False
 
-    def _measure_moving(self, batch: _Batch, rows: int) -> None:
+    def _measure_moving(self, batch: Any, rows: int) -> None:
         """What it costs to hand a batch to another process, and to a GPU: once,
         as soon as that would matter."""
         meter, copy = self._meter, self._copy
@@ -216,14 +206,14 @@ class Watched(Generic[_Batch]):
                 times * (made.process_cpu_s + made.collate_cpu_s))
 
     def _workers(self) -> int:
-        return int(getattr(self._loop, "num_workers", 0))
+        return int(getattr(self.loop, "num_workers", 0))
 
     def _prefetch(self) -> int:
-        return int(getattr(self._loop, "prefetch_factor", None) or _PREFETCH)
+        return int(getattr(self.loop, "prefetch_factor", None) or _PREFETCH)
 
     def _has_workers(self) -> bool:
         """Whether the loop has that setting."""
-        return hasattr(self._loop, "num_workers")
+        return hasattr(self.loop, "num_workers")
 
     def _show(self, knows: bool = False) -> None:
         """The verdict, once; never a reason for the loop to end. `knows`: only
@@ -238,7 +228,7 @@ class Watched(Generic[_Batch]):
                 return
             self._shown = True
             print(f"penstock: {told}",
-                  file=sys.stderr if self._file is None else self._file,
+                  file=sys.stderr if self.file is None else self.file,
                   flush=True)
         except Exception:  # closed, full, or none; a loader that was closed
             self._shown = True
@@ -246,7 +236,7 @@ class Watched(Generic[_Batch]):
     def explain(self) -> Explanation:
         """What limits the loop, and what to change; any time."""
         if self._is_ours:
-            told: Explanation = self._loop.explain()  # type: ignore[attr-defined]
+            told: Explanation = self.loop.explain()
             return told
         return Explanation(self.report())
 
@@ -307,18 +297,3 @@ class Watched(Generic[_Batch]):
         if self._copying is not None:
             window.copies = Copies(*self._copying)
         return window
-
-
-def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,
-          after_s: float = _SHOWN_AFTER_S) -> Watched[_Batch]:
-    """Watches a loop: `for batch in penstock.watch(loader): ...`.
-
-    `loop` is a DataLoader of torch, or anything else that gives batches. After
-    `after_s` seconds of the loop, or when it ends (by `break`, too), the
-    verdict is printed once to `file` (standard error): what limits, why, what
-    to change and what that would give. `.explain()` gives it at any time, `.report()` as
-    a dictionary. What is watched already is returned as it is.
-    """
-    if isinstance(loop, Watched):
-        return loop
-    return Watched(loop, file, after_s)

@@ -165,7 +165,7 @@ class WatchOfAnyLoop(unittest.TestCase):
         report = told.report()
         self.assertEqual(report["pauses"]["count"], 1)
         self.assertGreater(report["pauses"]["seconds"], 0.3)
-        self.assertLess(told._meter.loop_s, 0.35)
+        self.assertLess(told._penstock_watch._meter.loop_s, 0.35)
         self.assertIn("1 pause", self.file.getvalue())
 
     def test_what_comes_in_turn_is_no_pause(self):
@@ -282,7 +282,7 @@ class WatchOfTorch(unittest.TestCase):
             for workers in (0, 1):
                 self.told(dataset, num_workers=workers)
                 self.assertEqual(len(self.batches), 5)
-                self.assertGreater(len(self.watched._made.seconds), 0)
+                self.assertGreater(len(self.watched._penstock_watch._made.seconds), 0)
 
     def test_batches_that_are_quick_are_timed_in_their_turn(self):
         """And stand for those that were not: all items are counted."""
@@ -297,7 +297,7 @@ class WatchOfTorch(unittest.TestCase):
         self.assertEqual(len(self.batches), 1000)
         self.assertLess(sum(timed), 1000)
         self.assertGreater(sum(timed), 4 * 64)  # the first ones all are
-        made = self.watched._made
+        made = self.watched._penstock_watch._made
         self.assertLess(abs(made.items - 4000), 4 * 32)  # after the last one
         self.assertGreater(len(made.seconds), 2000)
         self.assertIn(told.limit, ("data", "compute"))
@@ -489,7 +489,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         self.told(SleepingItems(8), num_workers=1,
                   multiprocessing_context="spawn")
         self.assertEqual(len(self.batches), 2)
-        self.assertGreater(self.watched._made.item_s, 0.07)
+        self.assertGreater(self.watched._penstock_watch._made.item_s, 0.07)
 
     def test_the_loader_itself_stays_as_it_was(self):
         import torch.utils.data
