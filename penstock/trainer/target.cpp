@@ -24,6 +24,11 @@ namespace {
 
 }  // namespace
 
+bool has_labels(const Field& field) {
+  const Json recipe = field.kind->recipe();
+  return recipe.find("multi_hot") != nullptr;
+}
+
 std::optional<Classes> classes_of(const FittedDataset& data,
                                   const Field& field) {
   const Json recipe = field.kind->recipe();
@@ -83,7 +88,7 @@ Target target_of_classifier(const std::string& name, const FittedDataset& data,
                             bool balanced) {
   const Field& field = target_field(name, data);
   const Json& statistics = data.statistics_of(field.name);
-  const bool many = multi_hot_of(field) != nullptr;
+  const bool many = has_labels(field);
   Target target;
   if (many) {
     target = {.name = field.name,
@@ -92,7 +97,10 @@ Target target_of_classifier(const std::string& name, const FittedDataset& data,
     if (target.classes == 0)
       refuse_one_class(field, *statistics.find("classes"));
   } else {
-    target = target_of_classes(field, *classes_of(data, field), data);
+    const std::optional<Classes> classes = classes_of(data, field);
+    PENSTOCK_ASSERT(classes.has_value(),
+                    "the job's check found classes in the target");
+    target = target_of_classes(field, *classes, data);
   }
   if (!balanced) return target;
   std::vector<std::int64_t> counts;
