@@ -17,7 +17,7 @@ LISTED = re.compile(rf"^- ((?:`{CODE}`[^:.`]*)+)[:.]", re.M)
 RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
                     rf'("{CODE}")', re.S)
 # Codes of fakes, of examples, and one that nobody sees; then what is written
-# like a code: settings, and the families in which files are.
+# like a code: settings, and the families in which files or settings are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "data.mdb",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
@@ -27,7 +27,7 @@ OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "model.kind",
           "model.safetensors", "output.dir", "source.columns", "source.key",
           "source.kind", "source.part_", "source.path", "tokenizer.json"}
-OF_FILES = {"memory", "run"}
+OF_FILES = {"memory", "run", "train"}
 
 
 def main():

@@ -23,6 +23,7 @@ using Path = std::filesystem::path;
 
 constexpr int kTries = 16;
 constexpr std::string_view kMark = ".tmp.";
+constexpr std::size_t kRandomDigits = 16;  // behind the mark
 constexpr std::time_t kLinkIsOldS = 60;
 
 unsigned random_bits() {
@@ -36,7 +37,7 @@ unsigned random_bits() {
 /// Names must differ between processes that share nothing, not even a clock.
 Path new_name(const Path& path) {
   std::string name = path.string() + std::string(kMark);
-  for (int word = 0; word < 2; ++word)
+  for (std::size_t word = 0; word < kRandomDigits / 8; ++word)
     for (unsigned bits = random_bits(), i = 0; i < 8; ++i, bits >>= 4)
       name += "0123456789abcdef"[bits & 15];
   return name;
@@ -64,6 +65,16 @@ void remove_leftover(int folder, const char* name) {
   if (S_ISREG(found.st_mode)) remove_abandoned_file(folder, name);
   bool old = ::time(nullptr) - found.st_mtime > kLinkIsOldS;
   if (S_ISLNK(found.st_mode) && old) ::unlinkat(folder, name, 0);
+}
+
+template <class Chosen>
+void remove_leftovers_if(const Path& in, Chosen chosen) {
+  std::unique_ptr<DIR, CloseFolder> folder(
+      ::opendir(in.empty() ? "." : in.c_str()));
+  if (folder == nullptr) return;
+  while (const dirent* entry = ::readdir(folder.get()))
+    if (chosen(std::string_view(entry->d_name)))
+      remove_leftover(::dirfd(folder.get()), entry->d_name);
 }
 
 }  // namespace
@@ -124,16 +135,20 @@ bool make_link(const Path& target, const Path& link) {
 }
 
 void remove_leftovers(const Path& path) noexcept try {
-  Path parent = path.parent_path();
-  std::unique_ptr<DIR, CloseFolder> folder(
-      ::opendir(parent.empty() ? "." : parent.c_str()));
-  if (folder == nullptr) return;
-  std::string begins = path.filename().string() + std::string(kMark);
-  while (const dirent* entry = ::readdir(folder.get()))
-    if (std::string_view(entry->d_name).starts_with(begins))
-      remove_leftover(::dirfd(folder.get()), entry->d_name);
+  const std::string begin = path.filename().string() + std::string(kMark);
+  remove_leftovers_if(path.parent_path(), [&](std::string_view name) {
+    return name.starts_with(begin);
+  });
 } catch (const std::exception&) {
   // There is no memory for a name; the next write tries again.
+}
+
+void remove_leftovers(const Path& folder, std::string_view begin) noexcept {
+  remove_leftovers_if(folder, [&](std::string_view name) {
+    const std::size_t mark = name.rfind(kMark);
+    return name.starts_with(begin) && mark != name.npos &&
+           name.size() == mark + kMark.size() + kRandomDigits;
+  });
 }
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace penstock {
 
@@ -40,5 +41,8 @@ bool make_link(const std::filesystem::path& target,
 /// locked; its maker renames it at once, and makes another when it is gone).
 /// Never throws: what cannot be removed stays.
 void remove_leftovers(const std::filesystem::path& path) noexcept;
+/// The same for all paths of a folder whose names begin with `begin`.
+void remove_leftovers(const std::filesystem::path& folder,
+                      std::string_view begin) noexcept;
 
 }  // namespace penstock

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/base/temporary.h"
+#include "penstock/run/not_finite.h"
 #include "penstock/run/safetensors.h"
 #include "penstock/run/weights.h"
 
@@ -9,11 +11,12 @@ namespace penstock {
 namespace {
 
 constexpr const char* kStatistics = "statistics.json";
+constexpr const char* kCheckpoint = "checkpoint-";
 
 /// Sorts by steps.
 std::string file_of(std::int64_t steps) {
   std::string digits = std::to_string(steps);
-  return "checkpoint-" +
+  return kCheckpoint +
          std::string(12 - std::min<std::size_t>(12, digits.size()), '0') +
          digits + ".safetensors";
 }
@@ -119,6 +122,14 @@ void Checkpoints::save_statistics(const std::string& text, SavedState& state) {
 void Checkpoints::save(SavedState state, const ModelState* model) {
   state.checkpoint.clear();
   if (model != nullptr) {
+    if (auto tensor = tensor_without_number(*model))
+      throw not_finite_error(
+          "step " + std::to_string(state.steps_taken) + ", tensor '" + *tensor +
+              "'",
+          "it holds a value that is not a number: no checkpoint was written",
+          "resume the checkpoint before it with another train.lr, or leave "
+          "out the rows that it met: --resume RUN --skip STEPS");
+    sweep_checkpoints(folder_.path());
     Json remarks;
     remarks[kModelRemark] = model->json.dump();
     std::string bytes = safetensors(model->tensors, remarks);
@@ -133,6 +144,10 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
   if (moved_on && !oldest_.empty()) folder_.remove(oldest_);
   if (moved_on) oldest_ = last_->checkpoint;
   last_ = std::move(state);
+}
+
+void sweep_checkpoints(const std::filesystem::path& run_folder) noexcept {
+  remove_leftovers(run_folder, kCheckpoint);
 }
 
 Resumption read_resumption(const std::string& run_folder) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -18,7 +19,9 @@ namespace penstock {
 class Checkpoints {
  public:
   explicit Checkpoints(RunFolder& folder) : folder_(folder) {}
-  /// Without a model (null) only the position is saved.
+  /// Without a model (null) only the position is saved. Throws
+  /// Error(transform), code train.not_finite, and writes nothing, where the
+  /// model holds a value that is not a number.
   void save(SavedState state, const ModelState* model);
   /// Writes the text as `statistics.json`, and notes its SHA-256 in `state`,
   /// which is to be saved next.
@@ -40,6 +43,10 @@ std::string sha256_of_statistics(const Json& statistics);
 /// nullopt where the rows have no statistics.
 std::optional<std::string> note_rows(SavedState& state, const Job& job,
                                      const Dataset& rows, const Order& order);
+
+/// Removes what is left of checkpoints whose writers were killed: each is as
+/// large as a model. One that is being written stays.
+void sweep_checkpoints(const std::filesystem::path& run_folder) noexcept;
 
 /// Where a run goes on from.
 struct Resumption {

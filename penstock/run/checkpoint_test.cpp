@@ -6,7 +6,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "penstock/base/temporary.h"
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/run/not_finite.h"
 
 namespace penstock {
 namespace {
@@ -143,6 +145,89 @@ TEST_F(CheckpointsTest, WhenTheOneBeforeCannotBeReadTheNewestIsStillTaken) {
     EXPECT_EQ(error.parts().code, "resume.damaged_checkpoint");
     EXPECT_THAT(error.parts().where, HasSubstr("22.safetensors"));
   }
+}
+
+/// A model of one tensor, of four bytes.
+ModelState model_with(std::uint32_t bits, Dtype dtype, std::string name) {
+  ModelState model;
+  model.memory.resize(4);
+  std::memcpy(model.memory.data(), &bits, 4);
+  const auto numbers = static_cast<std::int64_t>(4 / size_of(dtype));
+  model.tensors.push_back(
+      {std::move(name),
+       {.data = model.memory.data(), .dtype = dtype, .shape = {numbers}}});
+  model.json = Json::Object{};
+  return model;
+}
+
+TEST_F(CheckpointsTest, AValueThatIsNotANumberIsRefusedAndNothingWritten) {
+  save(1);
+  for (auto [bits, dtype] :
+       {std::pair(0x7fc00000U, Dtype::float32),  // as hardware makes it
+        std::pair(0xffc00000U, Dtype::float32),
+        std::pair(0x7f800001U, Dtype::float32),
+        std::pair(0x7e000000U, Dtype::float16),
+        std::pair(0x00007fc0U, Dtype::bfloat16)}) {
+    const ModelState model = model_with(bits, dtype, "model.running_var");
+    try {
+      checkpoints_.save({.steps_taken = 22, .fingerprint = "f"}, &model);
+      ADD_FAILURE() << "it was written";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::transform);
+      EXPECT_EQ(error.parts().code, "train.not_finite");
+      EXPECT_EQ(error.parts().where, "step 22, tensor 'model.running_var'");
+    }
+  }
+  EXPECT_EQ(file(22), "");
+  EXPECT_EQ(number_of(*resumed().model), 101);
+}
+
+TEST_F(CheckpointsTest, InfinitiesAreNumbers) {
+  for (auto [bits, dtype] : {std::pair(0x7f800000U, Dtype::float32),
+                             std::pair(0xff800000U, Dtype::float32),
+                             std::pair(0x7c00fc00U, Dtype::float16),
+                             std::pair(0x7fc00000U, Dtype::int32)}) {
+    const ModelState model = model_with(bits, dtype, "model.mask");
+    checkpoints_.save({.steps_taken = 22, .fingerprint = "f"}, &model);
+  }
+  EXPECT_NE(file(22), "");
+}
+
+// Where the loss is scaled a gradient may overflow: its step is left out.
+TEST_F(CheckpointsTest, GradientsOfAScaledLossMayOverflow) {
+  ModelState model = model_with(0x7fc00000, Dtype::float32, "gradient.w");
+  model.tensors.push_back(
+      {"scale.since", {.dtype = Dtype::int32, .shape = {0}}});
+  EXPECT_FALSE(tensor_without_number(model).has_value());
+  model.tensors.pop_back();
+  EXPECT_EQ(tensor_without_number(model), "gradient.w");
+}
+
+TEST_F(CheckpointsTest, WhatAKillLeftIsSwept) {
+  save(1);
+  auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder_.path()))
+      if (entry.path().filename().string().find(".tmp") != std::string::npos)
+        found.push_back(entry.path().filename().string());
+    return found;
+  };
+  auto leave = [&](const std::string& name) {
+    real_files().write_atomic(folder_.path() / name, "half a model");
+  };
+  const std::string left = "checkpoint-000000000007.safetensors.tmp.";
+  leave(left + "0123456789abcdef");
+  leave("checkpoint-of-mine.tmp.txt");  // not ours
+  sweep_checkpoints(folder_.path());
+  EXPECT_THAT(names(), testing::ElementsAre("checkpoint-of-mine.tmp.txt"));
+  leave(left + "fedcba9876543210");
+  save(22);
+  EXPECT_THAT(names(), testing::ElementsAre("checkpoint-of-mine.tmp.txt"));
+  const TemporaryFile written(folder_.path() /
+                              "checkpoint-000000000033.safetensors");
+  sweep_checkpoints(folder_.path());  // its writer lives
+  EXPECT_EQ(names().size(), 2u);
 }
 
 TEST_F(CheckpointsTest, AStateThatPointsOutsideItsFolderIsRefused) {

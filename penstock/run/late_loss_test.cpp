@@ -157,9 +157,9 @@ TEST_F(LateLossTest, WhenTheDeviceFailsTheLinesOfItsLastStepsHaveNoLoss) {
 TEST_F(LateLossTest, ALossThatIsNoNumberEndsTheRunAndSavesNothingAfterIt) {
   LateStepper stepper;
   stepper.nan_at = 7;
-  expected_ = "model.not_finite";
+  expected_ = "train.not_finite";
   EXPECT_FALSE(run(stepper, {"train.checkpoint_every_steps=5"}));
-  EXPECT_EQ(where_, "epoch 0, step 7");
+  EXPECT_EQ(where_, "epoch 0, step 7, the loss");
   EXPECT_EQ(stepper.saves, 1);  // after step 5
   EXPECT_EQ(lines().at(7), Line(7, std::nullopt));
 }

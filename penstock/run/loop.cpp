@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "penstock/run/not_finite.h"
+
 // The host runs ahead of the device: a step is queued, its loss and its times
 // are known some steps later, and nothing waits for them but the end of an
 // epoch and a checkpoint. So there are two lines of things that are yet to be
@@ -59,6 +61,10 @@ std::string measures_line(std::int64_t at, const Json& validated) {
   }
   return line;
 }
+
+constexpr const char* kLookAtRows =
+    "lower train.lr, look at the rows of that step ('penstock batch'), or "
+    "leave them out: --resume RUN --skip STEPS";
 
 RunTrace::Of traced(const Loop::Parts& p) {
   if (p.options.trace) return RunTrace::Of::all;
@@ -210,6 +216,7 @@ std::shared_ptr<Batch> Loop::next_batch() try {
 void Loop::step(const std::shared_ptr<Batch>& batch) try {
   p_.stepper.step(batch, p_.session.stream(), p_.state.steps_taken);
 } catch (const Error& error) {
+  if (error.parts().code == kNotFinite) refuse_step(*batch, error);
   if (error.kind() != ErrorKind::out_of_memory) throw;
   held_out_.reset();  // it would hold them
   const std::size_t freed = p_.session.release_memory(SIZE_MAX);
@@ -281,16 +288,34 @@ void Loop::refuse_loss(double loss) {
   unsaved_ = false, lost_ = true;
   const Json at = log_.waiting();
   log_.add_loss(loss);
-  throw Error(ErrorKind::request,
-              {.code = "model.not_finite",
-               .what = "the model cannot learn any further",
-               .where = "epoch " + at.find("epoch")->dump() + ", step " +
-                        at.find("step")->dump(),
-               .why = std::string("the loss is ") +
-                      (std::isnan(loss) ? "not a number" : "infinite"),
-               .next = "lower train.lr, look at the rows of that step "
-                       "('penstock batch'), or leave them out: --resume RUN "
-                       "--skip STEPS"});
+  throw not_finite_error(
+      "epoch " + at.find("epoch")->dump() + ", step " +
+          at.find("step")->dump() + ", the loss",
+      std::isnan(loss) ? "it is not a number" : "it is infinite", kLookAtRows);
+}
+
+/// The stepper says which layer; the step has changed nothing.
+void Loop::refuse_step(const Batch& batch, const Error& error) {
+  ErrorParts parts = error.parts();
+  parts.where = "epoch " + std::to_string(batch.at().epoch) + ", step " +
+                std::to_string(batch.at().step) + ", " + parts.where;
+  throw Error(error.kind(), std::move(parts));
+}
+
+/// A loss of the held-out rows that is not finite: by the model's numbers, or
+/// by the rows.
+void Loop::refuse_validation(std::int64_t epoch) {
+  if (auto tensor = tensor_without_number(p_.stepper.save())) {
+    lost_ = true;
+    throw not_finite_error(
+        "epoch " + std::to_string(epoch) + ", tensor '" + *tensor + "'",
+        "it holds a value that is not a number", kLookAtRows);
+  }
+  throw not_finite_error(
+      "epoch " + std::to_string(epoch) + ", the validation loss",
+      "it is infinite or not a number, and the model's own "
+      "numbers are finite",
+      "look at the held-out rows, or lower train.lr");
 }
 
 void Loop::end_epoch(std::int64_t at) {
@@ -351,6 +376,8 @@ void Loop::validate(std::int64_t at) {
   p_.state.to_validate = at;
   if (see_held_out_rows()) {
     run.epochs[at].validated = p_.stepper.validated();
+    const Json* loss = run.epochs[at].validated.find("val_loss");
+    if (loss != nullptr && !loss->is_number()) refuse_validation(at);
     p_.state.to_validate.reset();
     unsaved_ = true;
   }
@@ -383,6 +410,13 @@ void Loop::save_if_requested() {
                              p_.folder.path().string() + ", the run continues");
 }
 
+void Loop::write_checkpoint(const ModelState* model) try {
+  p_.checkpoints.save(p_.state, model);
+} catch (const Error& error) {
+  lost_ = error.parts().code == kNotFinite;
+  throw;
+}
+
 void Loop::save() {
   if (lost_) return log_.flush();
   take_losses(true);
@@ -392,7 +426,7 @@ void Loop::save() {
   Nanoseconds start = wall_clock().now();
   std::optional<ModelState> model;
   if (p_.stepper.has_model()) model = p_.stepper.save();
-  p_.checkpoints.save(p_.state, model ? &*model : nullptr);
+  write_checkpoint(model ? &*model : nullptr);
   unsaved_ = false;
   p_.session.counted().checkpoints += wall_clock().now() - start;
 }

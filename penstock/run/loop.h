@@ -82,6 +82,8 @@ class Loop {
   void tell_progress(Position at);
   void take_losses(bool wait);
   [[noreturn]] void refuse_loss(double loss);
+  [[noreturn]] static void refuse_step(const Batch& batch, const Error& error);
+  [[noreturn]] void refuse_validation(std::int64_t epoch);
   /// Also where the run ends inside of it: one that is resumed with more steps
   /// goes on there, and ends it once more.
   void end_epoch(std::int64_t epoch);
@@ -92,6 +94,7 @@ class Loop {
   bool see_held_out_rows();
   void save_if_requested();
   void save();
+  void write_checkpoint(const ModelState* model);
 
   const Parts p_;
   const std::int64_t in_all_;

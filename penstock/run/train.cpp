@@ -359,7 +359,10 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   const Nanoseconds started = wall_clock().now();
   Resumption from;
   const std::string resumed = without_links(options.resume);
-  if (!resumed.empty()) from = read_resumption(resumed);
+  if (!resumed.empty()) {
+    sweep_checkpoints(resumed);
+    from = read_resumption(resumed);
+  }
   if (options.skip != 0) skip_steps(from.state, options.skip, job);
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(from.state, job);

@@ -40,6 +40,7 @@ class Net(torch.nn.Module):
 
 
 _KINDS = {kind.kind: kind for kind in (penstock.RequestError,
+                                       penstock.TransformError,
                                        penstock.OutOfMemory)}
 
 

@@ -50,7 +50,7 @@ class Refusals(Case):
             self.train(self.job("other.py:Net",
                                 model={"arguments": {"widht": 3}}))
 
-    def returning(self, text, code, *words, **model):
+    def returning(self, text, code, *words, error="request", **model):
         name = f"r{abs(hash(text))}.py"
         self.write(name, f"""
 import torch
@@ -61,7 +61,7 @@ class Net(torch.nn.Module):
     def forward(self, x, y, kind):
         return {text}
 """)
-        with self.subTest(text), self.refused("request", code, *words):
+        with self.subTest(text), self.refused(error, code, *words):
             self.train(self.job(f"{name}:Net", model=model))
 
     @needs_torch
@@ -81,8 +81,8 @@ class Net(torch.nn.Module):
                        loss="cross_entropy")
         self.returning("self.layer(x) @ self.layer(x)", "model.raised",
                        "RuntimeError")
-        self.returning("(self.layer(x) * float('inf')).mean()", "model.not_finite",
-                       **none)
+        self.returning("(self.layer(x) * float('inf')).mean()", "train.not_finite",
+                       error="transform", **none)
 
     @needs_torch
     def test_of_what_forward_takes(self):

@@ -223,7 +223,7 @@ class Resuming(Case):
         if Net.steps == 6:
             return self.layers[0](torch.ones(16, 5))[:, :1] * float("nan")
 """))
-        with self.refused("request", "model.not_finite", "not a number", "step 5"):
+        with self.refused("transform", "train.not_finite", "not a number", "step 5"):
             self.train(self.job("nan.py:Net"))
         part = os.path.realpath("runs/latest")
         again = self.resume(part, skip=1)

@@ -19,12 +19,13 @@ import random
 import sys
 from typing import Any, Mapping
 
-from ..errors import refused
+from ..errors import TransformError, refused, worded
 from . import module as modules
 from .inputs import Inputs
 from .objective import Named, Objective, Returned, refuse_loss
 from .optimiser import Optimiser, factor
 from .raised import told
+from .rows import Rows
 from .saving import Saved, copied, loaded, refuse_other, saved
 from .switches import Switches
 
@@ -46,6 +47,7 @@ class Stepper:
         with told("it was moved to its device", self._file):
             self._module = made.to(self._switches.device)
         self._module.train()
+        self._rows = Rows(torch, self._module)
         self._inputs = Inputs(self._module, settings.get("target", ""))
         self._optimiser = Optimiser(torch, self._module, facts["learning"],
                                     self._switches, self._file)
@@ -101,9 +103,7 @@ class Stepper:
             loss = self._learn(batch, last + 1 - first, number)
         except BaseException:
             self._optimiser.put_back(earlier)
-            with self._torch.no_grad():
-                if self._buffers:
-                    self._torch._foreach_copy_(self._buffers, self._kept)
+            self._put_buffers_back()
             raise
         self._optimiser.add(earlier)
         if number == last:
@@ -115,9 +115,14 @@ class Stepper:
             self._torn = ""
         self._remember(loss)
 
+    def _put_buffers_back(self) -> None:
+        if self._buffers:
+            with self._torch.no_grad():
+                self._torch._foreach_copy_(self._buffers, self._kept)
+
     def _learn(self, batch: Any, share: int, number: int) -> Any:
         """Leaves gradients; the loss."""
-        tensors = batch.torch()
+        tensors = self._rows.counted(batch)
         with told("a step was taken", self._file):
             with self._switches.autocast():
                 answer = self._module(**self._inputs.of(tensors))
@@ -127,18 +132,20 @@ class Stepper:
                             "compute it from what the layers give, without "
                             "detach(), item() or no_grad()")
             if loss.device.type == "cpu":
-                self._check_finite(float(loss.detach()), batch)
+                self._check_finite(float(loss.detach()))
             self._optimiser.scaled(loss / share).backward()
+        if self._rows.none:
+            self._put_buffers_back()
         return loss.detach()
 
-    def _check_finite(self, loss: float, batch: Any) -> None:
+    @staticmethod
+    def _check_finite(loss: float) -> None:
         if math.isfinite(loss):
             return
-        raise refused(
-            "model.not_finite", "the model cannot learn any further",
-            f"epoch {batch.epoch}, step {batch.step}",
-            "the loss is " + ("not a number" if math.isnan(loss)
-                              else "infinite"),
+        raise worded(
+            TransformError, "train.not_finite",
+            "the model cannot learn any further", "the loss",
+            "it is not a number" if math.isnan(loss) else "it is infinite",
             "lower train.lr, look at the rows of that step ('penstock batch'), "
             "or leave them out: --resume RUN --skip 1")
 
@@ -195,7 +202,9 @@ class Stepper:
     def validated(self) -> str:
         self._end_validation()
         with told("it was validated", self._file):
-            return json.dumps(self._objective.seen())
+            return json.dumps({
+                name: None if value is None or not math.isfinite(value)
+                else value for name, value in self._objective.seen().items()})
 
     # -- state
 

@@ -101,7 +101,8 @@ class CausalLmModel final : public Model {
     const double tokens = seen_tokens_.item<double>();
     const double loss = seen_.item<double>() / tokens;
     seen_.reset(), seen_tokens_.reset();
-    json["val_loss"] = loss;  // not finite where there is no token: null
+    if (tokens == 0) return json;
+    json["val_loss"] = loss;
     json["val_perplexity"] = std::exp(loss);
     return json;
   }
