@@ -74,6 +74,7 @@ void Session::seek(Position at) {
                      std::to_string(at.step) + "; an epoch has " +
                      std::to_string(steps_per_epoch()) + " steps",
                  "give a step of an epoch, from 0");
+  check_reachable(at, steps_per_epoch(), "the position");
   end_loader();
   open_at(at);
 }
@@ -91,6 +92,7 @@ Json Session::state() const {
 
 /// Seeks; a session of the whole job then ends where the job does.
 void Session::continue_at(Position at) {
+  check_reachable(at, steps_per_epoch(), "state");
   std::int64_t behind = at.epoch * steps_per_epoch() + at.step;
   if (whole_job_)
     options_.batches =
@@ -102,8 +104,8 @@ void Session::continue_at(Position at) {
 void Session::load_state(const Json& state) {
   check_open();
   Spec spec(state, "state");
-  Position at{.epoch = spec.integer("epoch", {}, 0, INT64_MAX),
-              .step = spec.integer("step", {}, 0, INT64_MAX)};
+  Position at{.epoch = spec.integer("epoch", {}, 0, kMostCounted),
+              .step = spec.integer("step", {}, 0, kMostCounted)};
   if (spec.has("fingerprint")) {  // of a run
     check_state_of_run(parse_state(state, "state"));
     return continue_at(at);

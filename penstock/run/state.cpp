@@ -41,9 +41,9 @@ Order lengths_of(const Json& saved) {
 SavedState parse_state(const Json& json, const std::string& name) {
   SavedState state;
   Spec spec(json, name);
-  state.position.epoch = spec.integer("epoch", {}, 0, INT64_MAX);
-  state.position.step = spec.integer("step", {}, 0, INT64_MAX);
-  state.steps_taken = spec.integer("steps_taken", {}, 0, INT64_MAX);
+  state.position.epoch = spec.integer("epoch", {}, 0, kMostCounted);
+  state.position.step = spec.integer("step", {}, 0, kMostCounted);
+  state.steps_taken = spec.integer("steps_taken", {}, 0, kMostCounted);
   state.fingerprint = spec.text("fingerprint");
   if (const Json* order = spec.raw("order")) state.order = *order;
   if (const Json* fields = spec.raw("fields")) state.fields = *fields;
@@ -51,7 +51,7 @@ SavedState parse_state(const Json& json, const std::string& name) {
   state.checkpoint_sha256 = spec.text("checkpoint_sha256", "");
   state.statistics_sha256 = spec.text("statistics_sha256", "");
   if (spec.has("to_validate"))
-    state.to_validate = spec.integer("to_validate", {}, 0, INT64_MAX);
+    state.to_validate = spec.integer("to_validate", {}, 0, kMostCounted);
   spec.raw("before");
   spec.finish();
   if (state.checkpoint.find('/') != std::string::npos)
@@ -183,6 +183,23 @@ void check_same_fields(const SavedState& state, const Job& job) {
          "resume without changing the fields, or start a new run");
 }
 
+void check_reachable(Position at, std::int64_t each, const std::string& where) {
+  std::int64_t behind = 0;
+  if (!__builtin_mul_overflow(at.epoch, each, &behind) &&
+      !__builtin_add_overflow(behind, at.step, &behind) &&
+      behind <= kMostCounted)
+    return;
+  throw Error(ErrorKind::request,
+              {.code = "resume.no_state",
+               .what = "no run gets to this position",
+               .where = where,
+               .why = "found epoch " + std::to_string(at.epoch) + " and step " +
+                      std::to_string(at.step) + ", expected at most " +
+                      std::to_string(kMostCounted) + " steps in all, " +
+                      std::to_string(each) + " in each epoch",
+               .next = "give a state that was saved, or an earlier epoch"});
+}
+
 void check_goes_on(const SavedState& state, const Dataset& rows,
                    const Order& order, const Split& split) {
   if (state.fingerprint.empty()) return;  // it had not begun
@@ -198,6 +215,7 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
                shown(other->made),
            "resume without changing split, batch_size, seed, shuffle, order, "
            "weights, balance, limit, tail, or the sources and their weights");
+  check_reachable(state.position, steps_per_epoch(order), "state.json");
   if (state.position.step > 0 && state.position.step >= steps_per_epoch(order))
     refuse("resume.no_state", "state.json",
            "found step " + std::to_string(state.position.step) +

@@ -49,6 +49,13 @@ SavedStates read_states(const std::string& run_folder);
 /// the first step or too far on.
 void skip_steps(SavedState& state, std::int64_t steps, const Job& job);
 
+/// The largest count of epochs or steps in a state: sums of a few, and
+/// programs whose numbers are floats, have them exactly.
+inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
+/// Throws Error(request), code resume.no_state, for a position that no run gets
+/// to: with more steps before it than that; `each`: those of an epoch.
+void check_reachable(Position at, std::int64_t each, const std::string& where);
+
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);
 

@@ -62,6 +62,7 @@ _FROZEN = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
            "persistent_workers")
 _MASK = (1 << 64) - 1
 _STATE = 1  # the version of state_dict()
+_MOST_COUNTED = 1 << 53  # epochs and steps, as in the states of penstock.Loader
 _LOST = "?"  # after the order of a state from which no loader can resume
 _DRAWN = ("the generator's seed does not give the order again, since it was "
           "drawn from elsewhere, too, or an earlier epoch was left early")
@@ -456,9 +457,11 @@ class DataLoader(Generic[_Item]):
                 operator.index(state[name])
                 for name in ("v", "epoch", "step", "seed", "n"))
             was = state["batch"], state["order"]
-            if version != _STATE or epoch < 0 or step < 0:
+            if version != _STATE or not (0 <= epoch <= _MOST_COUNTED and
+                                         0 <= step <= _MOST_COUNTED and
+                                         0 <= seed <= _MASK):
                 raise ValueError(f"version {version}, epoch {epoch}, step "
-                                 f"{step}")
+                                 f"{step}, seed {seed}")
         except (TypeError, KeyError, ValueError) as error:
             raise refused(
                 "resume.no_state", "cannot resume", "load_state_dict",
