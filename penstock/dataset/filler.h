@@ -38,6 +38,19 @@ struct FillMeters {
   StageMeter on_device;
 };
 
+/// Finds samples that take the place of bad ones, for a filler that needs the
+/// whole batch before it can go on: one that maps it.
+class Substitutes {
+ public:
+  virtual ~Substitutes() = default;
+  /// Puts another sample in that place of FillItem::ids, where `fault` was
+  /// found, and returns its occurrence. Throws Error(transform), code
+  /// data.too_many_bad, when too many were bad.
+  virtual std::int64_t next(std::size_t range, const RowFault& fault) = 0;
+  /// Whether next() was called for that place.
+  virtual bool replaced(std::size_t range) const = 0;
+};
+
 /// Ranges of a batch that are to be filled: whole bins, one after the other.
 struct FillItem {
   std::span<const SampleId> ids;  ///< by range; -1: padding
@@ -55,6 +68,8 @@ struct FillItem {
   /// What I/O threads have read of these samples; null: nothing, the filler
   /// reads them.
   ItemRead* read = nullptr;
+  /// Null: the caller replaces bad samples, or masks them.
+  Substitutes* substitutes = nullptr;
 };
 
 /// Fills ranges. One per thread, and called by that thread alone.

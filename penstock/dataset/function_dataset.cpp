@@ -66,7 +66,11 @@ class FunctionFiller final : public SlotFiller {
         "padding comes last");
     clear_behind(item, ids.size());
     if (ids.empty()) return;
-    if (source_ != nullptr) read_source(item, ids, stream, faults);
+    if (source_ != nullptr) {
+      read_source(item, ids, stream, faults);
+      ids = leave_out_bad(item, ids, faults);
+      if (ids.empty()) return;  // all are bad
+    }
     const RowLayout& layout = function_.layout;
     out_.clear();
     for (std::size_t t = 0; t < layout.tensors.size(); ++t)
@@ -80,6 +84,7 @@ class FunctionFiller final : public SlotFiller {
                     .in_memory = memory_,
                     .out = out_,
                     .at = item.at});
+    if (source_ != nullptr) put_in_places(item);
     meter_.add_items(
         std::ssize(ids),
         std::ssize(ids) * static_cast<std::int64_t>(layout.row_bytes));
@@ -113,9 +118,32 @@ class FunctionFiller final : public SlotFiller {
     if (device_ != nullptr && needed + scratch > gathered_.size())
       gathered_ =
           device_->allocate(needed + scratch).held_for(HeldFor::batches);
+    std::byte* filled = device_ != nullptr ? gathered_.data() : memory_.get();
+    FillItem wanted{.ids = ids,
+                    .occurrences = item.occurrences.first(
+                        std::min(ids.size(), item.occurrences.size())),
+                    .at = item.at,
+                    .read = item.read,
+                    .substitutes = item.substitutes};
+    find_places(wanted, filled);
+    source_->fill(wanted, stream, faults);
+    if (item.substitutes != nullptr)
+      replace_bad(wanted, filled, stream, faults);
+    if (device_ == nullptr) return;
+    if (!device_fields_->empty()) {
+      const std::vector<SampleId> live = live_ids(wanted, faults);
+      wanted.ids = live;
+      source_->queue(wanted, filled + needed, stream);
+    }
+    // What the function reads is the caller's to keep, so it is not pinned
+    // itself.
+    staging_->fetch(memory_.get(), filled, needed, stream);
+  }
+
+  void find_places(FillItem& wanted, std::byte* filled) {
+    const std::span<const SampleId> ids = wanted.ids;
     in_.clear();
     places_.clear();
-    std::byte* filled = device_ != nullptr ? gathered_.data() : memory_.get();
     std::size_t place = 0;
     for (const Output& output : source_info_->outputs) {
       in_.push_back(rows_at(output, memory_.get() + place, std::ssize(ids)));
@@ -123,19 +151,89 @@ class FunctionFiller final : public SlotFiller {
       place += whole_lines(ids.size() * output.bytes());
     }
     add_staged(ids);
-    const FillItem wanted{.ids = ids,
-                          .to = places_,
-                          .occurrences = item.occurrences.first(
-                              std::min(ids.size(), item.occurrences.size())),
-                          .at = item.at,
-                          .read = item.read};
-    source_->fill(wanted, stream, faults);
-    if (device_ == nullptr) return;
-    if (!device_fields_->empty())
-      source_->queue(wanted, filled + needed, stream);
-    // What the function reads is the caller's to keep, so it is not pinned
-    // itself.
-    staging_->fetch(memory_.get(), filled, needed, stream);
+    wanted.to = places_;
+  }
+
+  /// Fills the rows again, with other samples in the places of bad ones, until
+  /// all can be used: the function needs the whole batch.
+  void replace_bad(FillItem& wanted, std::byte* filled, Stream& stream,
+                   const Faults& faults) {
+    Faults bad;
+    for (const RowFault& fault : faults.rows)
+      if (!wanted.substitutes->replaced(place_of(fault)))
+        bad.rows.push_back(fault);
+    if (bad.rows.empty()) return;
+    occurrences_.assign(wanted.occurrences.begin(), wanted.occurrences.end());
+    occurrences_.resize(wanted.ids.size());
+    wanted.occurrences = occurrences_;
+    wanted.read = nullptr;
+    while (!bad.rows.empty()) {
+      std::size_t before = wanted.ids.size();
+      for (const RowFault& fault : bad.rows) {
+        const std::size_t row = place_of(fault);
+        if (row == before) continue;  // in another field, too
+        occurrences_[row] = wanted.substitutes->next(row, fault);
+        before = row;
+      }
+      bad.rows.clear();
+      find_places(wanted, filled);
+      source_->fill(wanted, stream, bad);
+    }
+  }
+
+  static std::size_t place_of(const RowFault& fault) {
+    return static_cast<std::size_t>(fault.row);
+  }
+
+  /// Whether a row of the item was rejected and nothing has taken its place.
+  static std::vector<bool> bad_rows(const FillItem& item, std::size_t rows,
+                                    const Faults& faults) {
+    std::vector<bool> bad(rows);
+    for (const RowFault& fault : faults.rows)
+      bad[place_of(fault)] = item.substitutes == nullptr ||
+                             !item.substitutes->replaced(place_of(fault));
+    return bad;
+  }
+
+  static std::vector<SampleId> live_ids(const FillItem& item,
+                                        const Faults& faults) {
+    std::vector<SampleId> live(item.ids.begin(), item.ids.end());
+    const std::vector<bool> bad = bad_rows(item, live.size(), faults);
+    for (std::size_t row = 0; row < live.size(); ++row)
+      if (bad[row]) live[row] = -1;
+    return live;
+  }
+
+  /// Moves the rows that are not bad together, at the beginning of `in_`; their
+  /// ids.
+  std::span<const SampleId> leave_out_bad(const FillItem& item,
+                                          std::span<const SampleId> ids,
+                                          const Faults& faults) {
+    good_.clear();
+    if (faults.rows.empty()) return ids;
+    const std::vector<bool> bad = bad_rows(item, ids.size(), faults);
+    good_ids_.clear();
+    for (std::size_t row = 0; row < ids.size(); ++row) {
+      if (bad[row]) continue;
+      good_.push_back(row);
+      good_ids_.push_back(ids[row]);
+    }
+    for (TensorView& view : in_) {
+      const std::size_t bytes = view.bytes() / ids.size();
+      for (std::size_t i = 0; i < good_.size(); ++i)
+        std::memmove(view.data + i * bytes, view.data + good_[i] * bytes,
+                     bytes);
+      view.shape[0] = std::ssize(good_);
+    }
+    return good_ids_;
+  }
+
+  /// Moves what the function made of these rows to their places.
+  void put_in_places(const FillItem& item) const {
+    for (std::size_t t = 0; t < item.to.size(); ++t)
+      for (std::size_t i = good_.size(); i-- > 0;)
+        std::memmove(item.to[t].row(good_[i]), item.to[t].row(i),
+                     function_.layout.tensors[t].bytes);
   }
 
   /// Of fields that the device finishes nothing is copied there. It reads rows
@@ -184,6 +282,9 @@ class FunctionFiller final : public SlotFiller {
   std::shared_ptr<std::byte> memory_;  // of `in_`
   MemoryCharge charge_{HeldFor::batches, HeldIn::host, 0};
   std::size_t size_ = 0;
+  std::vector<std::int64_t> occurrences_;
+  std::vector<std::size_t> good_;  // rows that are not bad; empty: all
+  std::vector<SampleId> good_ids_;
   std::vector<TensorView> in_, out_;
   std::vector<TensorPlace> places_;
 };
@@ -202,10 +303,12 @@ RowLayout layout_of_tensors(std::vector<TensorSpec> tensors) {
   return layout;
 }
 
-FunctionDataset::FunctionDataset(std::int64_t count, RowFunction function)
-    : function_(std::move(function)) {
+FunctionDataset::FunctionDataset(std::int64_t count, RowFunction function,
+                                 RowSides sides)
+    : function_(std::move(function)), sides_(std::move(sides)) {
   info_ = {.rows = count,
-           .on_side = {count, 0},
+           .on_side = {sides_.train ? std::ssize(*sides_.train) : count,
+                       sides_.val ? std::ssize(*sides_.val) : 0},
            .outputs = outputs_of(function_.layout),
            .whole_batches = function_.whole_batches};
   info_.plan.lines.push_back({.tier = Tier::none,
@@ -232,7 +335,11 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
 }
 
 void FunctionDataset::select(Side side, std::span<SampleId> ranks) const {
-  if (source_ != nullptr) source_->select(side, ranks);
+  if (source_ != nullptr) return source_->select(side, ranks);
+  const auto& numbers = side == Side::val ? sides_.val : sides_.train;
+  if (!numbers) return;  // a rank is its row's number
+  for (SampleId& rank : ranks)
+    if (rank >= 0) rank = (*numbers)[static_cast<std::size_t>(rank)];
 }
 
 std::shared_ptr<const Draws> FunctionDataset::draws() const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,13 +41,19 @@ struct RowFunction {
 /// The layout of tensors, one after the other; `bytes` and `offset` are set.
 RowLayout layout_of_tensors(std::vector<TensorSpec> tensors);
 
+/// The rows of each side, by number. Not given: all are in train, none in val.
+struct RowSides {
+  std::optional<std::vector<SampleId>> train, val;
+};
+
 /// Rows that a function makes each time they are requested: of their numbers
 /// alone, or of the rows of another data set, which it maps. The function never
-/// sees padding, which is zeros.
+/// sees padding, which is zeros, nor rows that were rejected.
 class FunctionDataset final : public Dataset {
  public:
-  /// Rows 0 .. count - 1, all of them in train.
-  FunctionDataset(std::int64_t count, RowFunction function);
+  /// Rows 0 .. count - 1.
+  FunctionDataset(std::int64_t count, RowFunction function,
+                  RowSides sides = {});
   /// Maps the rows of `source`, with their numbers and sides. Those that live
   /// in the memory of a device are copied to the host for it, batch by batch.
   FunctionDataset(std::shared_ptr<const Dataset> source, RowFunction function,
@@ -68,6 +75,7 @@ class FunctionDataset final : public Dataset {
  private:
   const std::shared_ptr<const Dataset> source_;  // null: of their numbers
   const RowFunction function_;
+  const RowSides sides_;
   Device* const device_ = nullptr;  // where it is not the host
   DatasetInfo info_;
   mutable Once hashed_;

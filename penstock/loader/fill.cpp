@@ -1,6 +1,7 @@
 #include "penstock/loader/fill.h"
 
 #include <cstring>
+#include <map>
 
 #include "penstock/loader/ring_bytes.h"
 
@@ -124,6 +125,98 @@ void BatchFiller::add_staged(const Slot& slot, const Part& part, bool on_device,
   }
 }
 
+namespace {
+
+/// Of the sample in the place of a bad one: see StoredRow::occurrence.
+std::int64_t occurrence_of_substitute(const Plan& plan, SampleId bad,
+                                      std::size_t range) {
+  return -1 - (plan.occurrences.empty() ? bad : plan.occurrences[range]);
+}
+
+/// A bad sample of a slot, and those that are drawn for it. They depend only on
+/// the bad sample, so that they are the same on any number of ranks, threads
+/// and restarts. A substitute may also be in the batch itself, or replace
+/// several bad ones: its occurrence tells these apart.
+class BadSample {
+ public:
+  BadSample(const Dataset& dataset, const LoaderOptions& options,
+            const Slot& slot, std::size_t range)
+      : bad_(slot.ids[range]),
+        random_(options.seed, static_cast<std::uint64_t>(slot.plan.at.epoch),
+                static_cast<std::uint64_t>(bad_),
+                kSubstitute + time_of(slot.plan, range)),
+        rows_(static_cast<std::uint64_t>(dataset.rows_on(options.side))),
+        occurrence_(occurrence_of_substitute(slot.plan, bad_, range)) {}
+
+  SampleId bad() const { return bad_; }
+  std::int64_t occurrence() const { return occurrence_; }
+  /// The next one. Throws Error(transform) after too many; `why`: what was
+  /// found in the last one.
+  SampleId other(const Dataset& dataset, Side side, const std::string& why) {
+    if (drawn_++ == kAttempts) refuse(why);
+    auto other = static_cast<SampleId>(random_.below(rows_));
+    dataset.select(side, std::span(&other, 1));
+    return other;
+  }
+
+ private:
+  static constexpr std::uint64_t kSubstitute = 0x73756273;  // "subs"
+  static constexpr int kAttempts = 100;
+
+  static std::uint64_t time_of(const Plan& plan, std::size_t range) {
+    return plan.occurrences.empty()
+               ? 0
+               : static_cast<std::uint64_t>(plan.occurrences[range]);
+  }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(ErrorKind::transform,
+                {.code = "data.too_many_bad",
+                 .what = "no sample can be substituted for a bad one",
+                 .where = "sample " + std::to_string(bad_),
+                 .why = std::to_string(kAttempts) +
+                        " others that were tried are bad too: " + why,
+                 .next = "check the data: most of it cannot be used"});
+  }
+
+  const SampleId bad_;
+  Random random_;
+  const std::uint64_t rows_;
+  const std::int64_t occurrence_;
+  int drawn_ = 0;
+};
+
+/// Substitutes that are drawn while a whole batch is filled.
+class Replacements final : public Substitutes {
+ public:
+  Replacements(const Dataset& dataset, const LoaderOptions& options, Slot& slot,
+               std::size_t first_range)
+      : dataset_(dataset),
+        options_(options),
+        slot_(slot),
+        first_range_(first_range) {}
+
+  std::int64_t next(std::size_t range, const RowFault& fault) override {
+    range += first_range_;
+    auto bad = bad_.try_emplace(range, dataset_, options_, slot_, range).first;
+    slot_.ids[range] = slot_.plan.ranges[range].sample =
+        bad->second.other(dataset_, options_.side, fault.why);
+    return bad->second.occurrence();
+  }
+  bool replaced(std::size_t range) const override {
+    return bad_.contains(range + first_range_);
+  }
+  SampleId bad_at(std::size_t range) const { return bad_.at(range).bad(); }
+
+ private:
+  const Dataset& dataset_;
+  const LoaderOptions& options_;
+  Slot& slot_;
+  const std::size_t first_range_;
+  std::map<std::size_t, BadSample> bad_;  // by range
+};
+
+}  // namespace
+
 std::vector<RejectedSample> BatchFiller::fill(Slot& slot, std::int64_t begin,
                                               std::int64_t end,
                                               ItemRead* read) {
@@ -132,18 +225,25 @@ std::vector<RejectedSample> BatchFiller::fill(Slot& slot, std::int64_t begin,
   faults_.rows.clear();
   FillItem item = item_of(slot, part);
   item.read = read;
+  Replacements replacements(dataset_, options_, slot, part.first_range);
+  if (dataset_.info().whole_batches && options_.on_bad == OnBad::substitute)
+    item.substitutes = &replacements;
   filler_->fill(item, *stream_, faults_);
   write_lengths(slot, part);
   write_weights(slot, part);
   std::vector<RejectedSample> rejected;
   for (RowFault& fault : std::exchange(faults_.rows, {})) {
     std::size_t range = part.first_range + static_cast<std::size_t>(fault.row);
-    RejectedSample bad{.sample = slot.ids[range],
-                       .row = static_cast<std::int64_t>(range),
-                       .place = std::move(fault.place),
-                       .why = std::move(fault.why)};
+    const bool replaced = replacements.replaced(range - part.first_range);
+    RejectedSample bad{
+        .sample = replaced ? replacements.bad_at(range) : slot.ids[range],
+        .row = static_cast<std::int64_t>(range),
+        .place = std::move(fault.place),
+        .why = std::move(fault.why)};
     if (options_.on_bad == OnBad::stop) refuse_bad_sample(bad, slot.plan.at);
-    if (options_.on_bad == OnBad::substitute)
+    if (replaced)
+      bad.substitute = slot.ids[range];
+    else if (options_.on_bad == OnBad::substitute)
       bad.substitute = substitute(slot, range);
     else
       mask(slot, range);
@@ -254,50 +354,21 @@ void BatchFiller::mask(const Slot& slot, std::size_t range) const {
   }
 }
 
-namespace {
-
-/// Of the sample in the place of a bad one: see StoredRow::occurrence.
-std::int64_t occurrence_of_substitute(const Plan& plan, SampleId bad,
-                                      std::size_t range) {
-  return -1 - (plan.occurrences.empty() ? bad : plan.occurrences[range]);
-}
-
-}  // namespace
-
-// The substitute depends only on the bad sample, so that it is the same on any
-// number of ranks, threads and restarts. The same sample may also be in the
-// batch itself, or replace several bad ones: its occurrence tells these apart.
 SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
-  constexpr std::uint64_t kSubstitute = 0x73756273;  // "subs"
-  constexpr int kAttempts = 100;
-  const SampleId bad = slot.ids[range];
-  const std::span<const std::int64_t> occurrences = slot.plan.occurrences;
-  const std::int64_t time = occurrences.empty() ? 0 : occurrences[range];
-  const std::int64_t occurrence =
-      occurrence_of_substitute(slot.plan, bad, range);
-  Random random(options_.seed, static_cast<std::uint64_t>(slot.plan.at.epoch),
-                static_cast<std::uint64_t>(bad),
-                kSubstitute + static_cast<std::uint64_t>(time));
-  auto rows = static_cast<std::uint64_t>(dataset_.rows_on(options_.side));
-  Part part{range, range + 1, range, range + 1};
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    auto other = static_cast<SampleId>(random.below(rows));
-    dataset_.select(options_.side, std::span(&other, 1));
-    slot.ids[range] = slot.plan.ranges[range].sample = other;
+  BadSample bad(dataset_, options_, slot, range);
+  const Part part{range, range + 1, range, range + 1};
+  const std::int64_t occurrence = bad.occurrence();
+  std::string why;
+  for (;;) {
+    slot.ids[range] = slot.plan.ranges[range].sample =
+        bad.other(dataset_, options_.side, why);
     faults_.rows.clear();
     FillItem item = item_of(slot, part);
     item.occurrences = std::span(&occurrence, 1);
     filler_->fill(item, *stream_, faults_);
-    if (faults_.rows.empty()) return other;
+    if (faults_.rows.empty()) return slot.ids[range];
+    why = faults_.rows.front().why;
   }
-  throw Error(ErrorKind::transform,
-              {.code = "data.too_many_bad",
-               .what = "no sample can be substituted for a bad one",
-               .where = "sample " + std::to_string(bad),
-               .why = std::to_string(kAttempts) +
-                      " others that were tried are bad too: " +
-                      faults_.rows.front().why,
-               .next = "check the data: most of it cannot be used"});
 }
 
 void BatchFiller::operate(Slot& slot) {

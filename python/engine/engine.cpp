@@ -252,6 +252,16 @@ std::vector<std::string> Engine::tensor_names() {
   });
 }
 
+std::vector<std::string> Engine::row_names() {
+  return with_loader([](Session& loader) {
+    std::vector<std::string> names;
+    for (const BatchTensor& tensor : loader.tensors())
+      if (tensor.what != BatchTensor::What::weight)
+        names.push_back(tensor.name);
+    return names;
+  });
+}
+
 NamedBatch Engine::peek() {
   return NamedBatch(
       with_loader([&](Session& l) { return held(promised(l.peek())); }));

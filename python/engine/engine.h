@@ -41,6 +41,9 @@ class Engine {
   FilledBatch next_into(std::int64_t iteration, std::span<const TensorView> to);
   /// The names of a batch's tensors, in their order.
   std::vector<std::string> tensor_names();
+  /// The same of those that the data set makes: without the weights that the
+  /// loader adds.
+  std::vector<std::string> row_names();
   NamedBatch peek();
 
   /// Maps the rows from the next batch on, by a function that `rows` calls.

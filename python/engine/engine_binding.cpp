@@ -40,6 +40,7 @@ void bind_state(EngineClass& engine) {
   engine.def_prop_ro("seed", &Engine::seed)
       .def("set_epoch", &Engine::set_epoch, nb::arg("epoch"))
       .def("steps_per_epoch", &Engine::steps_per_epoch)
+      .def("row_names", &Engine::row_names)
       .def("state", &Engine::state)
       .def("load_state", &Engine::load_state, nb::arg("state"))
       .def("report", &Engine::report, nb::arg("wait"))

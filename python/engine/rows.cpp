@@ -59,6 +59,29 @@ NamedArray writable_array(const std::string& name, nb::handle object) {
       name, object, "a writable array in host memory and in C order");
 }
 
+namespace {
+
+/// The rows of each side of a split, by number; not given where all are train.
+RowSides sides_of(const Split& split, std::int64_t rows) {
+  RowSides sides;
+  if (split.whole()) return sides;
+  std::vector<std::byte> of_row;
+  for (std::int64_t row = 0; row < rows; ++row)
+    of_row.push_back(
+        static_cast<std::byte>(side_of(split, std::to_string(row))));
+  keep_most(split, of_row);
+  sides.train.emplace();
+  sides.val.emplace();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto side = static_cast<Side>(of_row[static_cast<std::size_t>(row)]);
+    if (side == Side::train) sides.train->push_back(row);
+    if (side == Side::val) sides.val->push_back(row);
+  }
+  return sides;
+}
+
+}  // namespace
+
 OwnRows rows_of_arrays(const std::vector<std::string>& names,
                        const std::vector<nb::object>& arrays,
                        nb::object drawn_by) {
@@ -68,36 +91,24 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
   layout_of(*named);  // refuses here what can be refused
   std::optional<NamedArray> weights;
   if (!drawn_by.is_none()) weights = named_array("weights", drawn_by);
-  return {.maker = [named, weights](
-                       const Job& job, Device& device,
-                       StopFlag) -> std::shared_ptr<const Dataset> {
-    std::int64_t rows = named->front().view.shape[0];
-    ArrayDatasetOptions options{
-        .cache = job.loading.cache,
-        .ring_bytes = ring_bytes(
-            loader_options(job, Side::train),
-            {.rows = rows, .outputs = outputs_of(layout_of(*named))}),
-        .budgets = job.loading.budgets};
-    options.drawing = job.loading.drawing;
-    options.drawn_by = weights;
-    if (weights) options.drawn_by->name = job.loading.drawing.column;
-    if (!job.split.whole()) {
-      std::vector<std::byte> sides;
-      for (std::int64_t row = 0; row < rows; ++row)
-        sides.push_back(
-            static_cast<std::byte>(side_of(job.split, std::to_string(row))));
-      keep_most(job.split, sides);
-      options.train.emplace();
-      options.val.emplace();
-      for (std::int64_t row = 0; row < rows; ++row) {
-        const auto side =
-            static_cast<Side>(sides[static_cast<std::size_t>(row)]);
-        if (side == Side::train) options.train->push_back(row);
-        if (side == Side::val) options.val->push_back(row);
-      }
-    }
-    return std::make_shared<ArrayDataset>(*named, options, device);
-  }};
+  return {
+      .maker = [named, weights](const Job& job, Device& device,
+                                StopFlag) -> std::shared_ptr<const Dataset> {
+        std::int64_t rows = named->front().view.shape[0];
+        ArrayDatasetOptions options{
+            .cache = job.loading.cache,
+            .ring_bytes = ring_bytes(
+                loader_options(job, Side::train),
+                {.rows = rows, .outputs = outputs_of(layout_of(*named))}),
+            .budgets = job.loading.budgets};
+        options.drawing = job.loading.drawing;
+        options.drawn_by = weights;
+        if (weights) options.drawn_by->name = job.loading.drawing.column;
+        RowSides sides = sides_of(job.split, rows);
+        options.train = std::move(sides.train);
+        options.val = std::move(sides.val);
+        return std::make_shared<ArrayDataset>(*named, options, device);
+      }};
 }
 
 RowFunction row_function(std::shared_ptr<Function> function,
@@ -120,13 +131,27 @@ RowFunction row_function(std::shared_ptr<Function> function,
 
 namespace {
 
-[[noreturn]] void refuse_limit() {
-  throw Error(ErrorKind::request,
-              {.code = "loader.limit",
-               .what = "cannot use a part of these rows",
-               .where = "loader.limit",
-               .why = "they are made by an object with 'size' and 'read'",
-               .next = "let its 'size' be less, and leave it out"});
+/// Settings that need what rows hold before they are read, or keep them.
+void check_settings_of_function(const Job& job) {
+  auto refuse = [](const char* setting, std::string next) {
+    throw Error(ErrorKind::request,
+                {.code = "source.setting",
+                 .what = "cannot use a setting for these rows",
+                 .where = setting,
+                 .why = "they are made by an object with 'size' and 'read', "
+                        "each time they come",
+                 .next = std::move(next)});
+  };
+  const Drawing& drawing = job.loading.drawing;
+  if (drawing)
+    refuse(drawing.balance ? "loader.balance" : "loader.weights",
+           "give the object 'columns', a length and 'read(positions)', whose "
+           "columns can be used so; or leave it out");
+  const std::string& cache = job.loading.cache;
+  if ((cache != "auto" && cache != "none") || job.loading.budgets.any())
+    refuse("loader.cache",
+           "set it to \"auto\" or \"none\"; or give the object 'columns', a "
+           "length and 'read(positions)', whose rows can be kept");
 }
 
 }  // namespace
@@ -139,8 +164,9 @@ OwnRows rows_of_function(std::int64_t count, nb::object call,
       row_function(function, tensors, std::move(fingerprint), false);
   return {.maker = [count, rows](const Job& job, Device&,
                                  StopFlag) -> std::shared_ptr<const Dataset> {
-            if (job.split.limited()) refuse_limit();
-            return std::make_shared<FunctionDataset>(count, rows);
+            check_settings_of_function(job);
+            return std::make_shared<FunctionDataset>(
+                count, rows, sides_of(job.split, count));
           },
           .function = std::move(function)};
 }

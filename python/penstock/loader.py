@@ -124,7 +124,7 @@ class BaseLoader:
 
         `fn` takes a row, a mapping of names to arrays (those of a batch
         without their first dimension), or with `batched` a whole batch of this
-        rank, and returns such a mapping, of the same names, types and shapes
+        rank: its rows without padding and without those that are masked. It returns such a mapping, of the same names, types and shapes
         each time. What it is given it may keep and change. If it has an
         argument `rng`, it gets a numpy Generator: the same numbers for a row
         (a batch) in an epoch, whatever the workers. A second `map` maps what
@@ -139,9 +139,12 @@ class BaseLoader:
         from .callables import Map, source_text
 
         batch = self.peek()
-        arrays = batch.host()
+        found = batch.host()
+        arrays = {name: found[name] for name in self._engine.row_names()}
+        masked = {bad["row"] for bad in batch.rejected
+                  if bad["substitute"] is None}
         real = [at for at, sample in enumerate(batch.ids.tolist())
-                if sample >= 0]
+                if sample >= 0 and at not in masked]
         if not real:
             raise refused("map.no_rows", "cannot map the rows",
                           f"rank {self.rank} of {self.world}",
@@ -149,9 +152,8 @@ class BaseLoader:
                           "map the loader at the start of an epoch")
         piece = Map(fn, batched, list(arrays), self._engine.seed,
                     self._maps + 1, self.rank)
-        piece.learn({name: array[:len(real)] for name, array
-                     in arrays.items()}, batch.epoch, batch.step,
-                    int(batch.ids[0]))
+        piece.learn({name: array[real] for name, array in arrays.items()},
+                    batch.epoch, batch.step, int(batch.ids[real[0]]))
         self._engine.map(piece, piece.tensors,
                          f"{source_text(fn, version)} {batched}", batched)
         self._maps += 1
