@@ -20,7 +20,7 @@ class ClassTask {
   };
   virtual ~ClassTask() = default;
   /// `answers`: [rows, classes], float32, how much each class is preferred.
-  virtual Loss loss(const at::Tensor& answers, const Batch& batch) const = 0;
+  virtual Loss loss(const at::Tensor& answers, const Truth& truth) const = 0;
   /// Keeps what seen() is made of. Classes weigh the same here.
   virtual void look(const at::Tensor& answers, const Batch& batch) = 0;
   /// Measures of all rows since the last call: the members begin with "val_".

@@ -7,6 +7,7 @@
 
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/class_task.h"
+#include "penstock/trainer/counted_rows.h"
 
 namespace penstock {
 namespace {
@@ -36,10 +37,16 @@ class Classifier final : public Model {
     return network_->layers().buffers();
   }
 
-  at::Tensor loss(const Batch& batch, const DrawnFor&) override {
+  // Rows that do not count must not enter the statistics of batches: they are
+  // left out. A batch of no other rows leaves no trace, and gradients of 0.
+  at::Tensor loss(const Batch& batch, const DrawnFor& drawn) override {
+    const CountedRows rows(batch, drawn, device_);
+    const at::Tensor input = rows.of(tensor_of(batch, o_.input));
+    const Truth all = truth_of(batch, o_.target);
     const ClassTask::Loss loss = task_->loss(
-        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::learn),
-        batch);
+        answers_of(input, input.size(0),
+                   rows.none() ? Mode::trial : Mode::learn),
+        {.value = rows.of(all.value), .weight = rows.of(all.weight)});
     counted_ = loss.counted;
     return loss.mean;
   }

@@ -17,12 +17,25 @@
 #include <optional>
 #include <utility>
 
+#include "penstock/base/error.h"
 #include "penstock/base/random.h"
 
 namespace penstock {
 namespace {
 
 constexpr std::uint64_t kFirstWeight = 0x77656967687473;
+
+[[noreturn]] void refuse_one_value(const std::string& layer) {
+  throw Error(ErrorKind::transform,
+              {.code = "train.not_finite",
+               .what = "the model cannot learn from this batch",
+               .where = "layer '" + layer + "'",
+               .why = "batch normalisation found one value per channel (one "
+                      "row of 1 x 1 values), whose variance is not a number",
+               .next = "avoid batches of one row: change loader.batch_size, or "
+                       "set loader.tail to \"drop\"; or use a model of less "
+                       "depth"});
+}
 
 }  // namespace
 
@@ -164,7 +177,7 @@ at::Tensor Layers::convolved(Layer layer, const at::Tensor& input,
 
 Layers::BatchNorm Layers::batch_norm(const std::string& name,
                                      std::int64_t width) {
-  BatchNorm norm;
+  BatchNorm norm{.name = name};
   norm.layer = normal(name, width);
   norm.mean = buffer(name + ".running_mean", at::zeros({width}));
   norm.variance = buffer(name + ".running_var", at::ones({width}));
@@ -180,6 +193,7 @@ at::Tensor Layers::batch_normalised(const BatchNorm& norm,
   if (statistics != Statistics::batch)
     mean = tensors_[norm.mean], variance = tensors_[norm.variance];
   if (statistics == Statistics::keep) {
+    if (input.numel() == input.size(1)) refuse_one_value(norm.name);
     const at::NoGradGuard no_graph;
     at::Tensor(tensors_[norm.batches]).add_(1);
   }

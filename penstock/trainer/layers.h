@@ -72,6 +72,7 @@ class Layers {
                        at::IntArrayRef stride, at::IntArrayRef padding) const;
   /// Batch normalisation (Ioffe and Szegedy, 2015), with torch's names.
   struct BatchNorm {
+    std::string name;
     Layer layer;
     std::size_t mean = 0, variance = 0, batches = 0;  // buffers
   };
@@ -79,6 +80,8 @@ class Layers {
   /// those that were kept.
   enum class Statistics : std::uint8_t { keep, batch, kept };
   BatchNorm batch_norm(const std::string& name, std::int64_t width);
+  /// Throws Error(transform), code train.not_finite, where statistics are to be
+  /// kept and a channel has a single value: its variance is not a number.
   at::Tensor batch_normalised(const BatchNorm& norm, const at::Tensor& input,
                               Statistics statistics) const;
   /// Convolutions that are added from here on have channels last in memory.

@@ -11,6 +11,7 @@
 #include "penstock/trainer/adamw.h"
 #include "penstock/trainer/averages.h"
 #include "penstock/trainer/borrowed.h"
+#include "penstock/trainer/buffers.h"
 #include "penstock/trainer/gradients.h"
 #include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/pending_losses.h"
@@ -77,6 +78,7 @@ class ModelStepper final : public Stepper {
         })),
         averages_(turns_.now(
             [&] { return Averages(model_->parameters(), learning_.ema); })),
+        buffers_(turns_.now([&] { return Buffers(model_->buffers()); })),
         memory_(turns_.now([&] { return memory_of_steps(torch.type()); })) {}
   ~ModelStepper() override { turns_.finish(); }
 
@@ -136,15 +138,20 @@ class ModelStepper final : public Stepper {
   void restore(const ModelState& state) override {
     turn_now("restoring the model", [&] {
       check_description(state.json);
-      gradients_.begin_anew(
-          std::ranges::any_of(state.tensors, [](const NamedTensor& tensor) {
-            return tensor.name.starts_with("gradient.");
-          }));
+      gradients_.begin_anew(has_gradients(state));
       copy_state(state, all_tensors());
     });
   }
 
  private:
+  /// Whether the state is of a group of steps that had not moved the weights
+  /// yet. "gradient.counted" alone is not a gradient: it is always saved.
+  bool has_gradients(const ModelState& state) const {
+    const std::string first = "gradient." + model_->parameters()[0].name;
+    return std::ranges::find(state.tensors, first, &NamedTensor::name) !=
+           state.tensors.end();
+  }
+
   /// Steps [first, end) move the weights together.
   struct Together {
     std::int64_t first = 0, end = 0;
@@ -162,6 +169,7 @@ class ModelStepper final : public Stepper {
                    const Together& steps, std::int64_t number) {
     const std::vector<at::Tensor> earlier =
         gradients_.set_aside(number == steps.first);
+    buffers_.keep();
     try {
       at::Tensor loss = model_->loss(batch, rows);
       const std::int64_t share = steps.end - steps.first;
@@ -175,6 +183,7 @@ class ModelStepper final : public Stepper {
       return loss;
     } catch (...) {
       gradients_.put_back(earlier);
+      buffers_.put_back();
       throw;
     }
   }
@@ -237,6 +246,7 @@ class ModelStepper final : public Stepper {
   LossScale scale_;
   CountedSteps counted_;
   Averages averages_;
+  Buffers buffers_;
   const std::optional<StepMemory> memory_;  // missing: not estimated
   bool checked_ = false;
 };
