@@ -413,8 +413,7 @@ class Parser {
     if (end == "elif") {
       Expressions next(pieces_[at_].words);
       next.name();
-      made.otherwise.push_back(
-          std::make_unique<Statement>(branch(next)));
+      made.otherwise.push_back(std::make_unique<Statement>(branch(next)));
     } else if (end == "else") {
       body(made.otherwise, "endif");
     }
