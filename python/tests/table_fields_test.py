@@ -285,10 +285,10 @@ class ByThemselves(Folder):
         self.assertEqual(batch["few"].dtype, numpy.float64)
 
     def test_says_that_few_lines_may_have_other_columns(self):
-        pad = "x" * 200
+        pad = "x" * 400
         text = "".join(f'{{"i": {i}, "pad": "{pad}"}}\n'
                        for i in range(60_000))
-        middle = text.index("\n", len(text) // 33 * 3) + 1
+        middle = text.index("\n", len(text) // 10) + 1
         file = self.write("t.jsonl", text[:middle] + '{"i": 1, "rare": 5}\n'
                           + text[middle:])
         loader = penstock.Loader(file, batch_size=10)
