@@ -4,6 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <unordered_map>
+
+#include "penstock/base/hash.h"
 
 namespace penstock {
 namespace {
@@ -86,14 +90,49 @@ Json::Json(const char* value) : value_(std::string(value)) {}
 Json::Json(std::string_view value) : value_(std::string(value)) {}
 Json::Json(std::string value) : value_(std::move(value)) {}
 Json::Json(Array value) : value_(std::move(value)) {}
-Json::Json(Object value) : value_(std::move(value)) {}
+Json::Json(Object value) : value_(std::move(value)) { find_places(); }
+
+/// Where the members of an object are, by the hashes of their keys.
+class Json::Places {
+ public:
+  /// Smaller objects are searched faster without it.
+  static constexpr std::size_t kFewest = 64;
+
+  /// Adds the members that it does not have yet.
+  void add(const Object& members) {
+    for (; added_ < members.size(); ++added_)
+      by_hash_.emplace(hash_of(members[added_].first), added_);
+  }
+  /// The number of members where there is none.
+  std::size_t find(const Object& members, std::string_view key) const {
+    auto [at, end] = by_hash_.equal_range(hash_of(key));
+    for (; at != end; ++at)
+      if (members[at->second].first == key) return at->second;
+    return members.size();
+  }
+
+ private:
+  /// Of this process: nobody can choose keys that meet.
+  static std::uint64_t hash_of(std::string_view key) {
+    static const std::uint64_t secret = std::random_device()();
+    return hash64(key, secret);
+  }
+
+  std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;
+  std::size_t added_ = 0;
+};
+
+void Json::FreePlaces::operator()(Places* places) const { delete places; }
 
 // libstdc++ 12 holds that no variant of these types is ever without a value,
 // and destroys one even where the copy of its value threw. An assignment copies
 // first.
-Json::Json(const Json& other) : value_(nullptr) { value_ = other.value_; }
+Json::Json(const Json& other) : value_(nullptr) {
+  value_ = other.value_;
+  find_places();
+}
 Json::Json(Json&&) noexcept = default;
-Json& Json::operator=(const Json&) = default;
+Json& Json::operator=(const Json& other) { return *this = Json(other); }
 Json& Json::operator=(Json&&) noexcept = default;
 Json::~Json() = default;
 bool operator==(const Json& left, const Json& right) {
@@ -128,18 +167,34 @@ std::string_view Json::type_name() const {
   return kNames[value_.index()];
 }
 
+void Json::find_places() {
+  const Object* members = std::get_if<Object>(&value_);
+  if (members == nullptr || members->size() < Places::kFewest) return;
+  if (places_ == nullptr) places_.reset(new Places());
+  places_->add(*members);
+}
+
+/// The number of members where there is none.
+std::size_t Json::place_of(std::string_view key) const {
+  const Object& members = object();
+  if (places_ != nullptr) return places_->find(members, key);
+  const auto found =
+      std::ranges::find(members, key, &Object::value_type::first);
+  return static_cast<std::size_t>(found - members.begin());
+}
+
 const Json* Json::find(std::string_view key) const {
-  for (const auto& [name, value] : object())
-    if (name == key) return &value;
-  return nullptr;
+  const std::size_t place = place_of(key);
+  return place < object().size() ? &object()[place].second : nullptr;
 }
 
 Json& Json::operator[](std::string_view key) {
   if (is_null()) value_ = Object{};
-  for (auto& [name, value] : std::get<Object>(value_))
-    if (name == key) return value;
+  const std::size_t place = place_of(key);
   Object& members = std::get<Object>(value_);
+  if (place < members.size()) return members[place].second;
   members.emplace_back(std::string(key), Json());
+  find_places();
   return members.back().second;
 }
 

@@ -161,6 +161,29 @@ TEST(Json, NamesTheCharacterOfATextThatIsBad) {
   EXPECT_EQ(fault_of(R"(["\u12g4"])").where, "line 1, column 3");
 }
 
+TEST(Json, FindsTheMembersOfALargeObject) {
+  Json made;
+  for (int i = 0; i < 1000; ++i) made["key" + std::to_string(i)] = i;
+  made["key7"] = "changed";
+  const Json copy = made;
+  const Json parsed = Json::parse(made.dump(), "x");
+  Json assigned(1);
+  assigned = copy;
+  for (const Json& json : {made, copy, parsed, assigned}) {
+    ASSERT_EQ(json.object().size(), 1000);
+    EXPECT_EQ(json.find("key7")->string(), "changed");
+    EXPECT_EQ(json.find("key63")->integer(), 63);
+    EXPECT_EQ(json.find("key999")->integer(), 999);
+    EXPECT_EQ(json.find("key1000"), nullptr);
+    EXPECT_EQ(json.object()[999].first, "key999");
+  }
+  made = Json(Json::Object{});
+  made["key1"] = 2;
+  EXPECT_EQ(made.object().size(), 1);
+  EXPECT_EQ(made.find("key63"), nullptr);
+  EXPECT_EQ(copy.object().size(), 1000);
+}
+
 TEST(Json, AddsMembersAndItems) {
   Json json;
   json["a"]["b"] = 1;
