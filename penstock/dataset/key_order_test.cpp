@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/base/printable.h"
 
 namespace penstock {
 namespace {
@@ -175,7 +176,7 @@ TEST_P(KeyOrder, RefusesAKeyThatComesTwice) {
     Texts texts = alike_texts(count);
     texts.push_back(texts[texts.size() / 2]);
     EXPECT_EQ(refusal(blocks_of(ColumnType::text, texts, 777), GetParam()),
-              "two rows have the key '" + texts.back() + "'");
+              "two rows have the key '" + printable(texts.back()) + "'");
   }
   EXPECT_THAT(
       refusal(blocks_of<std::int64_t>(ColumnType::int64, {1, 2, 2, 3}, 3),

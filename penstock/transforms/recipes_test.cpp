@@ -12,8 +12,7 @@ namespace penstock {
 namespace {
 
 /// A section of each kind that is accepted, and values of settings of which the
-/// rule alone does not make up one that fits the others. An empty text: the
-/// setting is a shorthand of others, or names a file that must exist.
+/// rule alone does not make up one that fits the others; null: it is left out.
 struct Example {
   const char* section;
   std::map<std::string, std::string> values = {};
@@ -28,9 +27,11 @@ const std::map<std::string, Example>& examples() {
          {"bucketize", "[1, 2]"},
          {"missing", R"("nan")"}}}},
       {"json_set",
-       {R"({"json_set": {"column": "a", "keys": ["k"], "max": 3}})",
-        {{"json_set.keys", R"(["l"])"},
-         {"json_set.sort_by", R"("k")"},
+       {R"({"json_set": {"column": "a", "keys": ["k", "l"], "max": 3,
+                         "overflow": "strongest", "sort_by": "k"}})",
+        {{"json_set.keys", R"(["k"])"},
+         {"json_set.overflow", "null"},  // any other one goes without sort_by
+         {"json_set.sort_by", R"("l")"},
          {"json_set.required", R"(["k"])"}}}},
       {"category", {R"({"category": {"column": "a"}})"}},
       {"text", {R"({"text": {"column": "a"}})"}},

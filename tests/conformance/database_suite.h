@@ -203,7 +203,7 @@ TYPED_TEST_P(DatabaseSuite, ReadsRowsByAllColumnsOfTheirKey) {
       reader->read(text_keys({"A2\tA", "A2\tC"}), block);
     });
     EXPECT_EQ(error.parts().code, "source.row_gone");
-    EXPECT_THAT(error.what(), testing::HasSubstr("A2\tC"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("A2\\tC"));
   }
   EXPECT_EQ(error_of([&] {
               Block block;

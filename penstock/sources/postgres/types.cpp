@@ -264,7 +264,8 @@ void append_own_text(Kind kind, const Field& field, Column& to) {
   Numeric number = *Numeric::from(field.text());
   if (std::optional<std::int64_t> integer = number.int64())
     return to.append_text(decimal(*integer, buffer));
-  if (std::optional<double> real = number.float64())
+  if (std::optional<double> real = number.float64();
+      real && std::isfinite(*real))
     return to.append_text(decimal(*real, buffer));
   to.append_text(number.text());
 }

@@ -107,10 +107,9 @@ TEST(Decimal, StopsWhereANumberEnds) {
 
 TEST(Decimal, DoesNotKnowWhatIsNoJsonNumberOrNoDouble) {
   double number = 0;
-  for (const char* text :
-       {"", "-", "01", "-01", ".5", "1.", "1.e5", "1e", "1e+", "+1", "NaN",
-        "Infinity", "-Infinity", "000000001", "0123456789", "1e999", "-1e999",
-        "1e-999", "x"})
+  for (const char* text : {"", "-", "01", "-01", ".5", "1.", "1.e5", "1e",
+                           "1e+", "+1", "NaN", "Infinity", "-Infinity",
+                           "000000001", "0123456789", "1e999", "-1e999", "x"})
     EXPECT_FALSE(reads(text, number, nullptr)) << text;
 }
 
