@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "penstock/base/error.h"
 #include "penstock/base/fake/other_value.h"
 #include "penstock/base/fake/test_folder.h"

@@ -10,6 +10,7 @@
 namespace penstock {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -296,9 +297,8 @@ TEST(Chat, ATemplateEndsAtALimitAndNotTheProgram) {
       const std::string rendered_text = rendered(text, kOne);
       FAIL() << text.substr(0, 80) << " gives " << rendered_text.size();
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(says)) << text.substr(0, 80);
-      EXPECT_EQ(error.parts().where, "t.jinja");
-      EXPECT_THAT(error.what(), HasSubstr("limit"));
+      EXPECT_THAT(error.what(), AllOf(HasSubstr(says), HasSubstr("limit")));
+      EXPECT_EQ(error.parts().where, "t.jinja") << text.substr(0, 80);
     }
   }
 }

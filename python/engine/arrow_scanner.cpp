@@ -249,7 +249,7 @@ class PyarrowChoice final : public ArrowChoice {
 
 }  // namespace
 
-void let_pyarrow_read() { choose_arrow(std::make_shared<PyarrowChoice>()); }
+namespace {
 
 void bind_map_file(nb::module_& module) {
   module.def(
@@ -267,6 +267,13 @@ void bind_map_file(nb::module_& module) {
       nb::arg("path"),
       "The bytes of a file, read when they are looked at. Those that cannot be "
       "read any more, since the file was cut off, are zeros.");
+}
+
+}  // namespace
+
+void let_pyarrow_read(nb::module_& module) {
+  bind_map_file(module);
+  choose_arrow(std::make_shared<PyarrowChoice>());
 }
 
 }  // namespace penstock::python

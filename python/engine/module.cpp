@@ -31,9 +31,8 @@ NB_MODULE(_engine, module) {
   module.attr("version") = PENSTOCK_VERSION;
   translate_errors();
   keep_messages();
-  let_pyarrow_read();
+  let_pyarrow_read(module);
   static const std::shared_ptr<void> nvtx = penstock::tell_nvtx_where_asked();
-  bind_map_file(module);
   bind_field(module);
   bind_batch(module);
   bind_rows(module);

@@ -122,14 +122,10 @@ class Watched(Generic[_Batch]):
         return self._penstock_watch.explain()
 
     def report(self) -> dict[str, Any]:
-        """The numbers and the verdict: {"au", "parts", "samples_per_s",
-        "verdict"}; `au` and `parts` are None and empty where there are too few
-        batches. `worst_steps` are those for which the loop waited longest,
-        `pauses` what it did between two batches that is no step (a checkpoint,
-        a validation) and is left out of the rest, `machine` what the host and
-        its GPUs did, by the names of `penstock.Monitor`. Of a DataLoader of
-        torch also `drop_in`: what penstock's would give in its place, a
-        prediction, or None."""
+        """The numbers and the verdict as a dict: "au" and "parts" (None and
+        empty after too few batches), "samples_per_s", "verdict",
+        "worst_steps", "pauses", "machine", and for a DataLoader of torch
+        "drop_in", the predicted gain of penstock's."""
         return self._penstock_watch.report()
 
     # -- all else is the loop's

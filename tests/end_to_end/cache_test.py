@@ -129,7 +129,7 @@ class Stores(Case):
                               "train.epochs=40")
         self.assertNotIn("scan", answer.json()["plan"])
         self.assertTrue(answer.json()["worst_steps"])
-        self.assertIn("a store is damaged", answer.err)
+        self.assertIn("it is repaired from the source", answer.err)
 
     def test_a_commit_is_seen_through_a_link_too(self):
         """SQLite's log of commits lies beside the file, not beside the link."""

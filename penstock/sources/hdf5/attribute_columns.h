@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "penstock/sources/hdf5/row_columns.h"
+#include "penstock/sources/hdf5/row_column.h"
 
 namespace penstock::hdf5 {
 

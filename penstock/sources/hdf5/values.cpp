@@ -202,10 +202,8 @@ void plan_values(const std::string& name, const ValueType& type,
   } else {
     plan.column = type.is == Is::bytes ? ColumnType::binary : ColumnType::text;
   }
-  if (why.empty())
-    plans.push_back(std::move(plan));
-  else
-    refused.push_back({name, why, kOther});
+  if (!why.empty()) return refused.push_back({name, why, kOther});
+  plans.push_back(std::move(plan));
 }
 
 Column numbers_of(const ValueType& type, RawRows&& raw, std::int64_t count) {

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "penstock/sources/postgres/test_server.h"
 
 namespace penstock {
@@ -42,6 +44,24 @@ TEST_F(PostgresSource, NeedsNoKeyToBeScanned) {
   ASSERT_EQ(block.rows, 3);
   EXPECT_EQ(block.keys.size(), 0);
   EXPECT_EQ(block.columns[0].as_float64(2), 3.0);
+}
+
+TEST_F(PostgresSource, IsAnotherCopyForASessionThatMayReadOtherRows) {
+  auto copy = [&] {
+    return open_source(schema_.spec(), {{"x", ReadAs::number}})
+        ->identity()
+        .find(kThisCopy)
+        ->string();
+  };
+  const std::string before = copy();
+  EXPECT_EQ(copy(), before);
+  const std::string options = std::getenv("PGOPTIONS") == nullptr
+                                  ? std::string()
+                                  : std::getenv("PGOPTIONS");
+  ::setenv("PGOPTIONS", (options + " -c extra_float_digits=0").c_str(), 1);
+  EXPECT_NE(copy(), before);
+  ::setenv("PGOPTIONS", options.c_str(), 1);
+  EXPECT_EQ(copy(), before);
 }
 
 TEST_F(PostgresSource, TakesOneConditionWithoutParameters) {

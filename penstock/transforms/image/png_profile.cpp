@@ -1,6 +1,8 @@
 #include "penstock/transforms/image/png_profile.h"
 
-#include "penstock/transforms/image/decoder.h"
+#include <span>
+
+#include "penstock/transforms/image/image_part.h"
 
 namespace penstock {
 namespace {

@@ -95,7 +95,7 @@ TEST_F(StepperTurns, AllThatIsAskedOfLibtorchIsAskedInATurn) {
   watch = {};
   auto model = make_stepper(PositionsModel::spec(), *positions_.data(), device_,
                             PositionsModel::kSteps);
-  expect_in_turns("making it", 6);
+  expect_in_turns("making it", 7);
   model->step(batch, stream, 0);
   expect_in_turns("step", 1);
   model->validate(batch, stream);
