@@ -94,7 +94,7 @@ class OwnSources(unittest.TestCase):
         class Silent(ValueError):
             def __str__(self):
                 raise KeyError("no text")
-        for raised, words in ((ValueError("caf\udce9.png"), r"caf\udce9.png"),
+        for raised, words in ((ValueError("caf\udce9.png"), r"caf\xe9.png"),
                               (Silent(), "Silent, whose text cannot be made")):
             class Broken(Numbers):
                 def read(self, ids, raised=raised):

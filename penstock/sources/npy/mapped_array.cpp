@@ -123,8 +123,11 @@ class PiecedArray final : public files::RowArray {
 
   std::unique_ptr<files::ArrayReader> open() const override {
     const Lock lock(mutex_);
-    if (!pieces_ && damage_.empty())
-      damage_ = damage_in([&] { pieces_ = prepare_(); });
+    if (!pieces_ && damage_.empty()) {
+      OpenPieces pieces;
+      damage_ = damage_in([&] { pieces = prepare_(); });
+      pieces_ = std::move(pieces);
+    }
     return std::make_unique<PiecedReader>(
         layout_, pieces_ ? pieces_() : nullptr, damage_);
   }
