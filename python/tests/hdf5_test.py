@@ -17,7 +17,7 @@ class Dataset:
                  driver="sec2"):
         self.name, self.dtype = name, numpy.asarray(values).dtype
         self.shape, self.ndim = numpy.shape(values), numpy.ndim(values)
-        self.size = numpy.size(values)
+        self.size, self.attrs = numpy.size(values), {}
         self.file = types.SimpleNamespace(filename=path, mode=mode,
                                           driver=driver)
 
