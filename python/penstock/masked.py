@@ -20,7 +20,7 @@ def nan_where_masked(array: Any) -> Any:
         return array
     import numpy
 
-    masked = int(numpy.ma.count_masked(array))
+    masked = int(numpy.count_nonzero(array.mask))
     if not masked:
         return numpy.ma.getdata(array)
     if array.dtype.kind not in "fc":
