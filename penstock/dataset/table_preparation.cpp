@@ -57,8 +57,7 @@ std::vector<NamedFile> named_files_in(const ParseNotes& notes) {
     all.insert(all.end(), files.begin(), files.end());
   }
   std::ranges::sort(all);
-  const auto [end, last] = std::ranges::unique(all);
-  all.erase(end, last);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 

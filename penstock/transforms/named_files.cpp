@@ -69,8 +69,7 @@ void FileNotes::merge(FieldNotes& other) {
   // Files that many rows name are kept once as soon as that saves memory.
   if (files_.size() < 2 * unique_) return;
   std::ranges::sort(files_);
-  const auto [end, last] = std::ranges::unique(files_);
-  files_.erase(end, last);
+  files_.erase(std::unique(files_.begin(), files_.end()), files_.end());
   unique_ = std::max<std::size_t>(files_.size(), 1024);
 }
 

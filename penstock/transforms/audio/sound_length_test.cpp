@@ -107,7 +107,8 @@ TEST(SoundLength, WholeFilesHaveAllTheirSamples) {
 
 TEST(SoundLength, AFileThatIsCutOffIsRefusedBeforeItIsDecoded) {
   for (const std::string& whole : {wav(), rf64(), aiff(), w64()})
-    for (const std::size_t cut : {1, 500, 2000}) {
+    for (const std::size_t cut :
+         {std::size_t{1}, std::size_t{500}, std::size_t{2000}}) {
       SCOPED_TRACE(whole.substr(0, 4) +
                    " without its last bytes: " + std::to_string(cut));
       const std::string bytes = whole.substr(0, whole.size() - cut);
