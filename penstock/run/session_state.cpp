@@ -68,13 +68,14 @@ void Session::check_state_of_run(const SavedState& state) const {
 void Session::seek(Position at) {
   check_open();
   end_step();
-  if (at.step < 0 || at.epoch < 0 || at.step >= steps_per_epoch())
-    refuse_state("resume.no_state", "the position",
-                 "found epoch " + std::to_string(at.epoch) + ", step " +
-                     std::to_string(at.step) + "; an epoch has " +
-                     std::to_string(steps_per_epoch()) + " steps",
-                 "give a step of an epoch, from 0");
-  check_reachable(at, steps_per_epoch(), "the position");
+  if (at.step < 0 || at.epoch < 0 || at.epoch > kLastEpoch ||
+      at.step >= steps_per_epoch())
+    refuse_state(
+        "resume.no_state", "the position",
+        "found epoch " + std::to_string(at.epoch) + ", step " +
+            std::to_string(at.step) + "; an epoch has " +
+            std::to_string(steps_per_epoch()) + " steps",
+        "give a step of an epoch, from 0, and an epoch before 2^63 - 1");
   end_loader();
   open_at(at);
 }
@@ -92,8 +93,10 @@ Json Session::state() const {
 
 /// Seeks; a session of the whole job then ends where the job does.
 void Session::continue_at(Position at) {
-  check_reachable(at, steps_per_epoch(), "state");
-  std::int64_t behind = at.epoch * steps_per_epoch() + at.step;
+  std::int64_t behind = 0;
+  if (__builtin_mul_overflow(at.epoch, steps_per_epoch(), &behind) ||
+      __builtin_add_overflow(behind, at.step, &behind))
+    behind = INT64_MAX;  // of no job is so much left
   if (whole_job_)
     options_.batches =
         numbers_.steps +
@@ -104,8 +107,8 @@ void Session::continue_at(Position at) {
 void Session::load_state(const Json& state) {
   check_open();
   Spec spec(state, "state");
-  Position at{.epoch = spec.integer("epoch", {}, 0, kMostCounted),
-              .step = spec.integer("step", {}, 0, kMostCounted)};
+  Position at{.epoch = spec.integer("epoch", {}, 0, kLastEpoch),
+              .step = spec.integer("step", {}, 0, INT64_MAX)};
   if (spec.has("fingerprint")) {  // of a run
     check_state_of_run(parse_state(state, "state"));
     return continue_at(at);

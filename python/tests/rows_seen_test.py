@@ -174,16 +174,14 @@ class States(unittest.TestCase):
                              batch_size=10) as loader:
             good = loader.state_dict()
             for wrong in ({"epoch": 2 ** 63 - 1}, {"step": 2 ** 63 - 1},
-                          {"epoch": 2 ** 53 + 1}, {"epoch": 2 ** 53},
-                          {"epoch": 2 ** 64}, {"epoch": -1}, {"step": 10},
-                          {"epoch": 2 ** 53 // 10, "step": 9}):
+                          {"epoch": 2 ** 64}, {"epoch": -1}, {"step": 10}):
                 with self.subTest(wrong), self.assertRaises(
                         penstock.RequestError):
                     loader.load_state_dict({**good, **wrong})
             with self.assertRaises(penstock.RequestError):
-                loader.set_epoch(2 ** 62)
+                loader.set_epoch(2 ** 63 - 1)
             self.assertEqual(loader.state_dict(), good)
-            last = {**good, "epoch": 2 ** 53 // 10 - 1, "step": 9}
+            last = {**good, "epoch": 2 ** 62, "step": 9}
             loader.load_state_dict(last)
             self.assertEqual(next(iter(loader)).epoch, last["epoch"])
 
