@@ -152,7 +152,8 @@ TEST(SoundLength, AnOggFileMustEndWithAWholePage) {
   const std::string whole = read_sound("lossy.ogg");
   EXPECT_THAT(fault_of(whole), IsEmpty());
   EXPECT_THAT(fault_of(whole + "TAG" + std::string(125, 'x')), IsEmpty());
-  for (const std::size_t cut : {1, 20, 500})
+  for (const std::size_t cut :
+       {std::size_t{1}, std::size_t{20}, std::size_t{500}})
     EXPECT_THAT(fault_of(whole.substr(0, whole.size() - cut)),
                 HasSubstr("it is cut off: its last page has"))
         << cut;
