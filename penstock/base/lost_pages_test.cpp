@@ -89,13 +89,14 @@ using LostPagesDeathTest = LostPagesTest;
 
 TEST_F(LostPagesDeathTest, WithoutAGuardEndTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
+  // By the signal, or by whoever handled it before, such as a sanitizer.
+  EXPECT_DEATH(
       {
         { const LostPages guard(data_, size()); }
         cut_to(0);
         at(0);
       },
-      testing::KilledBySignal(SIGBUS), "");
+      "");
 }
 
 }  // namespace
