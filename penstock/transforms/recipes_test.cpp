@@ -49,10 +49,11 @@ const std::map<std::string, Example>& examples() {
          {"image.scale", "[0.5, 1]"},
          {"image.ratio", "[0.5, 1]"},
          {"image.mean", "[0.1, 0.1, 0.1]"},
-         {"image.std", "[0.1, 0.1, 0.1]"}}}},
+         {"image.std", "[0.1, 0.1, 0.1]"},
+         {"image.resize", "16"}}}},
       {"audio",
        {R"({"audio": {"column": "a", "rate": 8000, "seconds": 1}})",
-        {{"audio.seconds", "2"}}}},
+        {{"audio.seconds", "2"}, {"audio.resample", R"("soxr")"}}}},
   };
   return all;
 }

@@ -91,6 +91,7 @@ class Hdf5File final : public files::RowFile,
   }
   std::shared_ptr<const files::RowFile> for_columns(
       const std::vector<files::ReadColumn>& columns) const override {
+    if (file_ == nullptr) return nullptr;  // a damaged one that is left out
     std::vector<std::size_t> read;
     for (const files::ReadColumn& one : columns) read.push_back(one.column);
     auto chosen = of_length(rows_, read, file_->data.path);
