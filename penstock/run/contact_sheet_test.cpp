@@ -49,7 +49,7 @@ TEST_F(ContactSheetTest, LabelsStandBelowPictures) {
 TEST_F(ContactSheetTest, ThePageHasLabelsAndDraws) {
   const std::string page =
       ContactSheet(tensors(), {{"label", {"ant", "<bee>"}}}).html();
-  EXPECT_THAT(page, HasSubstr("label &lt;bee>, x_draw 4 5"));
+  EXPECT_THAT(page, HasSubstr("label &lt;bee&gt;, x_draw 4 5"));
   EXPECT_THAT(page, HasSubstr("label ant, x_draw 6 7"));
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
 }
@@ -58,7 +58,8 @@ TEST_F(ContactSheetTest, ABadPictureIsNamedBesideTheOthers) {
   const std::string page =
       ContactSheet(tensors(), {}, {{1, "'b.jpg': it is cut off"}}).html();
   EXPECT_THAT(page, HasSubstr("label 1, x_draw 4 5"));
-  EXPECT_THAT(page, HasSubstr("<figcaption>bad: 'b.jpg': it is cut off<"));
+  EXPECT_THAT(page,
+              HasSubstr("<figcaption>bad: &#39;b.jpg&#39;: it is cut off<"));
 }
 
 TEST_F(ContactSheetTest, WhatCannotBeShownIsNamed) {
