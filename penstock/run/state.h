@@ -52,7 +52,8 @@ void skip_steps(SavedState& state, std::int64_t steps, const Job& job);
 /// The largest count of epochs or steps in a state: sums of a few, and
 /// programs whose numbers are floats, have them exactly.
 inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
-/// The last epoch of a loader, whose epochs cost nothing: one more has a number.
+/// The last epoch of a loader, whose epochs cost nothing: one more has a
+/// number.
 inline constexpr std::int64_t kLastEpoch = INT64_MAX - 1;
 /// Throws Error(request), code resume.no_state, for a position that no run gets
 /// to: with more steps before it than that; `each`: those of an epoch.
