@@ -196,7 +196,12 @@ class ImageReader final : public Reader {
       tar_ = files::open_file(opened_->files.file_of(at));
       open_tar_ = tar_ ? member.container : -1;
     }
-    if (!tar_) return why_not_opened(opened_->files.file_of(at));
+    if (!tar_) {
+      const int reason = errno;
+      files::check_same_file(opened_->files.tar_of(at));
+      errno = reason;
+      return why_not_opened(opened_->files.file_of(at));
+    }
     if (member.bytes > kMostBytes) return too_large(member.bytes);
     std::string why =
         files::read_at(tar_, member.begin, grown(to, member.bytes));
