@@ -24,33 +24,12 @@ namespace {
                .next = "start again: the rows are prepared again"});
 }
 
-KeyList keys_of(const Store& store, ColumnType type) {
-  const std::span<const std::byte> numbers = store.checked("keys"),
-                                   characters = store.checked("key_bytes");
-  return KeyList::from(
-      type,
-      {reinterpret_cast<const std::int64_t*>(numbers.data()),
-       numbers.size() / sizeof(std::int64_t)},
-      {reinterpret_cast<const char*>(characters.data()), characters.size()});
-}
-
 std::span<const std::int32_t> lengths_of(const Store& store,
                                          std::size_t field) {
   const std::span<const std::byte> bytes =
       store.checked("lengths/" + std::to_string(field));
   return {reinterpret_cast<const std::int32_t*>(bytes.data()),
           bytes.size() / sizeof(std::int32_t)};
-}
-
-std::vector<Json> statistics_of(const Store& store,
-                                const std::vector<Field>& fields) {
-  const Json& stored = *store.about().find("statistics");
-  std::vector<Json> all;
-  for (const Field& field : fields) {
-    const Json* found = stored.find(field.name);
-    all.push_back(found == nullptr ? Json() : *found);
-  }
-  return all;
 }
 
 /// The part of `from`, whose first byte is number `first` of an array, that
@@ -94,7 +73,7 @@ StoreRemaker::Rows StoreRemaker::encoded(const Store& store, std::int64_t first,
   const ParsedBlock parsed = BlockParser(parsing_).parse(keys, block, notes);
   if (parsed.rows() != end - first) refuse_other_rows(*source_);
   RowEncoder encoder(parsing_.fields, options_.fields, layout_,
-                     statistics_of(store, options_.fields), source_.get());
+                     stored_statistics(store, options_.fields), source_.get());
   Rows made{.rows = std::vector<std::byte>(ids.size() * layout_.row_bytes),
             .runs = std::vector<Values>(options_.fields.size())};
   Faults damaged;

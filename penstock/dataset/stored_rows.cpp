@@ -292,11 +292,7 @@ void TableDataset::take_what_is_known(
   for (const Json& bad : about.find("quarantine")->array())
     bad_.push_back(bad_row_of(bad));
   damaged_ = damaged_rows_of(*about.find("damaged"));
-  statistics_.clear();
-  for (const Field& field : options_.fields) {
-    const Json* found = about.find("statistics")->find(field.name);
-    statistics_.push_back(found == nullptr ? Json() : *found);
-  }
+  statistics_ = stored_statistics(*store, options_.fields);
   const std::size_t rows =
       static_cast<std::size_t>(about.find("rows")->integer());
   // Texts that name rows by position are the source's.

@@ -126,16 +126,31 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   return store;
 }
 
+KeyList keys_of(const Store& store, ColumnType type) {
+  const std::span<const std::byte> numbers = store.checked("keys"),
+                                   characters = store.checked("key_bytes");
+  return KeyList::from(
+      type,
+      {reinterpret_cast<const std::int64_t*>(numbers.data()),
+       numbers.size() / sizeof(std::int64_t)},
+      {reinterpret_cast<const char*>(characters.data()), characters.size()});
+}
+
+std::vector<Json> stored_statistics(const Store& store,
+                                    const std::vector<Field>& fields) {
+  const Json& stored = *store.about().find("statistics");
+  std::vector<Json> all;
+  for (const Field& field : fields) {
+    const Json* found = stored.find(field.name);
+    all.push_back(found == nullptr ? Json() : *found);
+  }
+  return all;
+}
+
 const KeyList& TableKeys::list() const {
   if (store_ == nullptr) return keys_;
   read_.call([this] {
-    const std::span<const std::byte> numbers = store_->checked("keys"),
-                                     characters = store_->checked("key_bytes");
-    keys_ = KeyList::from(
-        keys_.type(),
-        {reinterpret_cast<const std::int64_t*>(numbers.data()),
-         numbers.size() / sizeof(std::int64_t)},
-        {reinterpret_cast<const char*>(characters.data()), characters.size()});
+    keys_ = keys_of(*store_, keys_.type());
     charge_.change_to(keys_.memory());
   });
   return keys_;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "penstock/base/file_lock.h"
 #include "penstock/base/held_memory.h"
@@ -54,6 +55,13 @@ void check_what_is_read_first(const Store& store, std::size_t fields);
 /// A file that a column names and that has changed since the rows were stored;
 /// empty: none has. Throws Error(source), store.damaged.
 std::string changed_file_of(const Store& store);
+
+/// The keys of all rows of a store. Throws Error(source), store.damaged.
+KeyList keys_of(const Store& store, ColumnType type);
+/// The statistics that its rows were encoded with, by field; null where a field
+/// has none.
+std::vector<Json> stored_statistics(const Store& store,
+                                    const std::vector<Field>& fields);
 
 /// Stores are read, and may be written.
 bool uses_stores(const TableDatasetOptions& options);
