@@ -26,7 +26,8 @@ namespace penstock {
 
 /// A job file, checked. A value; the defaults are those of the schema.
 struct Job {
-  Json document;              ///< the settings as given, overrides included
+  /// The settings with overrides applied and short forms written out.
+  Json document;
   SourceSpec source;          ///< empty where there are several
   std::vector<Field> fields;  ///< of several sources those of the first
   Split split;
@@ -44,9 +45,9 @@ Job parse_job(const Json& document);
 /// A job over rows of one's own: as above, without `source` and `fields`.
 Job parse_job_of_rows(const Json& document);
 
-/// A job over a source that the caller opens: as parse_job(), but of `source`,
-/// which may be missing, only `on_bad` and `fingerprint`.
-Job parse_job_of_source(const Json& document);
+/// A job over a source with these columns that the caller opens: as parse_job(),
+/// but of `source`, which may be missing, only `on_bad` and `fingerprint`.
+Job parse_job_of_source(const Json& document, const Schema& schema);
 
 /// Reads a job file as read_job() does, and checks it.
 Job load_job(const std::string& path, const std::vector<std::string>& sets);

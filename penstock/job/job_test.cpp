@@ -268,7 +268,7 @@ TEST(StepsInAll, AreNeverMoreThanANumberCanHold) {
 
 TEST(JobOfASource, TakesOfTheSectionWhatRowsOfAnySourceHave) {
   auto parsed = [](const char* text) {
-    return parse_job_of_source(Json::parse(text, "test"));
+    return parse_job_of_source(Json::parse(text, "test"), {});
   };
   Job job = parsed(R"({"source": {"on_bad": "skip"},
                        "fields": {"x": {"columns": ["a"]}}})");

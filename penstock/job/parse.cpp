@@ -1,13 +1,8 @@
 #include "penstock/job/job.h"
+#include "penstock/job/short_forms.h"
 
 namespace penstock {
 namespace {
-
-/// In a job a source is an object, never the short form of a URI.
-const Json* section_of(Spec& spec, std::string_view key) {
-  Spec checked(*spec.raw(key), std::string(key));
-  return spec.raw(key);
-}
 
 /// An example of the section, of the first kind there is.
 std::string source_example() {
@@ -31,7 +26,7 @@ void parse_rows(Spec& spec, RowsFrom from, Job& job) {
     spec.refuse("fields", "this section is missing",
                 "name the tensors that a batch shall hold");
   if (!several && spec.has("source")) {
-    const Json& section = *section_of(spec, "source");
+    const Json& section = *spec.raw("source");
     job.source = own ? parse_own_source_spec(section, "source")
                      : parse_source_spec(section, "source");
   }
@@ -56,9 +51,11 @@ void parse_several(Spec& spec, RowsFrom from, Job& job) {
               "leave it out");
 }
 
-Job checked_job(const Json& document, RowsFrom from) {
+Job checked_job(const Json& given, RowsFrom from,
+                const SchemaOfSource& schema_of) {
   Job job;
-  job.document = document;
+  job.document = written_out(given, schema_of);
+  const Json& document = job.document;
   Spec spec(document, "");
   const Json none{Json::Object{}};
   auto section = [&](std::string_view key) {
@@ -94,9 +91,10 @@ Job checked_job(const Json& document, RowsFrom from) {
 }
 
 /// Adds a next step to an error that has none.
-Job advised_job(const Json& document, RowsFrom from) {
+Job advised_job(const Json& document, RowsFrom from,
+                const SchemaOfSource& schema_of = schema_of_section) {
   try {
-    return checked_job(document, from);
+    return checked_job(document, from, schema_of);
   } catch (const Error& error) {
     ErrorParts parts = error.parts();
     if (parts.next.empty())
@@ -115,8 +113,9 @@ Job parse_job_of_rows(const Json& document) {
   return advised_job(document, RowsFrom::own_rows);
 }
 
-Job parse_job_of_source(const Json& document) {
-  return advised_job(document, RowsFrom::own_source);
+Job parse_job_of_source(const Json& document, const Schema& schema) {
+  return advised_job(document, RowsFrom::own_source,
+                     [&](const Json&) { return schema; });
 }
 
 Job load_job(const std::string& path, const std::vector<std::string>& sets) {

@@ -1,5 +1,6 @@
 #include "penstock/job/schema.h"
 
+#include "penstock/base/setting_schema.h"
 #include "penstock/device/device.h"
 #include "penstock/job/mixed_sources.h"
 #include "penstock/job/model.h"
@@ -22,6 +23,31 @@ Json::Array has_fields() {
   return {has("fields"), std::move(own)};
 }
 
+/// A source in full, or a URI.
+Json source_or_uri() {
+  Json rule;
+  rule["anyOf"].push_back(
+      settings::rule_of("string", "a URI, or the name of a file"));
+  rule["anyOf"].push_back(source_schema());
+  return rule;
+}
+
+/// Fields in full, or in the short forms of written_out().
+Json fields_with_short_forms() {
+  Json rule = fields_schema();
+  Json columns = settings::rule_of("array", "columns of numbers");
+  columns["minItems"] = 1;
+  columns["uniqueItems"] = true;
+  columns["items"]["type"] = "string";
+  Json full = rule["additionalProperties"], any;
+  any["anyOf"].push_back(settings::rule_of(
+      "string", "a column: a category where it holds text, else a number"));
+  any["anyOf"].push_back(std::move(columns));
+  any["anyOf"].push_back(std::move(full));
+  rule["additionalProperties"] = std::move(any);
+  return rule;
+}
+
 }  // namespace
 
 // Made of the schemas of the sections, in draft 2020-12.
@@ -39,9 +65,9 @@ std::string job_schema() {
   more["oneOf"].push_back(std::move(several));
   more["anyOf"] = has_fields();
   Json schema =
-      object_schema({{.key = "source", .rule = source_schema()},
+      object_schema({{.key = "source", .rule = source_or_uri()},
                      {.key = "sources", .rule = mixed_sources_schema()},
-                     {.key = "fields", .rule = fields_schema()},
+                     {.key = "fields", .rule = fields_with_short_forms()},
                      {.key = "split", .rule = split_settings().schema()},
                      {.key = "loader", .rule = loading_settings().schema()},
                      {.key = "device", .rule = device_schema()},

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "penstock/base/error.h"
 #include "penstock/base/name_index.h"
@@ -14,8 +16,76 @@
 namespace penstock {
 namespace {
 
+/// What other libraries call the kinds.
+constexpr std::pair<std::string_view, std::string_view> kAlsoCalled[] = {
+    {"number", "column"},
+    {"numbers", "columns"},
+    {"value", "column"},
+    {"values", "columns"},
+    {"numeric", "columns"},
+    {"float", "column"},
+    {"int", "column"},
+    {"features", "columns"},
+    {"class", "category"},
+    {"classes", "category"},
+    {"label", "category"},
+    {"labels", "multi_hot"},
+    {"categorical", "category"},
+    {"tags", "multi_hot"},
+    {"tensor", "array"},
+    {"list", "array"},
+    {"date", "time"},
+    {"datetime", "time"},
+    {"timestamp", "time"},
+    {"string", "text"},
+    {"picture", "image"},
+    {"img", "image"},
+    {"sound", "audio"},
+    {"wav", "audio"},
+    {"speech", "audio"},
+    {"bbox", "boxes"},
+    {"ids", "tokens"}};
+
+/// Empty where no kind is near.
+std::string kind_meant_by(std::string_view key,
+                          const std::vector<std::string>& kinds) {
+  for (const auto& [also, kind] : kAlsoCalled)
+    if (also == key) return std::string(kind);
+  return nearest(key, kinds);
+}
+
+/// Of the section `json` at `path`, which names no kind.
+[[noreturn]] void refuse_kind(const Json& json, const std::string& path) {
+  auto refusal = [&](std::string why, std::string next) {
+    return Error(ErrorKind::request, {.code = "settings.value",
+                                      .what = "cannot use the settings",
+                                      .where = path,
+                                      .why = std::move(why),
+                                      .next = std::move(next)});
+  };
+  std::vector<std::string> kinds;
+  std::string all;
+  for (const FieldDescriptor& kind : field_descriptors()) {
+    kinds.push_back(kind.key);
+    all += (all.empty() ? "" : ", ") + kind.key;
+  }
+  for (const auto& [key, value] : json.object()) {
+    const std::string meant = kind_meant_by(key, kinds);
+    if (!meant.empty())
+      throw refusal("'" + key + "' is not a kind of field",
+                    "did you mean '" + meant + "'? Kinds: " + all);
+  }
+  if (json.object().empty())
+    throw refusal(
+        "the kind of the field is missing",
+        R"(write for example {"columns": ["a", "b"]}; kinds: )" + all);
+  throw refusal("'" + json.object().begin()->first + "' is not a kind of field",
+                "kinds: " + all);
+}
+
 /// The kind that a section names; it must name exactly one.
-const FieldDescriptor& field_kind(const Spec& section) {
+const FieldDescriptor& field_kind(const Spec& section, const Json& json,
+                                  const std::string& path) {
   const FieldDescriptor* found = nullptr;
   for (const FieldDescriptor& kind : field_descriptors()) {
     if (!section.has(kind.key)) continue;
@@ -27,17 +97,15 @@ const FieldDescriptor& field_kind(const Spec& section) {
     found = &kind;
   }
   if (found != nullptr) return *found;
-  std::string all;
-  for (const FieldDescriptor& kind : field_descriptors())
-    all += (all.empty() ? "'" : " nor '") + kind.key + "'";
-  section.refuse(field_descriptors()[0].key, "neither " + all + " is given",
-                 "give a field exactly one of them");
+  refuse_kind(json, path);
 }
 
 Field parse_field(const std::string& name, const Json& json,
                   const std::string& path) {
-  Spec section(json, path.empty() ? name : path + "." + name);
-  Field field{.name = name, .kind = field_kind(section).make(name, section)};
+  const std::string place = path.empty() ? name : path + "." + name;
+  Spec section(json, place);
+  Field field{.name = name,
+              .kind = field_kind(section, json, place).make(name, section)};
   section.finish();
   return field;
 }

@@ -143,10 +143,25 @@ TEST(Fields, IntegersAreNotStandardised) {
 TEST(Fields, AFieldIsASetOrColumns) {
   EXPECT_THAT(error_of(R"({"x": {"columns": ["a"], "json_set": {}}})"),
               HasSubstr("both"));
-  EXPECT_THAT(error_of(R"({"x": {}})"), HasSubstr("neither"));
+  EXPECT_THAT(error_of(R"({"x": {}})"),
+              HasSubstr("the kind of the field is missing"));
   EXPECT_THAT(error_of(R"({"x": 3})"), HasSubstr("expected an object"));
   EXPECT_THAT(error_of("{}"), HasSubstr("no field"));
   EXPECT_THAT(error_of("[]"), HasSubstr("expected an object"));
+}
+
+TEST(Fields, AnUnknownKindIsNamedWithTheNearestOne) {
+  EXPECT_THAT(error_of(R"({"x": {"colums": ["a"]}})"),
+              AllOf(HasSubstr("fields.x: 'colums' is not a kind of field"),
+                    HasSubstr("did you mean 'columns'?")));
+  EXPECT_THAT(error_of(R"({"x": {"numbers": ["a"]}})"),
+              HasSubstr("did you mean 'columns'?"));
+  EXPECT_THAT(
+      error_of(R"({"x": {"dtype": "int64", "label": "a"}})"),
+      AllOf(HasSubstr("'label'"), HasSubstr("did you mean 'category'?")));
+  EXPECT_THAT(error_of(R"({"x": {"zzzzzz": 1}})"),
+              AllOf(HasSubstr("'zzzzzz'"), HasSubstr("kinds: json_set"),
+                    Not(HasSubstr("did you mean"))));
 }
 
 TEST(Fields, TwoTensorsOfOneNameAreRefused) {

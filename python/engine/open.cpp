@@ -9,7 +9,8 @@ namespace {
 Job job_of(const OpenRequest& opening) {
   Json document = Json::parse(opening.job, "the job");
   for (const std::string& set : opening.sets) apply_setting(document, set);
-  if (opening.rows.has_fields) return parse_job_of_source(document);
+  if (opening.rows.schema)
+    return parse_job_of_source(document, *opening.rows.schema);
   return opening.rows.maker ? parse_job_of_rows(document) : parse_job(document);
 }
 

@@ -186,7 +186,8 @@ void bind_rows(nb::module_& module) {
   nb::class_<OwnRows>(module, "Rows",
                       "Rows that are no job's source, for one loader.",
                       nb::type_slots(slots))
-      .def_ro("has_fields", &OwnRows::has_fields);
+      .def_prop_ro("has_fields",
+                   [](const OwnRows& rows) { return rows.schema.has_value(); });
   module.def("array_rows", &rows_of_arrays, nb::arg("names"), nb::arg("arrays"),
              nb::arg("drawn_by").none() = nb::none());
   module.def("function_rows", &rows_of_function, nb::arg("count"),

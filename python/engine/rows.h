@@ -3,10 +3,12 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "penstock/sources/sources.h"
 #include "python/engine/function.h"
 
 namespace penstock::python {
@@ -22,7 +24,8 @@ using MadeTensor =
 struct OwnRows {
   RowsMaker maker;                     ///< may be empty: there are none
   std::shared_ptr<Function> function;  ///< that the maker calls; null: arrays
-  bool has_fields = false;  ///< a source, whose rows the job's fields take
+  /// The columns of a source, whose rows the job's fields take.
+  std::optional<Schema> schema = {};
 
   int visit(visitproc visit, void* arg) const;
   void clear();

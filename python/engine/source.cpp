@@ -89,6 +89,17 @@ void fill(Column& column, const OwnColumn& about, ColumnType type,
       static_cast<std::int64_t>(child.values.size() / size_of(about.element));
 }
 
+Schema schema_of(const OwnSource& about) {
+  Schema schema;
+  for (const OwnColumn& column : about.columns)
+    schema.columns.push_back(
+        {.name = column.name,
+         .declared = std::string(name_of(column.type)),
+         .boolean = column.type.kind == ColumnKind::boolean,
+         .text = column.type.is_text()});
+  return schema;
+}
+
 class PythonSource;
 
 /// Reads by calling Python; so may several, of which one at a time runs there.
@@ -172,17 +183,6 @@ class PythonSource final : public Source {
                  .next = did_you_mean(request.column, names)});
   }
 
-  static Schema schema_of(const OwnSource& about) {
-    Schema schema;
-    for (const OwnColumn& column : about.columns)
-      schema.columns.push_back(
-          {.name = column.name,
-           .declared = std::string(name_of(column.type)),
-           .boolean = column.type.kind == ColumnKind::boolean,
-           .text = column.type.is_text()});
-    return schema;
-  }
-
   static SourceInfo info_of(const OwnSource& about,
                             const std::vector<ColumnRequest>& requests) {
     SourceInfo info{.shown = about.shown,
@@ -248,7 +248,7 @@ OwnRows rows_of_source(OwnSource source, nb::object read) {
                     device);
               },
           .function = function,
-          .has_fields = true};
+          .schema = schema_of(*about)};
 }
 
 void bind_source(nb::module_& module) {

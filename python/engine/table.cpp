@@ -189,10 +189,16 @@ class Table {
               if (source->abilities().in_memory) options.open = open;
               return prepare_dataset(options, std::move(source), device);
             },
-        .has_fields = true};
+        .schema = schema()};
   }
 
  private:
+  Schema schema() const {
+    Schema schema;
+    for (const ArrowColumn& column : table_->columns())
+      schema.columns.push_back(column.info);
+    return schema;
+  }
   /// Calls `look(column of a record batch, row there)` for the rows that are
   /// meant; false once it gives false.
   template <class Look>

@@ -54,12 +54,14 @@ class RowsThatDoNotCount(Case):
         import torch
         from penstock._training.rows import Rows
 
+        ids_of_rows = torch.tensor([4, 5, 6, 8, -1])
+
         class Made:
             """A batch of five rows of which the second is masked and the last
             is padding."""
             rows, rejected = 5, [{"row": 1, "substitute": None},
                                  {"row": 2, "substitute": 7}]
-            ids = torch.tensor([4, 5, 6, 8, -1])
+            ids = ids_of_rows
 
             @staticmethod
             def torch():

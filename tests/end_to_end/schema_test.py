@@ -89,6 +89,11 @@ def entries_of(page):
     return entries
 
 
+def in_full(rule):
+    """The rule of the full form, where a setting also has short ones."""
+    return rule["anyOf"][-1] if list(rule) == ["anyOf"] else rule
+
+
 def leaves(section, rule):
     """The settings of a section; those of an object inside are among them."""
     found = {}
@@ -137,8 +142,9 @@ class Schema(Case):
     def rules(self, *place):
         at = self.schema
         for step in place:
-            at = (at["properties"][step] if step in at.get("properties", {})
-                  else at["additionalProperties"])
+            at = in_full(
+                at["properties"][step] if step in at.get("properties", {})
+                else at["additionalProperties"])
         return at
 
     def assert_known(self, document, place, rules):
@@ -231,7 +237,7 @@ class Schema(Case):
             {**place, "on_bad": "x"}, {**place, "round_trip_ms": 0.1},
             {**place, "round_trip_ms": -1}, {**place, "round_trip_ms": 60001},
             {**place, "where": "id > 3"}, {**place, "where": 3},
-            {**place, "kind": "mysql"}, "sqlite:d.sqlite#t", [])
+            {**place, "kind": "mysql"}, "sqlite:d.sqlite#t", "d.csv", [])
         text = {"kind": "csv", "path": "d.csv"}
         yield from self.sections(
             "source", text, {**text, "path": ["d.csv"]}, {**text, "path": []},
@@ -282,7 +288,8 @@ class Schema(Case):
         fields = self.job()["fields"]
         yield self.job(fields=None)
         yield from self.sections(
-            "fields", {}, {"y": {}}, {"y": {"columns": []}},
+            "fields", {}, {"y": {}}, {"y": {"columns": []}}, {"y": ["y"]},
+            {"y": []}, {"y": ["y", "y"]}, {"y": [3]},
             {"y": {"columns": ["y", "y"]}}, {"y": {"columns": "y"}},
             {"y": {"columns": ["y"], "dtype": "float64"}},
             {"y": {"columns": ["id"], "dtype": "int64"}},
@@ -393,7 +400,7 @@ class Schema(Case):
             if section in ("device", "model"):  # a name, or objects
                 rules = [kind for kind in rule["oneOf"] if "properties" in kind]
             elif section == "fields":
-                rules = [rule["additionalProperties"]]
+                rules = [in_full(rule["additionalProperties"])]
             elif section == "sources":
                 rules = [rule["items"]]
             else:

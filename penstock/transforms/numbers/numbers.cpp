@@ -365,9 +365,11 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
     if (holds_times) continue;
     if (column.text)
       refuse("fields.text", shown + " is text, not numbers",
-             "name a column of numbers; if the text is an ISO-8601 time, add "
-             "\"dtype\": \"float64\" or \"standardize\": true to read it "
-             "as seconds since 1970");
+             "for classes write {\"category\": {\"column\": " +
+                 Json(column.name).dump() +
+                 "}}; if the text is an ISO-8601 time, add \"dtype\": "
+                 "\"float64\" or \"standardize\": true to read it as seconds "
+                 "since 1970");
     if (column.timestamp)
       refuse("fields.timestamp",
              shown + " holds timestamps, whose seconds since 1970 do not fit " +
