@@ -9,6 +9,8 @@
 #include <new>
 #include <string_view>
 
+#include "penstock/base/error.h"
+
 namespace penstock {
 namespace {
 
@@ -131,6 +133,22 @@ void remove_tree(const fs::path& path, std::error_code& failed) noexcept {
 void remove_tree(const fs::path& path) noexcept {
   std::error_code stays;
   remove_tree(path, stays);
+}
+
+std::string advice_for_missing(const std::string& path) {
+  const fs::path wanted(path);
+  const bool elsewhere = wanted.has_parent_path();
+  std::error_code unknown;
+  std::vector<std::string> names;
+  for (const FolderEntry& entry :
+       entries_of(elsewhere ? wanted.parent_path() : fs::path("."), unknown))
+    names.push_back(entry.path.filename().string());
+  const std::string found = nearest(wanted.filename().string(), names);
+  if (found.empty())
+    return "check the path; a relative path starts at " +
+           fs::current_path(unknown).string();
+  return "did you mean '" +
+         (elsewhere ? (wanted.parent_path() / found).string() : found) + "'?";
 }
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct FolderEntry {
 /// to its end, `failed` says why. Throws std::bad_alloc.
 std::vector<FolderEntry> entries_of(const std::filesystem::path& folder,
                                     std::error_code& failed);
+
+/// What to say of a path at which there is nothing: "did you mean 't.csv'?"
+/// where its folder holds a name that is near, else where relative paths begin.
+std::string advice_for_missing(const std::string& path);
 
 /// Calls `visit` with what lies in a folder and then, where it gives true, with
 /// what lies in there. Ends at a folder that cannot be read: `failed` says why.

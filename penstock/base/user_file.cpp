@@ -1,7 +1,11 @@
 #include "penstock/base/user_file.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
+#include "penstock/base/folder.h"
 
 namespace penstock {
 
@@ -10,6 +14,9 @@ std::string read_user_file(const std::string& path, std::string what) try {
 } catch (const Error& error) {
   ErrorParts parts = error.parts();
   parts.what = std::move(what);
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown) && !unknown)
+    parts.next = advice_for_missing(path);
   throw Error(ErrorKind::request, std::move(parts));
 }
 

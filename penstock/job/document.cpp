@@ -1,6 +1,8 @@
 #include "penstock/job/document.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "penstock/base/error.h"
 #include "penstock/base/secret.h"
@@ -106,9 +108,61 @@ void apply_setting(Json& document, const std::string& set) {
   *at = std::move(value);
 }
 
+namespace {
+
+[[noreturn]] void refuse_rows(const std::string& path, std::string why,
+                              std::string next) {
+  throw Error(ErrorKind::request,
+              {.code = "job.rows",
+               .what = "cannot read a job from '" + path + "'",
+               .where = path,
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+/// True for settings of which at least one is a section of a job.
+bool has_section(const Json& document) {
+  static constexpr const char* kSections[] = {"source", "sources", "fields",
+                                              "split",  "loader",  "device",
+                                              "model",  "train",   "output"};
+  return document.is_object() &&
+         std::ranges::any_of(kSections, [&](const char* section) {
+           return document.find(section) != nullptr;
+         });
+}
+
+/// Of a file that holds settings; rows in JSON are told from them.
+Json parsed_job(const std::string& path) {
+  const std::string text =
+      without_comments(read_user_file(path, "cannot read the job file"));
+  const std::string how = how_to_read_json(path);
+  auto refuse = [&] {
+    refuse_rows(path, "it holds rows of data, not the settings of a job",
+                "to use it as a source, " + how);
+  };
+  try {
+    Json document = Json::parse(text, path);
+    const bool empty = document.is_object() && document.object().empty();
+    if (!how.empty() && !empty && !has_section(document)) refuse();
+    return document;
+  } catch (const Error& error) {
+    if (!how.empty() && error.parts().code != "job.rows" &&
+        text.find("\"source\"") == text.npos)
+      refuse();
+    throw;
+  }
+}
+
+}  // namespace
+
 Json read_job(const std::string& path, const std::vector<std::string>& sets) {
-  Json document = Json::parse(
-      without_comments(read_user_file(path, "cannot read the job file")), path);
+  std::error_code unknown;
+  if (const SourceKind* kind = kind_of_file(path);
+      kind != nullptr && std::filesystem::exists(path, unknown))
+    refuse_rows(path, "it is a source of rows (" + kind->shown + ")",
+                "to write and run a job for it: penstock train --init " + path +
+                    " --target COLUMN");
+  Json document = parsed_job(path);
   for (const std::string& set : sets) apply_setting(document, set);
   return document;
 }

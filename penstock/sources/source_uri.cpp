@@ -9,6 +9,7 @@
 #include "penstock/sources/files/data_files.h"
 #include "penstock/sources/files/object_store.h"
 #include "penstock/sources/not_read.h"
+#include "penstock/sources/unnamed_source.h"
 #include "penstock/sources/uri_settings.h"
 
 namespace penstock {
@@ -31,30 +32,6 @@ const SourceKind* kind_of_uri(const std::string& uri) {
 
 namespace {
 
-/// "sqlite: or postgresql://"
-std::string prefixes() {
-  std::string all;
-  for (const SourceKind& kind : source_kinds())
-    all += (all.empty() ? "" : " or ") + kind.prefixes[0];
-  return all;
-}
-
-/// The place of a source, as a message may show it. Anything that is neither a
-/// file nor a connection string that can be read may hold a password anywhere.
-std::string shown_place(const std::string& uri) {
-  const SourceKind* kind = kind_of_uri(uri);
-  if (kind != nullptr && kind->server)
-    return shown_connection(parts_of_uri(uri, kind).place);
-  if (kind != nullptr || uri.find_first_of(":@=") == uri.npos)
-    return without_password(uri);
-  std::size_t scheme = uri.find("://");
-  bool named = scheme != uri.npos &&
-               std::all_of(uri.begin(),
-                           uri.begin() + static_cast<std::ptrdiff_t>(scheme),
-                           [](char c) { return c >= 'a' && c <= 'z'; });
-  return (named ? uri.substr(0, scheme + 3) : "") + kHiddenConnection;
-}
-
 [[noreturn]] void refuse_uri(const std::string& uri, const std::string& path,
                              std::string why) {
   std::string shown = shown_place(uri);
@@ -66,15 +43,6 @@ std::string shown_place(const std::string& uri) {
                .where = path,
                .why = std::move(why),
                .next = "write " + source_examples()});
-}
-
-/// How names of files end whose kind need not be said: ".parquet or .csv".
-std::string extensions() {
-  std::string all;
-  for (const SourceKind& kind : source_kinds())
-    if (!kind.extensions.empty())
-      all += (all.empty() ? "" : " or ") + kind.extensions[0];
-  return all;
 }
 
 }  // namespace
@@ -142,18 +110,7 @@ const SourceKind& kind_of_folder(const std::string& folder,
   std::string choices;
   for (const SourceKind* kind : kinds)
     choices += (choices.empty() ? "" : " or ") + kind->name + ":" + folder;
-  throw Error(
-      ErrorKind::request,
-      {.code = "source.uri",
-       .what = "cannot tell what is in the folder '" + folder + "'",
-       .where = path,
-       .why = kinds.empty() ? "none of its files has a name that says its kind"
-                            : "its files are of several kinds",
-       .next =
-           kinds.empty()
-               ? "write images:" + folder + " or audio:" + folder +
-                     " for pictures or sounds, or the kind: parquet:" + folder
-               : "write " + choices});
+  refuse_folder(folder, choices, path);
 }
 
 bool is_directory_at(const std::string& path) {
@@ -197,10 +154,7 @@ SourceSpec spec_of_uri(const std::string& uri, const std::string& path) {
   const UriParts parts = parts_of_uri(uri, kind);
   if (parts.has_table && parts.table.empty())
     refuse_uri(uri, path, "no table follows the '#'");
-  if (kind == nullptr)
-    refuse_uri(uri, path,
-               "expected it to begin with " + prefixes() +
-                   ", or the name of a file to end with " + extensions());
+  if (kind == nullptr) refuse_unnamed(uri, path);
   // Then the table is a piece of a password, and is not shown.
   if (kind->server && parts.table.find('@') != std::string::npos)
     refuse_uri(kind->prefixes[0], path,

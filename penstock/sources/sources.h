@@ -28,6 +28,7 @@
 #include "penstock/sources/staged.h"
 #include "penstock/sources/table_writer.h"
 #include "penstock/sources/this_copy.h"
+#include "penstock/sources/unnamed_source.h"
 
 namespace penstock {
 

@@ -138,9 +138,8 @@ std::vector<DataFile> files_of(const SourceKind& kind,
     const std::string& folder = parts.first;
     const std::string& pattern = parts.second;
     if (!fs::is_directory(folder, unknown))
-      refuse_path(
-          "files.missing", path, "there is no folder '" + folder + "'",
-          "check the path; a relative one starts where the program does");
+      refuse_path("files.missing", path, "there is no folder '" + folder + "'",
+                  advice_for_missing(folder));
     std::vector<DataFile> found =
         files_below(folder, [&](const std::string& name) {
           return matches_pattern(pattern, name);
@@ -244,12 +243,12 @@ std::string without_percent(const std::string& text) {
 
 DataFile file_at(const std::string& path, std::string relative) {
   struct stat found {};
-  if (::stat(path.c_str(), &found) != 0)
-    refuse_path("files.missing", path, std::strerror(errno),
-                errno == ENOENT
-                    ? "check the path; a relative one starts where the "
-                      "program does"
-                    : "check who may read it");
+  if (::stat(path.c_str(), &found) != 0) {
+    const int reason = errno;
+    refuse_path(
+        "files.missing", path, std::strerror(reason),
+        reason == ENOENT ? advice_for_missing(path) : "check who may read it");
+  }
   if (!S_ISREG(found.st_mode))
     refuse_path("files.unreadable", path, "it is not a file",
                 "name a file, a folder or a pattern");

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "penstock/base/file.h"
+#include "penstock/base/folder.h"
 
 namespace penstock::sqlite {
 namespace {
@@ -72,9 +73,7 @@ void check_readable(const std::string& path, const std::string& doing) {
   refuse_link_loop(ErrorKind::source, path, doing, failed);
   if (status.type() == std::filesystem::file_type::not_found)
     throw refusal(ErrorKind::source, "sqlite.missing", doing, path,
-                  "there is no such file",
-                  "check source.path; a relative path starts at " +
-                      std::filesystem::current_path(failed).string());
+                  "there is no such file", advice_for_missing(path));
   if (std::filesystem::is_directory(status))
     throw refusal(ErrorKind::source, "sqlite.folder", doing, path,
                   "it is a folder", "name the database file in it");

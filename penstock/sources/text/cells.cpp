@@ -58,10 +58,32 @@ std::vector<std::string_view> cells_of(std::string_view row,
 Looks wider(Looks a, Looks b) {
   if (a == b || b == Looks::nothing) return a;
   if (a == Looks::nothing) return b;
-  const bool numbers = (a == Looks::integer || a == Looks::real) &&
-                       (b == Looks::integer || b == Looks::real);
-  return numbers ? Looks::real : Looks::text;
+  if (a > b) std::swap(a, b);
+  if (a == Looks::integer && b == Looks::real) return b;
+  const bool with_comma = b == Looks::comma || b == Looks::grouped;
+  const bool widens = a == Looks::integer || a == Looks::grouped;
+  return with_comma && widens ? b : Looks::text;
 }
+
+namespace {
+
+bool all_digits(std::string_view text) {
+  return !text.empty() &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Of a cell that is neither a number, a boolean nor a time.
+Looks text_looks(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const std::size_t at = text.find(',');
+  if (at == text.npos || !all_digits(text.substr(0, at)) ||
+      !all_digits(text.substr(at + 1)))
+    return Looks::text;
+  const bool thousands = text.size() - at == 4 && at <= 3;
+  return thousands ? Looks::grouped : Looks::comma;
+}
+
+}  // namespace
 
 CellReader::CellReader(const std::vector<std::string>& na, char decimal,
                        char quote)
@@ -127,13 +149,12 @@ Looks CellReader::looks(const Cell& cell) const {
   std::string_view digits_of = trimmed(cell.text);
   if (digits_of.starts_with('-') || digits_of.starts_with('+'))
     digits_of.remove_prefix(1);
-  const bool digits = !digits_of.empty() && digits_of.find_first_not_of(
-                                                "0123456789") == digits_of.npos;
   // A number of more digits than an integer has would lose some as a float64.
-  if (digits) return Looks::text;
+  if (all_digits(digits_of)) return Looks::text;
   if (number(cell.text, real_value)) return Looks::real;
   if (boolean(cell.text, boolean_value)) return Looks::boolean;
-  return timestamp_from(cell.text) ? Looks::time : Looks::text;
+  if (timestamp_from(cell.text)) return Looks::time;
+  return decimal_ == ',' ? Looks::text : text_looks(trimmed(cell.text));
 }
 
 Looks CellReader::looks(std::string_view written, std::string& plain) const {

@@ -30,13 +30,17 @@ Cell cell_of(std::string_view written, char quote, std::string& plain);
 std::vector<std::string_view> cells_of(std::string_view row,
                                        const RowRules& rules);
 
-/// What cells look like, the narrower first.
+/// What cells look like, the narrower first. The two with a comma are texts
+/// where the decimal mark is a point: `comma` is a number with a decimal comma,
+/// `grouped` may as well be one whose thousands are grouped, 1,234.
 enum class Looks : unsigned char {
   nothing,
   boolean,
   integer,
   real,
   time,
+  grouped,
+  comma,
   text
 };
 

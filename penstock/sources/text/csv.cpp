@@ -175,6 +175,22 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
   return "a cell that holds the delimiter must stand in quotation marks";
 }
 
+/// Cells such as 1,5 in each row are numbers to everybody but a parser that
+/// expects a decimal point: as texts they would become a category in silence.
+[[noreturn]] void refuse_commas(const std::string& path,
+                                const std::string& name) {
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.decimal",
+       .what = "cannot tell what column " + shown_text(name) + " holds",
+       .where = path,
+       .why = "its cells are numbers with a decimal comma",
+       .next = "write 'csv:" + path +
+               "?decimal=,' (in a job \"decimal\": \",\"), or for texts "
+               "\"columns\": {" +
+               Json(name).dump() + ": \"text\"}"});
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const files::RowFile>> open_csv(
@@ -202,6 +218,9 @@ std::vector<std::shared_ptr<const files::RowFile>> open_csv(
       Looks as = looks[name];
       // What was not looked at may hold anything.
       if (as == Looks::nothing && !whole) as = Looks::text;
+      // A file whose delimiter is a comma cannot be read with decimal commas.
+      if (as == Looks::comma && type.empty() && csv->rules.delimiter != ',')
+        refuse_commas(data.front().path, name);
       csv->columns_.push_back(type.empty() ? column_that_looks(name, as)
                                            : column_chosen(name, type));
     }

@@ -15,8 +15,9 @@ using ::testing::HasSubstr;
 class CsvHeaderTest : public TextTest {
  protected:
   std::vector<std::string> columns(const std::string& text,
-                                   const std::string& name = "t.csv") {
-    return types("csv", folder_.write(name, text));
+                                   const std::string& name = "t.csv",
+                                   const Json& more = Json(Json::Object{})) {
+    return types("csv", folder_.write(name, text), more);
   }
 };
 
@@ -43,6 +44,30 @@ TEST_F(CsvHeaderTest, FindsTheDelimiterByWhichRowsAreLikeTheHeader) {
   std::string rows = "a|b,c,d\n1|2,3\n";  // one of many that is damaged
   for (int row = 0; row < 50; ++row) rows += "1|2,3,4\n";
   EXPECT_THAT(columns(rows), testing::SizeIs(3));
+}
+
+TEST_F(CsvHeaderTest, AsksWhatNumbersWithADecimalCommaAre) {
+  const std::string german = "a;b\n1,5;2\n-2,25;3,5\n";
+  try {
+    columns(german);
+    FAIL() << "they would be texts";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "source.decimal");
+    EXPECT_THAT(std::string(error.what()), HasSubstr("?decimal=,"));
+  }
+  EXPECT_THAT(columns(german, "t.csv", with("decimal", ",")),
+              ElementsAre("a float64", "b float64"));
+  EXPECT_THAT(columns(german, "t.csv",
+                      with("columns", Json(Json::Object{{"a", Json("text")},
+                                                        {"b", Json("text")}}))),
+              ElementsAre("a text", "b text"));
+  EXPECT_THAT(columns("a;b\n1,5;x\ny;2,5\n"), ElementsAre("a text", "b text"))
+      << "other texts are among them";
+  EXPECT_THAT(columns("a;b\n1,234;x\n12,345;y\n"),
+              ElementsAre("a text", "b text"))
+      << "thousands may be grouped";
+  EXPECT_THAT(columns("a,b\n\"1,5\",x\n"), ElementsAre("a text", "b text"))
+      << "the delimiter is a comma";
 }
 
 TEST_F(CsvHeaderTest, TakesTheDelimiterThatExcelsFirstLineNames) {

@@ -26,10 +26,12 @@ class TextTest : public testing::Test {
         files::section_of("jsonl", folder_.write("t.jsonl", text)));
   }
   std::vector<std::string> types(const std::string& kind,
-                                 const std::string& path) {
+                                 const std::string& path,
+                                 const Json& more = Json(Json::Object{})) {
     std::vector<std::string> all;
-    Schema schema =
-        read_schema(parse_source_spec(files::section_of(kind, path), "source"));
+    Json section = files::section_of(kind, path);
+    for (const auto& [key, value] : more.object()) section[key] = value;
+    const Schema schema = read_schema(parse_source_spec(section, "source"));
     for (const ColumnInfo& column : schema.columns)
       all.push_back(column.name + " " + column.declared);
     return all;

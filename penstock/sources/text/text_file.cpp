@@ -40,6 +40,8 @@ files::FileColumn column_that_looks(const std::string& name, Looks looks) {
       column.type = ColumnType::float64;
       column.timestamp = true;
       break;
+    case Looks::grouped:
+    case Looks::comma:
     case Looks::text:
       column.declared = "text";
       column.type = ColumnType::text;
