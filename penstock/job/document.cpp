@@ -113,7 +113,7 @@ namespace {
 [[noreturn]] void refuse_rows(const std::string& path, std::string why,
                               std::string next) {
   throw Error(ErrorKind::request,
-              {.code = "job.rows",
+              {.code = "json.rows",
                .what = "cannot read a job from '" + path + "'",
                .where = path,
                .why = std::move(why),
@@ -146,7 +146,7 @@ Json parsed_job(const std::string& path) {
     if (!how.empty() && !empty && !has_section(document)) refuse();
     return document;
   } catch (const Error& error) {
-    if (!how.empty() && error.parts().code != "job.rows" &&
+    if (!how.empty() && error.parts().code != "json.rows" &&
         text.find("\"source\"") == text.npos)
       refuse();
     throw;

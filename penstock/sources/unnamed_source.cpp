@@ -136,6 +136,21 @@ constexpr std::array<Scheme, 9> kSchemes = {
      {"mssql", "of servers PostgreSQL alone is read",
       "export the table as CSV or Parquet"}}};
 
+/// "parket:t.parquet": what stands before the colon is near to a kind.
+void refuse_near_kind(const std::string& uri, const std::string& setting) {
+  const std::size_t colon = uri.find(':');
+  if (colon == uri.npos || colon == 0) return;
+  std::vector<std::string> prefixes;
+  for (const SourceKind& kind : source_kinds())
+    for (const std::string& prefix : kind.prefixes)
+      prefixes.push_back(prefix.substr(0, prefix.find(':')));
+  const std::string given = uri.substr(0, colon);
+  const std::string found = nearest(given, prefixes);
+  if (!found.empty())
+    refuse(uri, setting, "'" + given + "' is not a kind of source",
+           "did you mean '" + found + ":'?");
+}
+
 void refuse_scheme(const std::string& uri, const std::string& setting) {
   if (uri.find("://") == uri.npos) return;
   for (const Scheme& scheme : kSchemes) {
@@ -276,10 +291,11 @@ void refuse_folder(const std::string& folder, const std::string& kinds,
 
 void refuse_unnamed(const std::string& uri, const std::string& setting) {
   refuse_scheme(uri, setting);
+  refuse_near_kind(uri, setting);
   const bool may_be_file = uri.find("://") == uri.npos;
   std::error_code unknown;
   if (!may_be_file || may_hold_password(uri))
-    refuse(uri, setting, "it is not a kind of source", kEveryKind);
+    refuse(uri, setting, "it does not begin with a kind of source", kEveryKind);
   if (!fs::exists(uri, unknown))
     refuse(uri, setting, "there is no such file or folder",
            advice_for_missing(uri));

@@ -38,8 +38,8 @@ struct SeenColumn {
   bool has_nulls = false;
   std::vector<std::int64_t> item;
   std::unordered_set<std::uint64_t> texts;  ///< hashes of those that differ
-  bool any = false;             ///< a value that is not NULL was seen
-  bool beyond_float64 = false;  ///< and an integer that float64 may round
+  bool any = false;     ///< a value that is not NULL was seen
+  bool is_key = false;  ///< of the declared primary key, or a part of it
 };
 
 /// The numbers of a list written as JSON.
@@ -82,10 +82,7 @@ bool is_open(const SeenColumn& column, std::size_t most_texts) {
   if (column.kind == "binary" || column.kind == "uuid" ||
       column.kind == "null" || column.kind == "unsupported")
     return false;
-  const bool real = column.type.kind == ColumnKind::number &&
-                    column.kind != "time" && column.kind.starts_with("float");
-  const bool rounds = column.kind == "int64" && !column.beyond_float64;
-  return !real && (!column.has_nulls || rounds);
+  return !column.has_nulls;
 }
 
 void look_at_shape(const Column& values, SeenColumn& column) {
@@ -121,10 +118,7 @@ void look_at(const Column& values, const std::vector<bool>& bad,
       continue;
     }
     column.any = true;
-    if (column.kind == "int64") {
-      column.beyond_float64 =
-          column.beyond_float64 || is_beyond_float64(values, row);
-    } else if (column.kind == "text") {
+    if (column.kind == "text") {
       const Column& words = codes ? values.children[0] : values;
       const std::int64_t at = codes ? values.as_int64(row) : row;
       if (words.valid(at)) column.texts.insert(hash64(words.text(at)));
@@ -177,7 +171,7 @@ class SourceColumns {
                            ? "unsupported"
                            : column.kind,
                        column.dtype, column.has_nulls, column.item,
-                       column.info.values.size());
+                       column.info.values.size(), column.is_key);
     return all;
   }
   std::optional<std::int64_t> distinct(std::size_t column,
@@ -185,9 +179,6 @@ class SourceColumns {
     const std::size_t found = columns_.at(column).texts.size();
     if (found > most) return std::nullopt;
     return static_cast<std::int64_t>(found);
-  }
-  bool beyond_float64(std::size_t column) const {
-    return columns_.at(column).beyond_float64;
   }
   /// Of the first rows of a column of bytes that are not NULL.
   std::optional<MediaTuple> media(std::size_t column) const {
@@ -220,7 +211,11 @@ class SourceColumns {
     std::vector<ColumnRequest> wanted;
     std::vector<std::size_t> places;
     for (std::size_t at = 0; at < all.size(); ++at) {
-      columns_.push_back(declared(schema.columns[at], types[at]));
+      SeenColumn& column =
+          columns_.emplace_back(declared(schema.columns[at], types[at]));
+      column.is_key =
+          column.info.primary_key ||
+          std::ranges::count(schema.primary_key, column.info.name) > 0;
       if (!is_open(columns_[at], most_texts)) continue;
       wanted.push_back(all[at]);
       places.push_back(at);
@@ -277,7 +272,6 @@ void bind_source_columns(nb::module_& module) {
       .def_prop_ro("all_rows", &SourceColumns::all_rows)
       .def_prop_ro("columns", &SourceColumns::columns)
       .def_prop_ro("left_out", &SourceColumns::left_out)
-      .def("beyond_float64", &SourceColumns::beyond_float64, nb::arg("column"))
       .def("media", &SourceColumns::media, nb::arg("column"))
       .def("distinct", &SourceColumns::distinct, nb::arg("column"),
            nb::arg("most"));

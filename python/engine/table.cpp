@@ -131,7 +131,7 @@ class Table {
                                   : column.type.dtype)),
           (column.has_nulls && any_null(at)) || any_gap(at),
           std::vector<std::int64_t>(column.item.begin(), column.item.end()),
-          column.info.values.size());
+          column.info.values.size(), column.info.primary_key);
     }
     return columns;
   }
@@ -149,13 +149,6 @@ class Table {
         });
     if (!few) return std::nullopt;
     return static_cast<std::int64_t>(seen.size());
-  }
-  /// Whether float64 may round one of its integers.
-  bool beyond_float64(std::size_t column) const {
-    GilRelease unlocked;
-    return !each_row(column, [](const Column& values, std::int64_t row) {
-      return !is_beyond_float64(values, row);
-    });
   }
   /// Of its first rows that are not NULL, of a column of bytes.
   std::optional<MediaTuple> media(std::size_t column) const {
@@ -285,7 +278,6 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("columns", &Table::columns)
       .def("distinct", &Table::distinct, nb::arg("column"), nb::arg("most"))
       .def("media", &Table::media, nb::arg("column"))
-      .def("beyond_float64", &Table::beyond_float64, nb::arg("column"))
       .def("source_rows", &Table::source_rows, nb::arg("where"));
 }
 

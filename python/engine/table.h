@@ -15,18 +15,10 @@ namespace nb = nanobind;
 
 /// Name, declared type, kind, dtype (of a list and a tensor that of its
 /// numbers), whether there may be nulls, a tensor's shape, and how many classes
-/// are declared.
+/// are declared, and whether it is (part of) the declared primary key.
 using TableColumn =
     std::tuple<std::string, std::string, std::string, std::string, bool,
-               std::vector<std::int64_t>, std::size_t>;
-
-/// Whether a row of a column of integers is beyond 2^53, where float64 rounds.
-inline bool is_beyond_float64(const Column& values, std::int64_t row) {
-  constexpr std::int64_t kExact = std::int64_t{1} << 53;
-  if (values.type != ColumnType::int64 || !values.valid(row)) return false;
-  const std::int64_t number = values.int64(row);
-  return number > kExact || number < -kExact;
-}
+               std::vector<std::int64_t>, std::size_t, bool>;
 
 /// The record batches of a capsule that `__arrow_c_stream__()` gave, kept until
 /// nobody uses them; `classes` as ArrowTable::read() has them. With Python's

@@ -253,7 +253,7 @@ class Arguments(Case):
             with self.refused(penstock.RequestError, "settings.value"):
                 self.open(split={"train": wrong})
         with self.refused(penstock.RequestError, "source.uri",
-                          "begin with sqlite:"):
+                          "no such file"):
             penstock.Loader("mysql:there", ["a"])
 
     def test_columns_come_in_an_order(self):

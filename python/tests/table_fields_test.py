@@ -120,8 +120,9 @@ class ByThemselves(Folder):
                                  numpy.nan_to_num(array, nan=-1).tolist())
                           for name, array in batch.items()}, {
             "n": ("int64", [0, 1, 2, 3]),
-            "gaps": ("float64", [0, 1, -1, 3]),
-            "x": ("float64", [0, .5, 1, 1.5]), "kind": ("int64", [1, 2, 1, 2]),
+            "gaps": ("int64", [0, 1, 0, 3]),
+            "gaps_mask": ("float32", [1, 1, 0, 1]),
+            "x": ("float32", [0, .5, 1, 1.5]), "kind": ("int64", [1, 2, 1, 2]),
             "when": ("float64", [1767225600 + i for i in range(4)])})
         self.assertIn("left out: 'id' holds more than 1000", text)
         self.assertIn("as all 1,500 rows have it", text)
@@ -147,8 +148,10 @@ class ByThemselves(Folder):
         found, text = one_batch(source)
         self.assertEqual({name: array.dtype.name
                           for name, array in found.items()}, {
-            "id": "int64", "x": "float64", "kind": "int64", "good": "bool",
-            "heard": "float64", "untyped": "int64", "n": "float64"})
+            "x": "float32", "kind": "int64", "good": "bool",
+            "heard": "float64", "untyped": "int64", "n": "int64",
+            "n_mask": "float32"})
+        self.assertIn("left out: 'id' is the primary key", text)
         self.assertIn("left out: 'mixed' declares no type", text)
         found, text = one_batch(source, where="n IS NOT NULL AND id > 1")
         self.assertEqual(found["n"].dtype, "int64")  # no NULL among these
@@ -164,19 +167,19 @@ class ByThemselves(Folder):
             [(i, None if i == 2 else i / 4, "n/a" if i == 5 else i)
              for i in range(ROWS)])
         found, text = one_batch(source)
-        self.assertEqual(found["price"].dtype, "float64")
+        self.assertEqual(found["price"].dtype, "float32")
         self.assertEqual(numpy.nan_to_num(found["price"][:4], nan=-1).tolist(),
                          [0, .25, -1, .75])
-        self.assertIn('odd: {"category"', text)
+        self.assertIn("left out: 'odd' holds a different text", text)
         found, text = one_batch(
             source.split("#")[0], query="SELECT id, price * 2 AS v, id || 'x' "
             "AS k, id % 2 AS parity, price, NULL AS none FROM t ORDER BY id")
         self.assertEqual({name: array.dtype.name
                           for name, array in found.items()}, {
-            "id": "int64", "v": "float64", "k": "int64", "parity": "int64",
-            "price": "float64"})
+            "id": "int64", "v": "float32", "parity": "int64",
+            "price": "float32"})
         self.assertEqual(found["v"][3:5].tolist(), [1.5, 2])
-        self.assertIn('k: {"category": {"column": "k"}}', text)
+        self.assertIn("left out: 'k' holds a different text in every row", text)
         self.assertIn("left out: 'none' declares no type", text)
 
     @unittest.skipUnless(POSTGRES, "without a PostgreSQL server")
@@ -191,7 +194,7 @@ class ByThemselves(Folder):
             f"generate_series(0, {ROWS - 1}) i;")
         source = f"{POSTGRES}#decimals"
         found, text = one_batch(source)
-        self.assertEqual(found["price"].dtype, "float64")
+        self.assertEqual(found["price"].dtype, "float32")
         self.assertEqual(found["price"][:3].tolist(), [0, .25, .5])
         self.assertEqual(found["flat"][1].tolist(), [1, 1])
         self.assertIn("left out: 'square' holds real[][]", text)
@@ -249,7 +252,7 @@ class ByThemselves(Folder):
             self.assertEqual(found[name].dtype, array.dtype)
             numpy.testing.assert_array_equal(found[name], array)
 
-    def test_integers_beside_null_keep_all_bits_where_float64_would_not(self):
+    def test_integers_beside_null_keep_all_bits(self):
         values = [2**53 + 1, None, 7]
         shown = [("" if value is None else str(value)) for value in values]
         csv = self.write("t.csv", "id,few\n" + "".join(
@@ -268,8 +271,8 @@ class ByThemselves(Folder):
             self.assertEqual(found["id"].dtype, numpy.int64)
             self.assertEqual(found["id"].tolist(), [2**53 + 1, 0, 7])
             self.assertEqual(found["id_mask"].tolist(), [1, 0, 1])
-            self.assertEqual(found["few"].dtype, numpy.float64)
-            self.assertEqual(numpy.isnan(found["few"]).sum(), 1)
+            self.assertEqual(found["few"].dtype, numpy.int64)
+            self.assertEqual(found["few_mask"].sum(), 2)
 
     @unittest.skipUnless(HAVE["pandas"] and HAVE["pyarrow"],
                          "needs pandas and pyarrow")
@@ -282,7 +285,7 @@ class ByThemselves(Folder):
             batch = next(iter(loader)).numpy()
         self.assertEqual(batch["id"].tolist(), [2**53 + 1, 0])
         self.assertEqual(batch["id_mask"].tolist(), [1, 0])
-        self.assertEqual(batch["few"].dtype, numpy.float64)
+        self.assertEqual(batch["few"].tolist(), [1, 0])
 
     def test_says_that_few_lines_may_have_other_columns(self):
         pad = "x" * 400
@@ -304,10 +307,53 @@ class ByThemselves(Folder):
                              batch_size=60_001) as loader:
             self.assertEqual(next(iter(loader)).numpy()["rare"].sum(), 5)
 
+    def test_numbers_become_float32_unless_they_are_kept(self):
+        file = self.write("t.csv", "x,n\n0.1,1\n0.2,2\n")
+        found, text = one_batch(file)
+        self.assertEqual(found["x"].dtype, numpy.float32)
+        self.assertIn('"dtype": "float32"', text)
+        found, _ = one_batch(file, dtypes="keep")
+        self.assertEqual(found["x"].dtype, numpy.float64)
+        self.assertEqual(found["x"].tolist(), [.1, .2])
+        found, _ = one_batch({"x": numpy.array([.1, .2])})
+        self.assertEqual(found["x"].dtype, numpy.float64)
+        with self.assertRaisesRegex(TypeError, '"float32" or "keep"'):
+            penstock.Loader(file, dtypes="float16")
+        with self.assertRaisesRegex(TypeError, "without fields"):
+            penstock.Loader(file, ["x"], dtypes="keep")
+
+    def test_texts_that_tell_nothing_are_left_out(self):
+        file = self.write("t.csv", "x,same,name,kind\n" + "".join(
+            f"{i},a,name {i},{'pq'[i % 2]}\n" for i in range(6)))
+        found, text = one_batch(file)
+        self.assertEqual(set(found), {"x", "kind"})
+        self.assertIn("left out: 'same' holds one text in all rows", text)
+        self.assertIn("left out: 'name' holds a different text in every row",
+                      text)
+
+    def test_numbers_are_never_left_out_but_a_primary_key(self):
+        source = self.sqlite("a INTEGER, b INTEGER, same REAL, PRIMARY KEY "
+                             "(a, b)", [(i, i, 1.5) for i in range(4)])
+        found, text = one_batch(source)
+        self.assertEqual(set(found), {"same"})
+        self.assertIn("left out: 'b' is the primary key", text)
+
+    def test_null_among_numbers_warns_and_says_what_to_write(self):
+        file = self.write("t.csv", "x,n,m\n0.5,1,1\n,2,2\n1.5,,3\n")
+        with self.assertLogs("penstock", "WARNING") as logs:
+            penstock.Loader(file)
+        said = "\n".join(logs.output)
+        self.assertIn("NULL in 'x' becomes NaN", said)
+        self.assertIn('{"x": {"column": "x", "missing": "mask"}', said)
+        self.assertIn("NULL in 'n' becomes 0, beside NAME_mask", said)
+        self.assertNotIn("'m'", said)
+        with self.assertNoLogs("penstock", "WARNING"):
+            penstock.Loader(file, ["m"])
+
     def test_paths_that_make_one_name_make_two_fields(self):
         from penstock.table_fields import Declared, fields_of_columns
         rules, left_out = fields_of_columns(Declared([
-            (path, "float32", "float32", "", False, [], 0)
+            (path, "float32", "float32", "", False, [], 0, False)
             for path in ("/a/b", "/a_b")]))
         self.assertEqual([rule["column"] for rule in rules.values()],
                          ["/a/b", "/a_b"])

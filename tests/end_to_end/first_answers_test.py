@@ -32,6 +32,8 @@ class FirstAnswers(Case):
                 (["train", "--init", "t.cvs", "--target", "b"], "'t.csv'")):
             with self.subTest(arguments):
                 self.assertIn(f"did you mean {near}?", self.asked(*arguments))
+        self.assertIn("did you mean 'parquet:'?",
+                      self.asked("peek", "parket:t.parquet"))
         self.assertIn("did you mean 't.csv'?", self.asked("peek", "tt.csv",
                                                           code=3))
 
