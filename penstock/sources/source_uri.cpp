@@ -142,6 +142,9 @@ SourceSpec spec_of_uri(const std::string& uri, const std::string& path) {
       (uri.find("://") == uri.npos || files::is_stored(uri))) {
     const bool stored = files::is_stored(uri);
     const std::string file = place_without_settings(uri);
+    std::error_code unknown;
+    if (!stored && !std::filesystem::exists(file, unknown))
+      refuse_near_kind(uri, path);
     kind = kind_of_file(stored ? files::path_of_stored(uri) : file);
     if (kind == nullptr && !stored && is_directory_at(file))
       kind = &kind_of_folder(file, path);

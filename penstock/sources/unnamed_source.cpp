@@ -136,21 +136,6 @@ constexpr std::array<Scheme, 9> kSchemes = {
      {"mssql", "of servers PostgreSQL alone is read",
       "export the table as CSV or Parquet"}}};
 
-/// "parket:t.parquet": what stands before the colon is near to a kind.
-void refuse_near_kind(const std::string& uri, const std::string& setting) {
-  const std::size_t colon = uri.find(':');
-  if (colon == uri.npos || colon == 0) return;
-  std::vector<std::string> prefixes;
-  for (const SourceKind& kind : source_kinds())
-    for (const std::string& prefix : kind.prefixes)
-      prefixes.push_back(prefix.substr(0, prefix.find(':')));
-  const std::string given = uri.substr(0, colon);
-  const std::string found = nearest(given, prefixes);
-  if (!found.empty())
-    refuse(uri, setting, "'" + given + "' is not a kind of source",
-           "did you mean '" + found + ":'?");
-}
-
 void refuse_scheme(const std::string& uri, const std::string& setting) {
   if (uri.find("://") == uri.npos) return;
   for (const Scheme& scheme : kSchemes) {
@@ -246,6 +231,20 @@ std::string shown_place(const std::string& uri) {
       uri.find_first_of("@=:?", scheme + 3) == uri.npos)
     return uri;
   return (named ? uri.substr(0, scheme + 3) : "") + kHiddenConnection;
+}
+
+void refuse_near_kind(const std::string& uri, const std::string& setting) {
+  const std::size_t colon = uri.find(':');
+  if (colon == uri.npos || colon == 0) return;
+  std::vector<std::string> prefixes;
+  for (const SourceKind& kind : source_kinds())
+    for (const std::string& prefix : kind.prefixes)
+      prefixes.push_back(prefix.substr(0, prefix.find(':')));
+  const std::string given = uri.substr(0, colon);
+  const std::string found = nearest(given, prefixes);
+  if (!found.empty())
+    refuse(uri, setting, "'" + given + "' is not a kind of source",
+           "did you mean '" + found + ":'?");
 }
 
 std::string how_to_read_json(const std::string& path) {

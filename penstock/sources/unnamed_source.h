@@ -12,6 +12,10 @@ namespace penstock {
 [[noreturn]] void refuse_unnamed(const std::string& uri,
                                  const std::string& setting);
 
+/// The same where what stands before a colon is near to a kind of source:
+/// "parket:t.parquet". Returns where it is not.
+void refuse_near_kind(const std::string& uri, const std::string& setting);
+
 /// The same for a folder, without a prefix, whose files do not show one kind of
 /// table; `kinds` are the kinds that they show.
 [[noreturn]] void refuse_folder(const std::string& folder,
