@@ -348,13 +348,9 @@ std::vector<Found> in_cache(const fs::path& folder) {
   return all;
 }
 
-bool is_saved_set(const fs::path& path) {
-  return is_there(path / "dataset_dict.json") || is_there(path / "state.json");
-}
-
 void find_saved(const fs::path& folder, int depth, std::vector<Found>& all) {
   constexpr int kDeepest = 6;
-  if (is_saved_set(folder)) {
+  if (is_saved_dataset(folder.string())) {
     all.push_back(saved_set(folder));
     return;
   }

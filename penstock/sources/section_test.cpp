@@ -308,6 +308,9 @@ TEST(SourceUri, TakesAFolderForWhatItsFilesAre) {
   EXPECT_EQ(found("one"), "parquet");
   folder.write("saved/state.json", "{}");
   EXPECT_EQ(found("saved"), "hf");
+  folder.write("run/state.json", "{}");
+  folder.write("run/run.json", "{}");
+  EXPECT_NE(found("run"), "hf");
   folder.write("texts/a.txt", "");
   EXPECT_EQ(found("texts"), "text");
   folder.write("both/a.csv.gz", "");

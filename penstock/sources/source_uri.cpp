@@ -47,6 +47,16 @@ namespace {
 
 }  // namespace
 
+bool is_saved_dataset(const std::string& folder) {
+  auto holds = [&](const char* name) {
+    std::error_code unknown;
+    return std::filesystem::exists(std::filesystem::path(folder) / name,
+                                   unknown);
+  };
+  return holds("dataset_dict.json") ||
+         (holds("state.json") && !holds("run.json"));
+}
+
 bool may_hold_password(const std::string& file) {
   std::error_code unknown;
   return !files::is_stored(file) && without_password(file) != file &&
@@ -94,10 +104,10 @@ SourceSpec with_settings(const SourceKind& kind, const std::string& place,
 const SourceKind& kind_of_folder(const std::string& folder,
                                  const std::string& path) {
   std::error_code unknown;
-  for (const char* name :
-       {"state.json", "dataset_dict.json", "dataset_info.json"})
-    if (std::filesystem::exists(std::filesystem::path(folder) / name, unknown))
-      return *source_kind("hf");
+  if (is_saved_dataset(folder) ||
+      std::filesystem::exists(
+          std::filesystem::path(folder) / "dataset_info.json", unknown))
+    return *source_kind("hf");
   std::vector<const SourceKind*> kinds;
   files::each_file_below(
       folder, false, [&](const std::string& file, const std::string&) {

@@ -16,6 +16,10 @@ const SourceKind* kind_of_uri(const std::string& uri);
 /// URI is shown that may be a password.
 SourceSpec spec_of_uri(const std::string& uri, const std::string& path);
 
+/// A folder that save_to_disk() of Hugging Face's datasets has written. The
+/// folder of a run has a state.json, too, and is not one.
+bool is_saved_dataset(const std::string& folder);
+
 /// The name of a file that is not there, and of which a message would hide a
 /// part.
 bool may_hold_password(const std::string& file);

@@ -24,6 +24,7 @@
 #include "penstock/sources/memory/table_source.h"
 #include "penstock/sources/source.h"
 #include "penstock/sources/source_options.h"
+#include "penstock/sources/source_uri.h"
 #include "penstock/sources/spec.h"
 #include "penstock/sources/staged.h"
 #include "penstock/sources/table_writer.h"

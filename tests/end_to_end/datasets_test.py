@@ -70,6 +70,13 @@ class Datasets(Case):
         self.refuse("request", "datasets.no_folder", "gone",
                     arguments=["datasets", "gone"])
 
+    def test_the_folder_of_a_run_is_no_data_set(self):
+        self.write("runs/1/run.json", "{}")
+        self.write("runs/1/state.json", '{"epoch": 1}')
+        found = self.found("--no-measure", ".")
+        self.assertNotIn("runs", str(found["datasets"]))
+        self.assertEqual(len(found["datasets"]), 2)
+
     def test_pruning_lists_first(self):
         for path in self.folder.rglob("*"):
             os.utime(path, (1, 1), follow_symlinks=False)

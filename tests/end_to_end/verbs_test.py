@@ -105,7 +105,7 @@ class Peek(Case):
     def test_refuses_what_is_no_source(self):
         self.database(self.rows())
         for uri, kind, code, name in (
-                ("d.sqlite", "request", "source.uri", "sqlite:PATH#table"),
+                ("d.sqlite", "request", "source.uri", "sqlite:d.sqlite#TABLE"),
                 ("sqlite:", "request", "source.uri", "names no file"),
                 ("sqlite:d.sqlite#", "request", "source.uri", "no table"),
                 ("sqlite:e.sqlite#t", "source", "sqlite.missing", "e.sqlite"),
@@ -195,6 +195,15 @@ class Check(Case):
         self.assertEqual((found["rows"], found["bad_rows"], found["bad"]),
                          (64, 0, []))
         self.assertEqual(found["columns"][2]["distinct"], 64)
+
+    def test_names_what_a_field_must_decide(self):
+        self.csv("n,x,y", "1,1.5,0.5", "2,,1.5", "3,2.5,inf")
+        said = self.succeed("check", "t.csv").out
+        self.assertIn("every row can be used", said)
+        self.assertIn("NULL or NaN among numbers: 'x'; ", said)
+        self.assertIn("infinities: 'y'; ", said)
+        self.csv("n,x", "1,1.5")
+        self.assertNotIn("NULL or NaN", self.succeed("check", "t.csv").out)
 
     def test_bad_cells_of_a_source_are_listed(self):
         self.database([(1, 0.5), (2, "x"), (3, 1.5), (4, "y")],
@@ -318,7 +327,7 @@ class Demo(Case):
 
     def test_refuses_a_place_that_is_none(self):
         for to, name in (("sqlite:no/such/folder.db", "no/such"),
-                         ("mysql://x/y", "sqlite:PATH"), ("sqlite:", "file")):
+                         ("mysql://x/y", "PostgreSQL"), ("sqlite:", "file")):
             answer = self.run_it("demo", "positions", "--rows", 5, "--to", to,
                                  "--json")
             self.assertEqual(answer.code, 2, answer.out)

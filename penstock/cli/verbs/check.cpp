@@ -24,6 +24,30 @@ std::string counted(std::int64_t rows) {
   return std::to_string(rows) + (rows == 1 ? " row" : " rows");
 }
 
+/// What a field of these columns must decide: rows that a loader without
+/// `fields` passes on, and that one with `fields` refuses.
+std::string undecided_text(const Json& columns) {
+  std::string nulls, infinities;
+  for (const Json& column : columns.array()) {
+    const std::string name = "'" + column.find("name")->string() + "'";
+    const Json* least = column.find("min");
+    const bool number = least != nullptr && least->is_number();
+    if (number && column.find("nulls")->integer() > 0)
+      nulls += (nulls.empty() ? "" : ", ") + name;
+    if (column.find("infinite") != nullptr)
+      infinities += (infinities.empty() ? "" : ", ") + name;
+  }
+  std::string text;
+  if (!nulls.empty())
+    text += "NULL or NaN among numbers: " + printable(nulls) +
+            "; a field needs \"missing\" to take such rows\n";
+  if (!infinities.empty())
+    text += "infinities: " + printable(infinities) +
+            "; a field with \"missing\": \"nan\" passes them on, any other "
+            "refuses such rows\n";
+  return text;
+}
+
 std::string summary_of_check(const Json& json) {
   const std::int64_t rows = json.find("rows")->integer();
   const std::int64_t bad = json.find("bad_rows")->integer();
@@ -47,6 +71,8 @@ std::string summary_of_check(const Json& json) {
             "values as source.key\n";
   else if (bad == 0)
     text += "every row can be used\n";
+  if (const Json* columns = json.find("columns"))
+    text += undecided_text(*columns);
   if (bad == 0) return text;
   text += counted(bad) + " cannot be used:\n";
   std::int64_t shown = 0;

@@ -69,6 +69,13 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   std::string place_of(std::int64_t row) const override {
     return text.place(line_of_row(text, rows_found, rules, row));
   }
+  std::vector<LeftOutColumn> left_out() const override {
+    if (!guessed) return {};
+    return {{.name = "types of columns",
+             .why = "only parts of the file were looked at for them, and other "
+                    "cells may not fit",
+             .next = "give the types as source.columns"}};
+  }
 
   /// False: its last row cannot be looked at.
   bool look(std::size_t chunk, std::vector<Looks>& looks) const;
@@ -82,6 +89,7 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   const std::vector<std::string>& names;
   const TextRows rows_found;
   std::vector<FileColumn> columns_;
+  bool guessed = false;  ///< types, from parts of the files
 };
 
 bool CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
@@ -221,6 +229,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_csv(
       // A file whose delimiter is a comma cannot be read with decimal commas.
       if (as == Looks::comma && type.empty() && csv->rules.delimiter != ',')
         refuse_commas(data.front().path, name);
+      csv->guessed |= !whole && type.empty();
       csv->columns_.push_back(type.empty() ? column_that_looks(name, as)
                                            : column_chosen(name, type));
     }

@@ -207,5 +207,22 @@ TEST_F(CsvTest, LooksAtTypesInAllOfALargeFile) {
               ElementsAre("n int64", "o text"));
 }
 
+TEST_F(CsvTest, SaysThatTypesAreGuessedFromParts) {
+  auto left_out = [&](const Json& columns) {
+    Json section = files::section_of("csv", folder_.path("t.csv"));
+    section["columns"] = columns;
+    return read_schema(parse_source_spec(section, "source")).left_out;
+  };
+  folder_.write("t.csv", "n\n1\n");
+  EXPECT_TRUE(left_out(Json(Json::Object{})).empty());
+  std::string text = "n\n";
+  for (int row = 0; row < 4'000'000; ++row) text += "12345678\n";
+  folder_.write("t.csv", text);
+  const auto said = left_out(Json(Json::Object{}));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0].next, testing::HasSubstr("source.columns"));
+  EXPECT_TRUE(left_out(Json(Json::Object{{"n", Json("int32")}})).empty());
+}
+
 }  // namespace
 }  // namespace penstock::text
