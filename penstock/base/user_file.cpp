@@ -15,7 +15,8 @@ std::string read_user_file(const std::string& path, std::string what) try {
   ErrorParts parts = error.parts();
   parts.what = std::move(what);
   std::error_code unknown;
-  if (!std::filesystem::exists(path, unknown) && !unknown)
+  if (parts.code != "file.current_folder" &&
+      !std::filesystem::exists(path, unknown) && !unknown)
     parts.next = advice_for_missing(path);
   throw Error(ErrorKind::request, std::move(parts));
 }

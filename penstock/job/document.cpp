@@ -133,27 +133,32 @@ bool has_section(const Json& document) {
 
 /// Of a file that holds settings; rows in JSON are told from them.
 Json parsed_job(const std::string& path) {
-  const std::string text =
-      without_comments(read_user_file(path, "cannot read the job file"));
   const std::string how = how_to_read_json(path);
   auto refuse = [&] {
     refuse_rows(path, "it holds rows of data, not the settings of a job",
                 "to use it as a source, " + how);
   };
   try {
-    Json document = Json::parse(text, path);
+    Json document = read_settings(path);
     const bool empty = document.is_object() && document.object().empty();
     if (!how.empty() && !empty && !has_section(document)) refuse();
     return document;
   } catch (const Error& error) {
-    if (!how.empty() && error.parts().code != "json.rows" &&
-        text.find("\"source\"") == text.npos)
+    // Of a job that is not valid JSON the place of the mistake is told.
+    if (error.parts().code == "json.syntax" && !how.empty() &&
+        read_user_file(path, "cannot read the job file").find("\"source") ==
+            std::string::npos)
       refuse();
     throw;
   }
 }
 
 }  // namespace
+
+Json read_settings(const std::string& path) {
+  return Json::parse(
+      without_comments(read_user_file(path, "cannot read the job file")), path);
+}
 
 Json read_job(const std::string& path, const std::vector<std::string>& sets) {
   std::error_code unknown;

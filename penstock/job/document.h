@@ -14,6 +14,9 @@ namespace penstock {
 /// "device.key" makes an object of a device that was given by its name).
 Json read_job(const std::string& path, const std::vector<std::string>& sets);
 
+/// Settings of any file, of JSON with comments.
+Json read_settings(const std::string& path);
+
 /// The settings as they may be stored and shown.
 Json without_secrets(Json document);
 

@@ -51,6 +51,8 @@ bool has_setting(const std::string& path) {
   const std::size_t dot = path.find('.');
   const Json* section = schema.find("properties")->find(path.substr(0, dot));
   if (section == nullptr) return false;
+  if (const Json* forms = section->find("anyOf"))
+    section = &forms->array().back();  // the full one
   const Json* keys = section->find("properties");
   return keys != nullptr && keys->find(path.substr(dot + 1)) != nullptr;
 }
@@ -161,6 +163,46 @@ Rule of_fields(const char* kind, const char* setting) {
     if (of.settings.empty())
       of.why = std::string("no field of the job is of the kind '") + kind + "'";
   };
+}
+
+/// Bins of packed samples are full, whatever is beside what in them.
+void group_by_length(Applying& to, ManifestKey& of) {
+  for (const std::string& name : to.fields_of("tokens")) {
+    const Json* pack = to.at("fields." + name + ".tokens.pack");
+    if (pack != nullptr && *pack == Json("none")) continue;
+    of.why = "it has no effect: the samples of field '" + name +
+             "' are packed, which leaves no padding to save";
+    return;
+  }
+  to.set(of, "loader.group_by_length", of.value);
+}
+
+/// Into every spectrogram that the job does not mask already: two masks of each
+/// kind, as wide as those of SpecAugment's policy LD for 80 bands (Park and
+/// others, 2019).
+void masks_of_spectrograms(Applying& to, ManifestKey& of) {
+  if (!is_true(of)) {
+    of.why = "no masks are drawn unless the job says so";
+    return;
+  }
+  const Json masks = Json::parse(
+      R"({"spec_augment": {"time_masks": 2, "time_width": 100,
+                           "frequency_masks": 2, "frequency_width": 27}})",
+      "masks");
+  of.why = "no field of the job is a spectrogram";
+  for (const std::string& name : to.fields_of("audio")) {
+    const std::string field = "fields." + name + ".audio.";
+    if (to.at(field + "mel") == nullptr) continue;
+    of.why.clear();
+    const Json* before = to.at(field + "augment");
+    Json all = before == nullptr ? Json(Json::Array{}) : *before;
+    if (all.dump().find("\"spec_augment\"") != std::string::npos) {
+      of.why = "field '" + name + "' is masked already, as the job says";
+      continue;
+    }
+    all.push_back(masks);
+    to.set(of, field + "augment", std::move(all));
+  }
 }
 
 void workers(Applying& to, ManifestKey& of) {
@@ -297,7 +339,7 @@ const std::map<std::string, Rule>& rules() {
       {"gradient_accumulation_steps", becomes("train.accumulate")},
       {"gradient_checkpointing",
        if_true("train.gradient_checkpointing", Json(true))},
-      {"group_by_length", becomes("loader.group_by_length")},
+      {"group_by_length", group_by_length},
       {"image_size", of_fields("image", "size")},
       {"learning_rate", becomes("train.lr")},
       {"max_seq_length", of_fields("tokens", "max_length")},
@@ -315,13 +357,12 @@ const std::map<std::string, Rule>& rules() {
        means_nothing("every run measures it: report.json, penstock explain")},
       {"profile_performance",
        means_nothing("every run measures it: report.json, penstock explain")},
-      {"stage_dir", becomes("loader.cache_dir")},
+      {"stage_dir", becomes("source.stage")},
       {"use_amp", mixed_precision},
       {"use_sdpa",
        means_nothing("attention is computed by PyTorch's "
                      "scaled_dot_product_attention wherever a model has one")},
-      {"use_specaugment",
-       means_nothing("a field of sound says how it is masked")},
+      {"use_specaugment", masks_of_spectrograms},
       {"use_tf32", becomes("train.tf32")},
       {"val_batch_size", becomes("loader.val_batch_size")},
   };
@@ -389,7 +430,7 @@ Json read_manifest(const std::string& path) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool json = begin != text.npos &&
                     (text[begin] == '{' || text.substr(begin, 2) == "//");
-  Json made = json ? read_job(path, {}) : parse_yaml(text, path);
+  Json made = json ? read_settings(path) : parse_yaml(text, path);
   if (!made.is_object())
     refuse(path,
            "it is " + std::string(made.type_name()) +
@@ -405,6 +446,9 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
         "the job",
         "it is " + std::string(document.type_name()) + ", expected an object",
         "write a job file");
+  if (const Json* source = document.find("source");
+      source != nullptr && source->is_string())  // keys may set parts of it
+    document["source"] = source_section(parse_source_spec(*source, "source"));
   std::vector<ManifestKey> keys;
   collect(manifest, "", keys, document);
   std::map<std::string, Json> all;

@@ -49,8 +49,7 @@ TEST_F(ManifestTest, TranslatesTheKeysOfATeam) {
                                               "max_length": 2048}}},
                "train": {"precision": "bfloat16", "accumulate": 8, "lr": 1e-4,
                          "tf32": true, "epochs": 3},
-               "loader": {"group_by_length": true, "workers": 4, "prefetch": 8,
-                          "batch_size": 16},
+               "loader": {"workers": 4, "prefetch": 8, "batch_size": 16},
                "device": {"kind": "cuda", "number": 1}})"));
 }
 
@@ -118,6 +117,43 @@ TEST_F(ManifestTest, KnowsEveryKeyAndLosesNone) {
                             "image_size",
                             "encoder_type"})
     EXPECT_THAT(manifest_keys(), Contains(named));
+}
+
+TEST_F(ManifestTest, ReportsWhatHasNoEffect) {
+  Json job = Json::parse(
+      R"({"fields": {"t": {"tokens": {"pack": "best_fit"}}}})", "test");
+  auto keys =
+      apply_manifest(Json::parse(R"({"group_by_length": true})", "test"), job);
+  EXPECT_TRUE(keys[0].settings.empty());
+  EXPECT_THAT(keys[0].text(), HasSubstr("has no effect"));
+  EXPECT_EQ(job.find("loader"), nullptr);
+}
+
+TEST_F(ManifestTest, MasksTheSpectrogramsThatHaveNoMasks) {
+  Json job = Json::parse(
+      R"({"fields": {"a": {"audio": {"mel": {}}},
+                     "b": {"audio": {"mel": {}, "augment": [
+                       {"spec_augment": {"time_masks": 1}}]}},
+                     "c": {"audio": {}}}})",
+      "test");
+  const Json manifest = Json::parse(R"({"use_specaugment": true})", "test");
+  const auto keys = apply_manifest(manifest, job);
+  const Json& fields = *job.find("fields");
+  const Json* masks = fields.find("a")->find("audio")->find("augment");
+  ASSERT_NE(masks, nullptr);
+  EXPECT_THAT(masks->dump(), HasSubstr("frequency_masks"));
+  EXPECT_EQ(fields.find("b")->find("audio")->find("augment")->array().size(),
+            1u);
+  EXPECT_EQ(fields.find("c")->find("audio")->find("augment"), nullptr);
+  Json without = Json::parse(R"({"fields": {"c": {"audio": {}}}})", "test");
+  EXPECT_THAT(apply_manifest(manifest, without)[0].text(),
+              HasSubstr("no field of the job is a spectrogram"));
+}
+
+TEST_F(ManifestTest, StagesTheSource) {
+  Json job = Json::parse(R"({"source": "csv:t.csv"})", "test");
+  apply_manifest(Json::parse(R"({"stage_dir": "/fast"})", "test"), job);
+  EXPECT_EQ(job.find("source")->find("stage")->string(), "/fast");
 }
 
 TEST_F(ManifestTest, RefusesKeysThatContradictEachOther) {

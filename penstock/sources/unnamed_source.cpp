@@ -251,7 +251,9 @@ std::string how_to_read_json(const std::string& path) {
   const std::string begin = beginning_of(path);
   if (!is_text(begin)) return "";
   const std::string firsts = first_of_lines(begin);
-  if (firsts.starts_with('['))
+  const std::size_t first = begin.find('{');
+  if (firsts.starts_with('[') && first != begin.npos &&
+      begin.find_first_not_of(" \t\r\n", begin.find('[') + 1) == first)
     return "write one object a line: jq -c '.[]' " + path + " > " +
            (ends_with(path, ".json") ? path.substr(0, path.size() - 5) : path) +
            ".jsonl";

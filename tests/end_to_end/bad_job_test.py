@@ -169,10 +169,11 @@ class JobFiles(Case):
             self.write_job(self.job(**{section: None}))
             self.refuse("request", "settings.value", section, "missing")
 
-    def test_a_source_is_an_object_not_a_uri(self):
+    def test_a_source_may_be_a_uri(self):
         self.good_start(source="sqlite:d.sqlite#t")
-        self.refuse("request", "settings.type", "source", "a text",
-                    "an object")
+        self.succeed("train", "job.json")
+        self.good_start(source="d.sqlite")
+        self.refuse("request", "source.uri", "sqlite:d.sqlite#TABLE")
 
     def test_a_model_needs_the_trainer_or_no_simulation(self):
         self.good_start(model={"kind": "set_position"})
