@@ -172,7 +172,7 @@ class JobFiles(Case):
     def test_a_source_may_be_a_uri(self):
         self.good_start(source="sqlite:d.sqlite#t")
         self.succeed("train", "job.json")
-        self.good_start(source="d.sqlite")
+        self.write_job(self.job(source="d.sqlite"))
         self.refuse("request", "source.uri", "sqlite:d.sqlite#TABLE")
 
     def test_a_model_needs_the_trainer_or_no_simulation(self):
