@@ -153,7 +153,8 @@ def mixed_sources(source: object) -> list[dict[str, Any]] | None:
 
 
 def rules_of_fields(fields: Fields | None) -> Any:
-    """Fields as a job file writes them.
+    """Fields as a job file writes them. A column by its name alone stays one:
+    what it becomes depends on whether it holds text.
 
     >>> rules_of_fields(["a", "b"])
     {'a': {'columns': ['a']}, 'b': {'columns': ['b']}}
@@ -169,12 +170,10 @@ def rules_of_fields(fields: Fields | None) -> Any:
         return {name: {"columns": [name]} for name in fields}
     rules: dict[str, Any] = {}
     for name, rule in fields.items():
-        if isinstance(rule, str):
-            rule = [rule]
         if isinstance(rule, (set, frozenset)) or not isinstance(rule, Iterable):
             raise TypeError(f"fields[{name!r}] is a {type(rule).__name__}: "
                             "expected a list of columns, a column, or a rule")
-        rules[name] = rule if isinstance(rule, Mapping) else {
+        rules[name] = rule if isinstance(rule, (str, Mapping)) else {
             "columns": list(rule)}
     return rules
 

@@ -322,7 +322,9 @@ class Loader(BaseLoader):
     `weights` names a column of numbers, in proportion to which training draws
     rows, with replacement, as many an epoch as there are rows (of arrays it
     may be an array itself); `balance` names one of which it draws each value
-    equally often. Both shuffle. `limit` uses so many rows of each side, or a
+    equally often. Both shuffle. Without `fields`, `dtypes` is "float32", which
+    the columns of a table that hold numbers with a fraction become, or "keep".
+    `limit` uses so many rows of each side, or a
     share such as "10%".
 
     `rank` and `world` are those of torch's process group where there is one, else RANK and WORLD_SIZE. All ranks must read the same rows:
@@ -352,7 +354,7 @@ class Loader(BaseLoader):
                  order: str | Settings = "exact",
                  weights: object = None, balance: str | None = None,
                  limit: int | str | None = None,
-                 exhausted: str | None = None,
+                 exhausted: str | None = None, dtypes: str = "float32",
                  key: str | Sequence[str] | None = None,
                  where: str | None = None, query: str | None = None,
                  on_bad: str | None = None,
@@ -378,7 +380,8 @@ class Loader(BaseLoader):
             sections, rows = self._sections(
                 files_in_turn(source) if exhausted is None else source,
                 fields, balance if weights is None else weights,
-                given(key=key, where=where, query=query, on_bad=on_bad))
+                given(key=key, where=where, query=query, on_bad=on_bad),
+                _keeps(dtypes, fields))
             if not isinstance(weights, (str, type(None))) and (
                     rows is None or rows.has_fields):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
@@ -387,7 +390,7 @@ class Loader(BaseLoader):
             super().__init__({**job, **sections}, (), side, ranks, rows)
 
     def _sections(self, source: object, fields: Fields | None,
-                  drawn_by: object, about: Settings
+                  drawn_by: object, about: Settings, keep: bool
                   ) -> tuple[dict[str, Any], _engine.Rows | None]:
         """The job's sections about its rows, and rows that are in memory; the
         fields that columns make by themselves are kept for repr()."""
@@ -395,7 +398,8 @@ class Loader(BaseLoader):
             source = opened[0]
         mixed = mixed_sources(source)
         rows, rules, self._left_out = (
-            _own_rows(source, fields, drawn_by, about) if mixed is None else
+            _own_rows(source, fields, drawn_by, about, keep=keep)
+            if mixed is None else
             (None, None, []))
         self._seen = ""
         if opened is not None and fields is None:
@@ -406,7 +410,7 @@ class Loader(BaseLoader):
         elif mixed is None and rules is None and fields is None:
             source = section_of_source(source, about)
             rules, self._left_out, self._seen = fields_of_source(
-                source, dumped(source))
+                source, dumped(source), keep)
         self._rules = rules
         return sections_of_rows(source, mixed, rows, rules or fields,
                                 about), rows
@@ -464,13 +468,25 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
         return BaseLoader(job, sets, side, ranks, rows)
 
 
+def _keeps(dtypes: object, fields: object) -> bool:
+    """Whether columns without `fields` keep the width of their numbers."""
+    if dtypes not in ("float32", "keep"):
+        raise TypeError(f"dtypes is {dtypes!r}: expected \"float32\" or "
+                        "\"keep\"")
+    if dtypes == "keep" and fields is not None:
+        raise TypeError("dtypes is for loaders without fields: a field names "
+                        "its own, {\"column\": \"x\", \"dtype\": \"float64\"}")
+    return dtypes == "keep"
+
+
 def _opened_by_path(source: object) -> Opened | None:
     """What arrays of h5py and zarr are as a job's section; None for others."""
     return hdf5.section_of(source) or zarr.section_of(source)
 
 
 def _own_rows(source: object, fields: Fields | None, drawn_by: object,
-              about: Settings, naming: object = ()) -> tuple[
+              about: Settings, naming: object = (), keep: bool = False
+              ) -> tuple[
         _engine.Rows | None, dict[str, Any] | None, list[str]]:
     """Rows of arrays, a table or an object with `read`, None for a job's
     source; the rules of the fields where a table makes them by itself; and the
@@ -496,7 +512,7 @@ def _own_rows(source: object, fields: Fields | None, drawn_by: object,
         refuse_about(about, source, (), "leave them out of its size")
         return callables.rows_of_source(source, fields), None, []
     if (found := tables.rows_of_table(source, fields, drawn_by, about,
-                                      naming)) is not None:
+                                      naming, keep)) is not None:
         refuse_about(about, source, ["where", "on_bad"], "")
         return found
     raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "

@@ -75,6 +75,9 @@ def read_as_classes(fields: object) -> set[str]:
         text for rule in rules for text in texts_in(rule))
     of_rules = [rule["category"] for rule in rules if isinstance(rule, Mapping)
                 and isinstance(rule.get("category"), Mapping)]
+    if isinstance(fields, Mapping):  # {"y": "species"}: a category, of a text
+        of_rules += [{"column": rule} for rule in rules
+                     if isinstance(rule, str)]
     return {rule["column"] for rule in of_rules
             if isinstance(rule.get("column"), str)
             and times[rule["column"]] == 1

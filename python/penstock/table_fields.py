@@ -15,12 +15,16 @@ _INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
 _ARRAYS = ("float32", "float64", "float16", *_INTEGERS)
 MOST_CLASSES = 1000  # of a text column that is a category by itself
 _OF_PANDAS = "__index_level_"  # so it names an index in a file
-# Name, declared type, kind, dtype, may there be nulls, shape, declared classes.
-Column = tuple[str, str, str, str, bool, list[int], int]
+_OF_ARRAYS = ("hdf5", "npy", "zarr", "tfrecord")  # kinds whose dtypes are kept
+# Name, declared type, kind, dtype, may there be nulls, shape, declared classes,
+# is it (part of) the declared primary key.
+Column = tuple[str, str, str, str, bool, list[int], int, bool]
 
 
 class Declared:
     """Columns of which the texts that they hold are not known."""
+
+    rows = 0
 
     def __init__(self, columns: list[Column]) -> None:
         self.columns = columns
@@ -31,9 +35,6 @@ class Declared:
     def media(self, column: int) -> Media | None:
         return None
 
-    def beyond_float64(self, column: int) -> bool:
-        return False
-
 
 class Columns(Protocol):
     """Columns, and how many different texts each holds."""
@@ -41,25 +42,26 @@ class Columns(Protocol):
     @property
     def columns(self) -> list[Column]: ...
 
+    @property
+    def rows(self) -> int:
+        """Those that were read; 0: none."""
+
     def distinct(self, column: int, most: int) -> int | None:
         """None: more than `most`."""
 
     def media(self, column: int) -> Media | None:
         """What its first rows hold; None: neither pictures nor sounds."""
 
-    def beyond_float64(self, column: int) -> bool:
-        """Whether an integer of the column may be beyond 2^53, so that float64
-        would round it."""
 
-
-def fields_of_columns(table: Columns, skips: bool = False
+def fields_of_columns(table: Columns, skips: bool = False, keep: bool = True
                       ) -> tuple[dict[str, Any], list[str]]:
     """A field of each column that can be one by itself, and why the others
-    cannot: numbers in their own width, times as seconds since 1970, declared
-    classes and texts of few values as categories, lists and tensors of numbers
-    as arrays, bytes that are pictures of one size as these. Numbers that say
-    which of declared classes a row has stay what they are. `skips`: bad rows are
-    left out."""
+    cannot: integers in their own width, other numbers as float32, or in their
+    own width where `keep` is true, times as seconds since 1970, declared classes
+    and texts of few values as categories, lists and tensors of numbers as
+    arrays, bytes that are pictures of one size as these. Numbers that say which
+    of declared classes a row has stay what they are. No number is left out but a
+    declared primary key. `skips`: bad rows are left out."""
     rules: dict[str, Any] = {}
     left_out: list[str] = []
     media: dict[str, Media] = {}  # that no rule was made for
@@ -73,6 +75,8 @@ def fields_of_columns(table: Columns, skips: bool = False
             left_out.append(f"'{name}' is the index that pandas wrote")
         elif not name:
             left_out.append("a column has no name")
+        elif column[7]:
+            left_out.append(f"'{name}' is the primary key")
         elif is_path_of_media(name, kinds):
             left_out.append(f"'{name}' {why_no_path(name, kinds)}")
         elif kind == "binary" and (found := table.media(at)) is not None:
@@ -80,26 +84,51 @@ def fields_of_columns(table: Columns, skips: bool = False
                 media[name] = found
             else:
                 rules[_field_name(field_of(name), rule, names, rules)] = rule
-        elif (rule := _category(table, at, column)
-              if kind == "text" or column[6] else _numbers(table, at, column)):
+        elif (why := _why_no_class(table, at, column)):
+            left_out.append(f"'{name}' {why}")
+        elif (rule := _category(table, at, column, keep)
+              if kind == "text" or column[6] else _numbers(column, keep)):
             rules[_field_name(name, rule, names, rules)] = rule
         else:
             left_out.append(f"'{name}' {_why_not(column)}")
     left_out += [f"'{name}' {why_not(name, found, rules)}"
                  for name, found in media.items()]
+    _tell_nulls([column for column in table.columns if column[4]], rules)
     return rules, left_out
 
 
-def fields_of_source(section: Mapping[str, Any], text: str
+def _tell_nulls(columns: list[Column], rules: Mapping[str, Any]) -> None:
+    """Warns of numbers that are missing in some rows: what stands in their
+    place is seen by a model as any other number is."""
+    rule_of_column = {rule["column"]: rule for rule in rules.values()
+                      if "column" in rule}
+    missing = {column[0]: rule_of_column[column[0]]["missing"]
+               for column in columns
+               if "missing" in rule_of_column.get(column[0], {})}
+    for how, becomes, instead in (
+            ("nan", "NaN", "mask"), ("mask", "0, beside NAME_mask", "mean")):
+        names = [name for name, found in missing.items() if found == how]
+        if names:
+            shown = ", ".join(f"'{name}'" for name in names[:3]) + (
+                f" and {len(names) - 3} more" if len(names) > 3 else "")
+            import logging
+
+            logging.getLogger("penstock").warning(
+                "NULL in %s becomes %s; to choose, give fields={\"%s\": "
+                "{\"column\": \"%s\", \"missing\": \"%s\"}, ...}", shown,
+                becomes, names[0], names[0], instead)
+
+
+def fields_of_source(section: Mapping[str, Any], text: str, keep: bool
                      ) -> tuple[dict[str, Any], list[str], str]:
     """The same of a job's `source` section, whose JSON is `text`, and which
-    rows say so."""
+    rows say so. Sources of arrays keep their dtypes."""
     kind = section.get("kind")
     columns = _engine.SourceColumns.seen(text, MOST_CLASSES)
     if kind in ("images", "audio"):
         return *_fields_of_media(str(kind), columns), ""
-    rules, left_out = fields_of_columns(columns,
-                                        section.get("on_bad") == "skip")
+    rules, left_out = fields_of_columns(
+        columns, section.get("on_bad") == "skip", keep or kind in _OF_ARRAYS)
     left_out += [f"'{name}': {why}" for name, why in columns.left_out]
     if not rules:
         raise refused("fields.none", "no column can be a field by itself",
@@ -147,36 +176,50 @@ def _field_name(name: str, rule: Mapping[str, Any], names: Container[str],
     return found
 
 
-def _category(table: Columns, at: int, column: Column
+def _why_no_class(table: Columns, at: int, column: Column) -> str:
+    """Why texts tell nothing of their rows; empty: they may."""
+    name, _, kind, _, nulls, _, classes, _ = column
+    if kind != "text" or classes or not table.rows:
+        return ""
+    different = table.distinct(at, MOST_CLASSES)
+    if different is None:
+        return ""
+    if different == table.rows and not nulls and different > 1:
+        return "holds a different text in every row"
+    return "holds one text in all rows" if different == 1 and not nulls else ""
+
+
+def _category(table: Columns, at: int, column: Column, keep: bool
               ) -> dict[str, Any] | None:
-    name, _, kind, _, _, _, classes = column
+    name, _, kind, _, _, _, classes, _ = column
     if classes > MOST_CLASSES or not classes and \
             table.distinct(at, MOST_CLASSES) is None:
-        return _numbers(table, at, column)
+        return _numbers(column, keep)
     return {"category": {"column": name, **(
         {} if kind == "text" else {"unknown": "error"})}}
 
 
-def _numbers(table: Columns, at: int, column: Column
-             ) -> dict[str, Any] | None:
-    name, _, kind, dtype, nulls, shape, _ = column
-    if kind == "time":
+def _numbers(column: Column, keep: bool) -> dict[str, Any] | None:
+    name, _, kind, dtype, nulls, shape, _, _ = column
+
+    def width(of: str) -> str:
+        return "float32" if of == "float16" or not keep and of == "float64" \
+            else of
+
+    if kind == "time":  # float32 cannot tell seconds since 1970 apart
         return {"column": name, "dtype": "float64",
                 **({"missing": "nan"} if nulls else {})}
     if kind == "boolean":
         return {"column": name, "dtype": "float32", "missing": "nan"} \
             if nulls else {"column": name, "dtype": "bool"}
     if kind in ("float32", "float64", "float16"):
-        return {"column": name, "dtype": "float32" if kind == "float16" else
-                kind, "missing": "nan"}
-    if nulls and (kind == "uint64" or  # float64 holds 53 of its bits
-                  kind == "int64" and table.beyond_float64(at)):
-        return {"column": name, "dtype": kind, "missing": "mask"}
-    if kind in _INTEGERS:
-        return {"column": name, "dtype": "float64", "missing": "nan"} \
-            if nulls else {"column": name, "dtype": kind}
+        return {"column": name, "dtype": width(kind), "missing": "nan"}
+    if kind in _INTEGERS:  # which no float holds exactly
+        return {"column": name, "dtype": kind,
+                **({"missing": "mask"} if nulls else {})}
     if kind in ("list", "tensor") and dtype in _ARRAYS and not nulls:
-        return {"array": {"column": name, "dtype": dtype, **(
+        return {"array": {"column": name, "dtype": dtype if keep or
+                          dtype != "float64" else "float32", **(
             {"shape": shape} if kind == "tensor" else
             {"lengths": "padded"}), **finite_or_not(dtype)}}
     return None
@@ -188,7 +231,7 @@ def finite_or_not(dtype: str) -> dict[str, Any]:
 
 
 def _why_not(column: Column) -> str:
-    name, declared, kind, dtype, nulls, _, classes = column
+    name, declared, kind, dtype, nulls, _, classes, _ = column
     if kind == "text":
         return (f"declares more than {MOST_CLASSES} classes" if classes else
                 f"holds more than {MOST_CLASSES} different texts")

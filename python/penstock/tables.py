@@ -35,19 +35,20 @@ class ArrowStream(Protocol):
 
 
 def rows_of_table(table: object, fields: object, drawn_by: object,
-                  about: Mapping[str, Any], naming: object = ()) -> tuple[
+                  about: Mapping[str, Any], naming: object = (),
+                  keep: bool = False) -> tuple[
         _engine.Rows, dict[str, Any] | None, list[str]] | None:
     """Rows of a table, the rules of its fields where none are given, and the
     columns that these leave out, with the reason; `drawn_by` as for
     rows_of_arrays(), `about` as for sections_of_rows(), `naming`: other
-    settings that may name columns. None for what is no table."""
+    settings that may name columns, `keep` as for fields_of_columns(). None for what is no table."""
     name = type(table).__name__
     classes = _classes_of(table)
     # A condition numbers the rows of a table anew.
     picked = None if about.get("where") else _picked_rows(table)
     table = _plain(table, picked is None)
     if fields is None and not about and picked is None and \
-            (arrays := _arrays(table)) is not None:
+            (arrays := _arrays(table, keep)) is not None:
         return rows_of_arrays(arrays, None, drawn_by), None, []
     index = _names_of_index(table)
     unread: dict[str, str] = {}
@@ -73,7 +74,8 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     rows = found.source_rows(about.get("where", ""))
     if fields is not None:
         return rows, None, []
-    rules, left_out = fields_of_columns(found, about.get("on_bad") == "skip")
+    rules, left_out = fields_of_columns(found, about.get("on_bad") == "skip",
+                                        keep)
     left_out += [f"'{column}' {why}" for column, why in unread.items()]
     left_out += [f"'{column}' is the index: reset_index() makes it a column"
                  for column in index]
@@ -373,9 +375,10 @@ def _pyarrow(doing: str, name: str, reads: str) -> Any:
                       "pip install pyarrow") from error
 
 
-def _arrays(table: object) -> dict[str, Any] | None:
+def _arrays(table: object, keep: bool) -> dict[str, Any] | None:
     """The columns of a data frame that are numbers of numpy, all of them, and
-    without a missing value: used where they lie. None where one is not."""
+    without a missing value: used where they lie. None where one is not, or is of
+    a width that is not kept."""
     columns = getattr(table, "columns", None)
     if columns is None or not hasattr(table, "to_numpy") or \
             not len(cast(Any, table)):
@@ -384,6 +387,8 @@ def _arrays(table: object) -> dict[str, Any] | None:
     for name in columns:
         column = cast(Any, table)[name]
         dtype = str(getattr(column, "dtype", ""))
+        if not keep and dtype.lower() == "float64":
+            return None
         if hasattr(table, "iloc"):  # pandas: extension types are not numpy's
             if not isinstance(name, str) or dtype not in DTYPES or \
                     getattr(column, "ndim", 1) != 1 or \
