@@ -190,7 +190,7 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
   throw Error(
       ErrorKind::request,
       {.code = "source.decimal",
-       .what = "cannot tell what column " + shown_text(name) + " holds",
+       .what = "cannot tell what column '" + name + "' holds",
        .where = path,
        .why = "its cells are numbers with a decimal comma",
        .next = "write 'csv:" + path +
