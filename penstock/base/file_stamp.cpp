@@ -6,6 +6,7 @@
 #include <span>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/error.h"
 
 namespace penstock {
 
@@ -45,6 +46,29 @@ bool may_be_gone_since(std::int64_t time_ns, const std::string& path) {
     stamp = stamp_of(folder.empty() ? "." : folder.string());
   } while (!stamp && folder.has_relative_path());
   return stamp && stamp->modified_ns > time_ns;
+}
+
+void refuse_changed(const std::string& path, const std::string& how) {
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.changed",
+       .what = "cannot read '" + path + "' any further",
+       .where = path,
+       .why = "the file has changed since it was opened: " + how,
+       .next = "start again when it is written; put new rows into new files"});
+}
+
+void check_unchanged_since(std::int64_t opened_ns,
+                           const std::optional<FileStamp>& now,
+                           const std::string& path) {
+  if (!now) {
+    if (may_be_gone_since(opened_ns, path)) refuse_changed(path, "it is gone");
+    return;
+  }
+  if (now->changed_ns <= opened_ns) return;
+  const std::int64_t later_ms = (now->changed_ns - opened_ns) / 1'000'000;
+  refuse_changed(path, "it was written, replaced or renamed " +
+                           std::to_string(later_ms) + " ms later");
 }
 
 void FileStamps::add(const std::optional<FileStamp>& stamp) {

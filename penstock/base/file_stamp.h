@@ -52,6 +52,17 @@ std::int64_t file_clock_ns();
 /// be in, or in the nearest one above it that is there.
 bool may_be_gone_since(std::int64_t time_ns, const std::string& path);
 
+/// Throws Error(source), files.changed: a run reads one version of each file.
+[[noreturn]] void refuse_changed(const std::string& path,
+                                 const std::string& how);
+
+/// The same for a file that was written, replaced or renamed after `opened_ns`
+/// (file_clock_ns()); `now` is nullopt for one that is missing, which is
+/// refused if it may have been there.
+void check_unchanged_since(std::int64_t opened_ns,
+                           const std::optional<FileStamp>& now,
+                           const std::string& path);
+
 /// One digest of the stamps of many files, in their order. A file that does
 /// not exist is different from every file that does. Devices count only as far
 /// as they tell files of this list apart: by the order in which they come.

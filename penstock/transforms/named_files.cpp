@@ -79,20 +79,4 @@ std::unique_ptr<FieldNotes> file_notes_of(std::span<const std::byte> saved) {
   return changed_file(notes->files_).empty() ? std::move(notes) : nullptr;
 }
 
-void check_unchanged_since(std::int64_t opened_ns,
-                           const std::optional<FileStamp>& now,
-                           const std::string& path) {
-  const bool changed =
-      now ? now->changed_ns > opened_ns : may_be_gone_since(opened_ns, path);
-  if (!changed) return;
-  throw Error(
-      ErrorKind::source,
-      {.code = "files.changed",
-       .what = "cannot read '" + path + "' any further",
-       .where = path,
-       .why = "the file has changed since the data set was opened: it was "
-              "written, replaced, renamed or removed",
-       .next = "start again when it is written; put new rows into new files"});
-}
-
 }  // namespace penstock

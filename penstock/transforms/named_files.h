@@ -46,11 +46,4 @@ class FileNotes final : public FieldNotes {
 /// then, so that the rows are parsed again.
 std::unique_ptr<FieldNotes> file_notes_of(std::span<const std::byte> saved);
 
-/// Throws Error(source), files.changed, if a file has changed after
-/// `opened_ns` (file_clock_ns()), or is missing and may have been there: rows
-/// of one data set come from one version of each file.
-void check_unchanged_since(std::int64_t opened_ns,
-                           const std::optional<FileStamp>& now,
-                           const std::string& path);
-
 }  // namespace penstock

@@ -259,16 +259,6 @@ DataFile file_at(const std::string& path, std::string relative) {
           .stamp = stamp_of(found)};
 }
 
-void refuse_changed(const std::string& path, const std::string& how) {
-  throw Error(
-      ErrorKind::source,
-      {.code = "files.changed",
-       .what = "cannot read '" + path + "' any further",
-       .where = path,
-       .why = "the file has changed since it was opened: " + how,
-       .next = "start again when it is written; put new rows into new files"});
-}
-
 void check_unchanged(const DataFile& file) {
   if (file.store == nullptr) return check_same_file(file);
   const std::vector<StoredObject> found = file.store->list(file.path);
@@ -289,14 +279,6 @@ void check_same_file(const DataFile& file) {
   refuse_changed(file.path, now->inode != then.inode
                                 ? "another file has taken its name"
                                 : size_difference(now->bytes, then.bytes));
-}
-
-void check_unchanged_since(std::int64_t opened_ns, const FileStamp& now,
-                           const std::string& path) {
-  if (now.changed_ns <= opened_ns) return;
-  const std::int64_t later_ms = (now.changed_ns - opened_ns) / 1'000'000;
-  refuse_changed(path, "it was written, replaced or renamed " +
-                           std::to_string(later_ms) + " ms later");
 }
 
 std::vector<DataFile> find_files(const SourceSpec& spec,

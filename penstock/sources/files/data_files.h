@@ -59,15 +59,6 @@ void check_unchanged(const DataFile& file);
 /// chunk that is read, so that no batch mixes two versions of a file.
 void check_same_file(const DataFile& file);
 
-/// The same of a file that nobody looked at when the source was opened, at
-/// `opened_ns` (file_clock_ns()): one of many in a folder.
-void check_unchanged_since(std::int64_t opened_ns, const FileStamp& now,
-                           const std::string& path);
-
-/// Throws files.changed. `how`: "it has 5 bytes, and had 7".
-[[noreturn]] void refuse_changed(const std::string& path,
-                                 const std::string& how);
-
 /// Takes a file, and its path below a folder.
 using FileVisitor =
     std::function<void(const std::string& path, std::string below)>;

@@ -223,7 +223,7 @@ class ImageReader final : public Reader {
     if (found.st_size > kMostBytes) return too_large(found.st_size);
     std::string why = files::read_at(file, 0, grown(to, found.st_size));
     if (::fstat(file.number(), &found) == 0)
-      files::check_unchanged_since(opened_->at_ns, stamp_of(found), path);
+      check_unchanged_since(opened_->at_ns, stamp_of(found), path);
     return why;
   }
 
@@ -233,7 +233,7 @@ class ImageReader final : public Reader {
     const int reason = errno;
     struct stat found {};
     if (reason == ENOENT && ::lstat(path.c_str(), &found) != 0)
-      files::refuse_changed(path, "it is gone");
+      refuse_changed(path, "it is gone");
     errno = reason;
   }
 

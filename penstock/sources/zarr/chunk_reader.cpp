@@ -36,7 +36,7 @@ class ChunkFile {
     number_ = open_regular_file(path.c_str());
     if (number_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
       if (may_be_gone_since(opened_ns_, path))
-        files::refuse_changed(path, "it may have been removed");
+        refuse_changed(path, "it may have been removed");
       return false;
     }
     struct stat found {};
@@ -79,7 +79,7 @@ class ChunkFile {
   void check_unchanged() const {
     struct stat found {};
     if (::fstat(number_, &found) == 0)
-      files::check_unchanged_since(opened_ns_, stamp_of(found), path_);
+      check_unchanged_since(opened_ns_, stamp_of(found), path_);
   }
   void close() {
     if (number_ >= 0) ::close(number_);
