@@ -163,6 +163,32 @@ def fields():
                rows=True)
 
 
+def category(column, **more):
+    return {"category": {"column": column, **more}}
+
+
+# Texts and integers that are NULL in some rows and rare in others.
+CATEGORIES = {
+    "texts": category("zone"),
+    "integers": category("grp"),
+    "rare": category("grp", min_count=9),
+    "frequent": category("zone", order="frequency"),
+    "one_hot": category("zone", one_hot=11),
+    "rare one_hot": category("grp", min_count=9, one_hot=24),
+}
+
+
+def categories():
+    for name, field in CATEGORIES.items():
+        for side in ("train", "val"):
+            yield Case(f"category {name} {side}", {
+                "fields": {"y": field, **SMALL}, "split": SPLIT}, side=side,
+                       rows=True)
+    yield Case("category error", {
+        "source.on_bad": "skip", "fields": {
+            "y": category("zone", unknown="error"), **SMALL}}, rows=True)
+
+
 ALL = Case("all together", {
     "source.key": "sparse", "split": {**SPLIT, "by": "zone"},
     "loader.tail": "pad", "fields": {
@@ -174,7 +200,8 @@ ALL = Case("all together", {
 SHARE = dataclasses.replace(ALL, name="all together rank 1 of 3", rank=1,
                             world=3, epoch=1, rows=False)
 
-CASES = [*orders(), *keys(), *splits(), *fields(), ALL, SHARE]
+CASES = [*orders(), *keys(), *splits(), *fields(), *categories(), ALL,
+         SHARE]
 
 # Ways of making the batches of a job that change none of them.
 SIM = {"kind": "sim", "clock": "virtual", "step_ms": 1}

@@ -43,8 +43,8 @@ def rows_entries(dataset, statistics):
     counts = "rows", "train", "val", "left_out"
     return {"rows": {name: dataset[name] for name in counts},
             "fingerprint": dataset["fingerprint"],
-            "statistics": {field: {name: exact(column)
-                                   for name, column in columns.items()}
+            "statistics": {field: {name: exact(column) if isinstance(
+                column, dict) else column for name, column in columns.items()}
                            for field, columns in statistics.items()}}
 
 

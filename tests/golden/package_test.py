@@ -112,6 +112,67 @@ class Jobs(unittest.TestCase):
                 tensors_of(loader.peek())])
 
 
+    def test_without_fields(self):
+        path = pathlib.Path(self.source["path"])
+        uri = f"sqlite:{path}"
+        csv = path.with_name("t.csv")
+        tables.write_csv(csv)
+        for name, source in (("rows", f"{uri}#rows"), ("large", f"{uri}#large"),
+                             ("a CSV file", csv)):
+            with self.subTest(name), penstock.Loader(
+                    source, batch_size=32, shuffle=True,
+                    split={"train": 0.7, "val": 0.2}) as loader:
+                found = rows_entries(loader.stats()["dataset"],
+                                     loader.statistics)
+                found["statistics"] = digest(found["statistics"])
+                GOLDEN.check(self, f"without fields: {name}", [
+                    found, batches_entry(lines_of(loader)),
+                    loader.state_dict(), tensors_of(loader.peek())])
+
+
+class Pictures(unittest.TestCase):
+    """Folders of pictures: what is drawn, and what is done by default."""
+
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.mkdtemp(prefix="penstock-golden-")
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        cls.root = pathlib.Path(folder)
+        for at in range(36):
+            of_class = cls.root / ("cat", "dog", "owl")[at % 3]
+            of_class.mkdir(exist_ok=True)
+            (of_class / f"{at}.png").write_bytes(samples.picture(at))
+
+    def test_pictures(self):
+        random_crops = {"train": "random_resized_crop", "flip": 0.5}
+        middle = {"train": "resize_center", "flip": 0}
+        split = {"train": 0.6, "val": 0.3, "seed": 2}
+        for name, image, more in (
+                ("by default", {}, {}), ("val by default", {}, {"side": "val"}),
+                ("cropped at random", random_crops, {}),
+                ("the middle", middle, {}),
+                ("floats", {**random_crops, "dtype": "float32", "mean": [0.5],
+                            "std": [0.25], "mode": "L"}, {})):
+            with self.subTest(name), penstock.ImageFolder(
+                    self.root, None, 8, True, seed=6, split=split,
+                    image={"size": [20, 24], "resize": 26, **image},
+                    **more) as loader:
+                first = loader.peek()
+                lines = [lines_of_rows(batch)
+                         for batch in loader.batches(2 * len(loader))]
+                state = loader.state_dict()
+                del state["data"]  # of the folder, too
+                GOLDEN.check(self, f"pictures {name}", {
+                    "classes": loader.statistics["label"]["classes"],
+                    "labels": first["label"].numpy().tolist(),
+                    "order": digest([line["ids"] for line in lines]),
+                    "bytes": digest([line["bytes"] for line in lines]),
+                    "tensors": tensors_of(loader.peek()),
+                    "state": state})
+
+
 def arrays():
     n = numpy.arange(157)
     made = {name: (n * 7 % 120).astype(name)

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 import tables
-from cases import ALL, CASES, SHARE, SIM, SPLIT, WAYS, Case
+from cases import ALL, CASES, CATEGORIES, SHARE, SIM, SPLIT, WAYS, Case
 from golden import (POSTGRES, Golden, batches_entry, digest, main,
                     rows_entries)
 
@@ -26,6 +26,7 @@ RUNS = {
     "five steps": {"train.max_steps": 5},
     "two epochs": {"train.epochs": 2, "split": SPLIT, "loader.tail": "exact"},
     "all fields": {**ALL.settings, "train.epochs": 3, "train.max_steps": 20},
+    "categories": {"fields": CATEGORIES, "split": SPLIT},
     **{case.name: case.settings for case in CASES if "skip" in case.name},
 }
 

@@ -2,6 +2,8 @@
 Numbers, Shifted, flipped and centred is part of saved states: to change a
 letter of them is to change what is expected."""
 import random
+import struct
+import zlib
 
 import numpy
 
@@ -81,3 +83,17 @@ class Share:
     def __iter__(self):
         at = self.epoch % len(self.ids)
         return iter(self.ids[at:] + self.ids[:at])
+
+
+def picture(number):
+    """A PNG file of noise, of a size of its own."""
+    high, wide = 30 + number % 7, 28 + number % 5
+    draw = random.Random(number)
+    lines = b"".join(b"\0" + draw.randbytes(3 * wide) for _ in range(high))
+
+    def chunk(kind, data):
+        return (struct.pack(">I", len(data)) + kind + data
+                + struct.pack(">I", zlib.crc32(kind + data)))
+    return (b"\x89PNG\r\n\x1a\n"
+            + chunk(b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
