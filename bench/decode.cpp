@@ -57,6 +57,8 @@ class Photos {
     document["loader"]["workers"] = workers;
     Json& image = document["fields"]["x"]["image"];
     image["decode"] = decode;
+    image["train"] = "random_resized_crop";
+    image["flip"] = 0.5;
     if (floats) {
       image["dtype"] = "float32";
       for (double mean : {0.485, 0.456, 0.406}) image["mean"].push_back(mean);

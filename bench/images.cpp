@@ -162,8 +162,8 @@ double decoding_rate(const std::vector<std::string>& files, bool parts) {
       const Random random(1, static_cast<std::uint64_t>(epoch), at, 0);
       PictureBox box{0, 0, header.width, header.height};
       if (parts)
-        box = view_of(image, image.train, header.width, header.height, random,
-                      random, true)
+        box = view_of(image, Framing::random_resized_crop, header.width,
+                      header.height, random, random, true)
                   .crop;
       decoder->decode(bytes, header, box, PictureMode::rgb, pixels);
     }
@@ -187,7 +187,9 @@ int main(int count, char** arguments) {
       count > 3 ? files_below(arguments[3], pictures) : photos(pictures);
   std::size_t bytes = 0;
   for (const std::string& file : files) bytes += file.size();
-  Image image{.dtype = Dtype::float32,
+  Image image{.train = Framing::random_resized_crop,
+              .flip = 0.5,
+              .dtype = Dtype::float32,
               .mean = {0.485, 0.456, 0.406},
               .std = {0.229, 0.224, 0.225}};
   Pipeline train(files, image, true), val(files, image, false);

@@ -89,7 +89,8 @@ def rows_of(tier, data, size):
     """The sections that say what samples are."""
     if tier == "pictures":
         return {"source": {"kind": "images", "path": str(data)},
-                "fields": {"image": {"image": {"size": 224}},
+                "fields": {"image": {"image": {
+                    "size": 224, "train": "random_resized_crop", "flip": 0.5}},
                            "class": {"category": {"column": "class",
                                                   "unknown": "error"}}}}
     return {"source": {"kind": "arrow", "path": str(data)},

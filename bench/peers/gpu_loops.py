@@ -258,7 +258,8 @@ def pictures(folder, given):
     def job(**image):
         return {"source": {"kind": "images", "path": str(files)},
                 "fields": {"x": {"image": {"column": "image", "size": 224,
-                                           **image}},
+                                           "train": "random_resized_crop",
+                                           "flip": 0.5, **image}},
                            "y": {"category": {"column": "class",
                                               "unknown": "error"}}},
                 "loader": {"batch_size": 128}}

@@ -201,7 +201,8 @@ def ways_of(name, folder, count, simd, program):
         dtype = numpy.uint8 if name.endswith("uint8") else numpy.float32
         image = {"store": {"form": "decoded", "max_side": SHRUNK}}
         if dtype is numpy.uint8:
-            image |= {"size": 224, "dtype": "uint8"}
+            image |= {"size": 224, "dtype": "uint8",
+                      "train": "random_resized_crop", "flip": 0.5}
         runs = {"penstock": ours(
             folder, None if dtype is numpy.uint8 else recipes()["training"],
             cache="ram", **image)}

@@ -56,7 +56,8 @@ def before(folder, workers, steps):
 
 def after(program, folder, of_field, loader, steps, pictures):
     job = pathlib.Path(folder).parent / "job.json"
-    image = {"column": "image", "size": SIZE, **of_field}
+    image = {"column": "image", "size": SIZE, "train": "random_resized_crop",
+             "flip": 0.5, **of_field}
     job.write_text(json.dumps({
         "source": {"kind": "images", "path": str(folder)},
         "fields": {"image": {"image": image},

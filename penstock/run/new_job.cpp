@@ -418,10 +418,18 @@ std::string image_job_text(const SourceSpec& spec, const std::string& target,
   return begin_of_job("is in " + quoted(spec.path), name) +
          "  // Folders of pictures, one for each class.\n" +
          source_line(settings_of(spec)) +
-         "  // 224 x 224 pixels, cropped at random and mirrored; of held-out "
-         "pictures\n  // the middle. The model makes floats of the bytes.\n"
+         "  // 224 x 224 pixels; the model makes floats of the bytes.\n"
          "  \"fields\": {\n"
-         "    \"image\": {\"image\": {\"size\": 224}},\n" +
+         "    \"image\": {\"image\": {\n"
+         "      \"size\": 224,\n"
+         "      // Augmentation, of the training pictures only: another part "
+         "of "
+         "each in\n      // every epoch, 8 to 100 % of its area. Without this "
+         "line: the middle, as\n      // held-out pictures always are.\n"
+         "      \"train\": \"random_resized_crop\",\n"
+         "      // And half of them mirrored. Remove it where left and right "
+         "differ in\n      // meaning, as in letters or road signs.\n"
+         "      \"flip\": 0.5}},\n" +
          comment("The target: " + shown_count(std::ssize(classes->values)) +
                      " classes.",
                  "    ") +
