@@ -261,7 +261,8 @@ class FailingCalls(Case):
                 shutil.copy(path, of_class)
         job = self.job(
             source={"kind": "images", "path": "pictures"},
-            fields={"x": {"image": {"size": [10, 12], "resize": 16}}},
+            fields={"x": {"image": {"size": [10, 12], "resize": 16,
+                                    "train": "random_resized_crop"}}},
             loader={"batch_size": 8, "seed": 3, "cache": "none", "workers": 2,
                     "on_bad": "substitute"}, device="cpu")
         self.write_job(job)

@@ -17,7 +17,8 @@ from penstock_cli import Case, has_library, read_safetensors
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data/images"
 PICTURES = sorted(p for p in DATA.iterdir()
                   if p.suffix in (".jpg", ".png", ".webp"))
-FIELDS = {"x": {"image": {"size": [10, 12], "resize": 16,
+DRAWN = {"train": "random_resized_crop", "flip": 0.5}
+FIELDS = {"x": {"image": {"size": [10, 12], "resize": 16, **DRAWN,
                           "record_draws": True}},
           "y": {"category": {"column": "class", "unknown": "error"}}}
 PLACES = [{"workers": workers} for workers in (0, 1, 2, 8)]
@@ -172,7 +173,7 @@ class Images(Case):
             base.execute("INSERT INTO t VALUES (?, ?, ?)",
                          (i, photo, json.dumps([[0, 0, 50, 40, i]])))
         base.commit()
-        image = {"column": "photo", "size": [10, 12]}
+        image = {"column": "photo", "size": [10, 12], **DRAWN}
         fields = {"x": {"image": image},
                   "b": {"boxes": {"column": "boxes", "most": 2, "image": image}}}
         self.write_job(self.job(fields=fields, loader={"batch_size": 8}))

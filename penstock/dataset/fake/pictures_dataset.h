@@ -104,17 +104,26 @@ struct PicturesDataset {
     return all;
   }
   static const std::vector<std::string>& kinds_of_settings() {
+    static const std::string crop = R"("train": "random_resized_crop", )";
+    static const std::string half = R"(, "flip": 0.5)";
     static const std::vector<std::string> all = {
-        R"("size": [9, 12], "resize": 14)",
-        R"("size": 33, "resize": 40, "layout": "nhwc",
-           "interpolation": "bicubic")",
-        R"("size": [5, 31], "interpolation": "lanczos", "dtype": "float32",
-           "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225])",
-        R"("size": [30, 3], "dtype": "float16", "layout": "nhwc", "flip": 1)",
-        R"("size": 16, "dtype": "bfloat16", "interpolation": "nearest",
-           "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4], "val": "resize")",
-        R"("size": [1, 7], "mode": "L", "dtype": "float32", "train": "resize")",
-        R"("size": 8, "mode": "L", "scale": [0.9, 1], "flip": 0)"};
+        crop + R"("size": [9, 12], "resize": 14)" + half,
+        crop + R"("size": 33, "resize": 40, "layout": "nhwc",
+           "interpolation": "bicubic")" +
+            half,
+        crop + R"("size": [5, 31], "interpolation": "lanczos",
+           "dtype": "float32", "mean": [0.485, 0.456, 0.406],
+           "std": [0.229, 0.224, 0.225])" +
+            half,
+        crop + R"("size": [30, 3], "dtype": "float16", "layout": "nhwc",
+           "flip": 1)",
+        crop + R"("size": 16, "dtype": "bfloat16", "interpolation": "nearest",
+           "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4], "val": "resize")" +
+            half,
+        R"("size": [1, 7], "mode": "L", "dtype": "float32", "train": "resize")" +
+            half,
+        crop + R"("size": 8, "mode": "L", "scale": [0.9, 1], "flip": 0)",
+        R"("size": 12, "resize": 15)"};
     return all;
   }
 };

@@ -117,7 +117,8 @@ TEST_F(BoxesTest, AreMovedAsTorchvisionMovesThem) {
 }
 
 TEST_F(BoxesTest, FollowTheCropThatThePictureGets) {
-  const std::string image = R"("image": {"size": [20, 20], "flip": 0.5})";
+  const std::string image = R"("image": {"size": [20, 20], "flip": 0.5,
+                                         "train": "random_resized_crop"})";
   const Field points =
       field(R"({"format": "points", "width": "w", "height": "h", "most": 4, )" +
             image + "}");

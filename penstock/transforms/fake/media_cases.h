@@ -31,8 +31,12 @@ inline std::vector<Column> sounds() {
 }
 
 inline std::vector<FieldKindCase> media_cases() {
-  return {case_of_job("image", R"({"image": {"column": "a", "size": 32}})",
+  return {case_of_job("image",
+                      R"({"image": {"column": "a", "size": 32, "flip": 0.5,
+                                    "train": "random_resized_crop"}})",
                       pictures),
+          case_of_job("image_as_by_default",
+                      R"({"image": {"column": "a", "size": 32}})", pictures),
           case_of_job("audio", R"({"audio": {"column": "a", "seconds": 0.1}})",
                       sounds)};
 }
