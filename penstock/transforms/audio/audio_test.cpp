@@ -104,6 +104,18 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
   return 10 * std::log10(power / error);  // dB
 }
 
+TEST(Audio, ByDefaultNothingIsDrawn) {
+  const std::string sound = read_sound("mono.wav");
+  for (const std::string settings :
+       {R"({"seconds": 0.1})", R"({"seconds": 0.1, "mel": {"n_mels": 20}})"}) {
+    const auto held_out = SoundRun(settings, false).row(sound);
+    EXPECT_FALSE(held_out.empty());
+    for (std::int64_t sample = 0; sample < 20; ++sample)
+      EXPECT_EQ(SoundRun(settings, true).row(sound, false, sample), held_out)
+          << settings;
+  }
+}
+
 TEST(Audio, LossyFilesSoundAsWhatTheyWereMadeOf) {
   SoundRun run(R"({"seconds": 0.25})");
   const auto exact = run.row(read_sound("mono.wav"));
