@@ -33,7 +33,9 @@ Json document_of(const SheetQuery& query) {
   const Schema schema = read_schema(source);
   Json& image = document["fields"]["image"]["image"];
   image["column"] = column_of(schema, query.column);
+  // As much of each picture as training at 224 pixels sees by default.
   image["size"] = std::int64_t{160};
+  image["resize"] = std::int64_t{183};
   for (const char* name : {"class", "label"})
     if (const ColumnInfo* column = schema.find(name);
         column != nullptr && !column->values.empty() &&

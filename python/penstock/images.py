@@ -42,8 +42,9 @@ class ImageFolder(BaseLoader):
     and CutMix are `operations`, a job's `loader.operations`:
     `[{"mixup": ["image"], "labels": ["label"]}]`. `image` is a job's section `image`, instead, or with what a transform
     never decides: `{"decode": "device"}`, `{"store": {"form": "decoded"}, "finish":
-    "device"}`. Without both pictures are cropped at random to 224 pixels and
-    mirrored, uint8 `[n, 3, 224, 224]`.
+    "device"}`. Without both a picture is resized to 256 pixels on its short side,
+    and its middle is taken: uint8 `[n, 3, 224, 224]`. Nothing is drawn at random
+    unless `transform` or `image` says so.
 
     `root` may also be a `.tar` file or a pattern of such; `labels` names a file of
     CSV, TSV or JSON lines that says the class of each picture. `on_bad` is what

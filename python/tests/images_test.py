@@ -55,6 +55,7 @@ FLIP = transform("RandomHorizontalFlip", p=0.25)
 SHORT = transform("Resize", size=[20], max_size=None)
 MIDDLE = transform("CenterCrop", size=17)
 NORMAL = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
+DRAWN = {"train": "random_resized_crop", "flip": 0.5}
 
 
 @unittest.skipUnless(has_decoder(), "built without what decodes pictures")
@@ -82,6 +83,13 @@ class Folder(unittest.TestCase):
                         loader.classes[label]))
                 seen += len(batch.ids)
             self.assertEqual(seen, len(PICTURES))
+
+    def test_nothing_is_drawn_by_default(self):
+        with penstock.ImageFolder(self.root, batch_size=4) as loader:
+            self.assertEqual(loader.peek()["image"].shape, (4, 3, 224, 224))
+            first, second = ([batch.numpy()["image"].tobytes()
+                              for batch in loader] for _ in range(2))
+            self.assertEqual(first, second)
 
     def test_names_that_are_not_utf8_are_as_os_fsdecode_has_them(self):
         name = os.fsdecode(b"\xff\xfe.png")
@@ -210,7 +218,8 @@ class Folder(unittest.TestCase):
         for cache in ("none", "auto"):
             with penstock.ImageFolder(
                     self.root, batch_size=16, shuffle=True, cache=cache,
-                    image={"size": 9, "record_draws": True}) as loader:
+                    image={"size": 9, **DRAWN, "record_draws": True}
+            ) as loader:
                 told = "from the second epoch on" in str(loader.plan)
                 self.assertEqual(told, cache == "auto")
                 seen[cache] = [
@@ -227,7 +236,7 @@ class Folder(unittest.TestCase):
             seen = {}
             for cache in ("none", "auto"):
                 job = {"source": {"kind": "images", "path": str(self.root)},
-                       "fields": {"x": {"image": {"size": 9}}},
+                       "fields": {"x": {"image": {"size": 9, **DRAWN}}},
                        "loader": {"batch_size": 4, "cache": cache}}
                 job.setdefault(section, {}).update(settings)
                 with self.subTest(section=section, cache=cache), \
@@ -503,7 +512,8 @@ class Folder(unittest.TestCase):
         mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
         for name, kind in filters.items():
             settings = {"size": [17, 23], "interpolation": name, "mean": mean,
-                        "std": std, "dtype": "float32", "record_draws": True}
+                        "std": std, "dtype": "float32", **DRAWN,
+                        "record_draws": True}
             with penstock.ImageFolder(self.root, batch_size=16, shuffle=True,
                                       image=settings) as loader:
                 for batch in loader:

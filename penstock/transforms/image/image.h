@@ -31,7 +31,7 @@ struct Image {
   std::string folder;  ///< where paths begin; empty: the column holds bytes
   int height = 224, width = 224;
   PictureMode mode = PictureMode::rgb;
-  Framing train = Framing::random_resized_crop;
+  Framing train = Framing::resize_center;
   Framing val = Framing::resize_center;
   std::array<double, 2> scale = {0.08, 1.0};
   std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
@@ -40,7 +40,7 @@ struct Image {
   bool fast = false;  ///< JPEG is decoded and resized with fewer bits
   /// A picture with more is bad, before it is decoded.
   std::int64_t max_pixels = kMostPixels;
-  double flip = 0.5;  ///< how often a picture of the train side is mirrored
+  double flip = 0;  ///< how often a picture of the train side is mirrored
   /// What else is done to pictures of the train side once they have their size.
   std::vector<Augment> augments = {};
   Dtype dtype = Dtype::uint8;

@@ -188,6 +188,23 @@ void check_sizes(Spec& section, Image& image) {
   }
 }
 
+/// Ranges of crops that nothing draws would be taken for augmentation.
+void check_crops(Spec& section, Image& image) {
+  if (image.train == Framing::random_resized_crop ||
+      image.val == Framing::random_resized_crop)
+    return;
+  const Image plain;
+  for (const auto& [key, same] :
+       {std::pair("scale", image.scale == plain.scale),
+        std::pair("ratio", image.ratio == plain.ratio)})
+    if (!same)
+      section.refuse(key,
+                     "it is a range of random crops, and \"train\" draws none",
+                     std::string("set \"train\": \"random_resized_crop\", or "
+                                 "leave \"") +
+                         key + "\" out");
+}
+
 /// What a device does is to crop, resize, mirror and normalise pixels, that are
 /// kept or that it decodes.
 void check_device(Spec& section, Image& image) {
@@ -287,8 +304,9 @@ void add_framing(SettingsTable<Image>& table) {
               "P: masks, the numbers of classes in a PNG file with a palette "
               "or in grey")
       .choice("train", &Image::train, kFramings,
-              "how a picture of the train side gets its size; \"none\": it has "
-              "it")
+              "how a picture of the train side gets its size; "
+              "\"random_resized_crop\" draws another part of it in each epoch; "
+              "\"none\": it has its size")
       .choice("val", &Image::val, kFramings, "the same of the other side");
   add_range(table, "scale", &Image::scale, 1,
             "of random_resized_crop: the part of the area");
@@ -315,7 +333,7 @@ void add_framing(SettingsTable<Image>& table) {
 void add_pixels(SettingsTable<Image>& table) {
   table
       .number("flip", &Image::flip, 0, 1,
-              "how often a picture of the train side is mirrored")
+              "how often a picture of the train side is mirrored; 0: never")
       .setting(
           "augment", augments_schema(),
           [](Spec& spec, const SettingSchema& setting, Image& to) {
@@ -370,6 +388,7 @@ SettingsTable<Image> make_settings() {
             "where kept files are decoded, and finished: JPEG files on a GPU "
             "by nvJPEG, whose bytes differ a little");
   table.check(check_sizes)
+      .check(check_crops)
       .check(check_device)
       .rule("description",
             "A column of JPEG, PNG, WebP or GIF files -> pixels [channels, "

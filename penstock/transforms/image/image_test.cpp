@@ -153,8 +153,17 @@ class ViewTest : public testing::Test {
     return view_of(image_, train ? image_.train : image_.val, width, height,
                    Random(1, 0, sample, 0), Random(1, 0, sample, 1), train);
   }
-  Image image_;
+  Image image_{.train = Framing::random_resized_crop, .flip = 0.5};
 };
+
+TEST_F(ViewTest, ByDefaultBothSidesGetTheMiddleAndNothingIsDrawn) {
+  image_ = Image();
+  for (std::uint64_t sample = 0; sample < 50; ++sample) {
+    const View train = view(500, 375, sample), val = view(500, 375, 0, false);
+    EXPECT_EQ(draws_of(train), draws_of(val));
+    EXPECT_FALSE(train.flipped);
+  }
+}
 
 TEST_F(ViewTest, RandomCropsHaveAreasAndRatiosInTheirRanges) {
   double areas = 0;
@@ -252,6 +261,14 @@ TEST_F(ImageFieldTest, SettingsThatCannotBe) {
   EXPECT_THAT(refused(R"({"size": [1, 2, 3]})"), HasSubstr("height and width"));
   EXPECT_THAT(refused(R"({"size": 0})"), HasSubstr("x.image.size"));
   EXPECT_THAT(refused(R"({"scale": [1, 0.5]})"), HasSubstr("x.image.scale"));
+  for (const char* range : {R"("scale": [0.5, 1])", R"("ratio": [1, 1])"}) {
+    EXPECT_THAT(refused(std::string("{") + range + "}"),
+                HasSubstr(R"(set "train": "random_resized_crop")"));
+    for (const char* side : {"train", "val"})
+      EXPECT_EQ(refused(std::string("{\"") + side +
+                        R"(": "random_resized_crop", )" + range + "}"),
+                "");
+  }
   EXPECT_THAT(refused(R"({"mean": [0.5, 0.5, 0.5], "std": [1, 1, 1]})"),
               HasSubstr("\"dtype\": \"float32\""));
   EXPECT_THAT(refused(R"({"dtype": "float32", "mean": [0.5], "std": [1]})"),
@@ -417,18 +434,20 @@ TEST_F(ImageFieldTest, AKeptPictureIsFinishedAsItsFileIs) {
   for (const char* name : {"420_b.jpg", "exif_6.jpg", "lossless.webp"})
     for (bool train : {false, true}) {
       SCOPED_TRACE(name);
-      const Field encoded = field(R"({"size": [9, 8], "resize": 12})");
+      const std::string drawn = R"({"size": [9, 8], "resize": 12,
+                                    "train": "random_resized_crop",
+                                    "flip": 0.5)";
+      const Field encoded = field(drawn + "}");
       EXPECT_TRUE(store(encoded, {golden_file(name)}).empty());
       const std::vector<std::uint8_t> expected = finished(encoded, train);
-      const Field decoded = field(
-          R"({"size": [9, 8], "resize": 12, "store": {"form": "decoded"}})");
+      const Field decoded = field(drawn + R"(, "store": {"form": "decoded"}})");
       EXPECT_TRUE(store(decoded, {golden_file(name)}).empty());
       EXPECT_EQ(finished(decoded, train), expected);
     }
 }
 
 TEST_F(ImageFieldTest, APictureIsShrunkBeforeItIsKept) {
-  const Field small = field(R"({"train": "none", "flip": 0, "val": "resize",
+  const Field small = field(R"({"train": "none", "val": "resize",
       "size": [5, 8], "store": {"form": "decoded", "max_side": 8}})");
   // 24 x 15 pixels.
   EXPECT_EQ(store(small, {golden_file("exif_1.jpg")}).size(), 1U);
@@ -439,7 +458,7 @@ TEST_F(ImageFieldTest, APictureIsShrunkBeforeItIsKept) {
 }
 
 TEST_F(ImageFieldTest, WithoutResizingAPictureMustHaveItsSize) {
-  const Field none = field(R"({"train": "none", "size": [15, 24], "flip": 0,
+  const Field none = field(R"({"train": "none", "size": [15, 24],
                                "layout": "nhwc"})");
   EXPECT_TRUE(store(none, {golden_file("exif_1.jpg")}).empty());
   const std::vector<RowFault> faults =
@@ -459,7 +478,8 @@ TEST_F(ImageFieldTest, FastPicturesAreNearlyTheExactOnes) {
       for (const char* size : {"[9, 8]", "[20, 24]"}) {
         SCOPED_TRACE(std::string(name) + framing + size);
         const std::string same = std::string(R"("resize": 30, "size": )") +
-                                 size + R"(, "train": ")" + framing + "\"}";
+                                 size + R"(, "flip": 0.5, "train": ")" +
+                                 framing + "\"}";
         const Field exact = field("{" + same);
         EXPECT_TRUE(store(exact, {golden_file(name)}).empty());
         const std::vector<std::uint8_t> expected = finished(exact, true);
@@ -476,7 +496,7 @@ TEST_F(ImageFieldTest, FastPicturesAreNearlyTheExactOnes) {
 
 TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
   const std::string same = R"("size": [9, 8], "train": "random_resized_crop",
-      "augment": [{"rotation": {"degrees": 40, "fill": 0}},
+      "flip": 0.5, "augment": [{"rotation": {"degrees": 40, "fill": 0}},
                   {"color_jitter": {"brightness": 0.5}}])";
   const Field mask = field("{\"mode\": \"P\", " + same + "}");
   EXPECT_EQ(mask.kind->outputs()[0].row_shape, (Shape{9, 8}));
@@ -515,9 +535,11 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
 // the same becomes zeros.
 TEST_F(ImageFieldTest, ADeviceMakesWhatTheHostMakes) {
   for (const char* settings :
-       {R"({"mode": "P", "size": [9, 8], "dtype": "int64")",
-        R"({"mode": "P", "size": [3, 40], "train": "resize")",
-        R"({"size": [9, 8], "parity": "fast")"})
+       {R"({"mode": "P", "size": [9, 8], "dtype": "int64",
+            "train": "random_resized_crop", "flip": 1)",
+        R"({"mode": "P", "size": [3, 40], "train": "resize", "flip": 1)",
+        R"({"size": [9, 8], "parity": "fast", "train": "random_resized_crop",
+            "flip": 0.5)"})
     for (bool train : {false, true}) {
       SCOPED_TRACE(settings);
       const Field of =
