@@ -12,8 +12,9 @@ namespace {
 /// of format 1 alone would take rows that are damaged, which the document names
 /// in format 2, for rows of zeros. Format 3 lists the files that columns name,
 /// and its values follow the CF conventions, the range of INT96 times and the
-/// orientation in PNG's raw profile, which older rows do not.
-constexpr int kFormat = 3;
+/// orientation in PNG's raw profile, which older rows do not. In format 4 the
+/// unknown class of a category is the last one; it was class 0.
+constexpr int kFormat = 4;
 
 /// True where a source says of its rows, or of those of all its parts, when
 /// they have changed.

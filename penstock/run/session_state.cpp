@@ -13,9 +13,9 @@ std::string beginning_of(Sha256& digest) {
 }
 
 /// Of the rows, and of what makes tensors of them.
-std::string data_digest(const Dataset& rows, const Job& job) {
+std::string data_digest(const Dataset& rows, const Json& recipes) {
   Sha256 digest;
-  std::string text = rows.fingerprint() + recipes_of(job).dump();
+  std::string text = rows.fingerprint() + recipes.dump();
   digest.add(std::as_bytes(std::span(text)));
   return beginning_of(digest);
 }
@@ -86,7 +86,7 @@ Json Session::state() const {
   json["v"] = 1;
   json["epoch"] = at.epoch;
   json["step"] = at.step;
-  json["data"] = data_digest(*rows_, job_);
+  json["data"] = data_digest(*rows_, recipes_of(job_));
   json["order"] = order_digest(order_, job_.split, options_.side);
   return json;
 }
@@ -116,7 +116,11 @@ void Session::load_state(const Json& state) {
   spec.integer("v", {}, 1, 1);
   std::string data = spec.text("data"), order = spec.text("order");
   spec.finish();
-  std::string ours = data_digest(*rows_, job_);
+  const Json recipes = recipes_of(job_);
+  std::string ours = data_digest(*rows_, recipes);
+  if (data != ours && data == data_digest(*rows_, with_old_numbering(recipes)))
+    refuse_state("resume.other_fields", "state.data", kOldNumbering,
+                 "start a new run");
   if (data != ours)
     refuse_state("resume.other_data", "state.data",
                  "found " + ours + ", the state was saved with " + data +

@@ -171,10 +171,24 @@ std::optional<Difference> other_order(const Json& found, const Json& made) {
 
 }  // namespace
 
+Json with_old_numbering(const Json& recipes) {
+  if (!recipes.is_object()) return recipes;
+  Json old{Json::Object{}};
+  for (const auto& [name, value] : recipes.object())
+    old[name] = name == "unknown" && value == Json("last")
+                    ? Json("class")
+                    : with_old_numbering(value);
+  return old;
+}
+
 void check_same_fields(const SavedState& state, const Job& job) {
   if (state.fields.is_null()) return;
-  auto other = first_difference(recipes_of(job), state.fields, "fields");
+  const Json ours = recipes_of(job);
+  auto other = first_difference(ours, state.fields, "fields");
   if (!other) return;
+  if (with_old_numbering(ours) == state.fields)
+    refuse("resume.other_fields", other->path, kOldNumbering,
+           "start a new run");
   if (other->path.starts_with("fields.loader.operations"))
     other->path = other->path.substr(std::string("fields.").size());
   refuse("resume.other_fields", other->path,

@@ -62,6 +62,14 @@ void check_reachable(Position at, std::int64_t each, const std::string& where);
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);
 
+/// These recipes as runs have them whose classes were numbered from 1, behind
+/// the unknown one; without such categories they are the same.
+Json with_old_numbering(const Json& recipes);
+/// Why such a run cannot be gone on from.
+inline constexpr const char* kOldNumbering =
+    "the run numbered classes from 1, and the unknown one was 0; now they are "
+    "numbered from 0, and the unknown one is the last";
+
 /// Throws Error(request) that names the first setting in which the job's fields
 /// or operations are not those of the run. Needs no table. Nothing is refused
 /// of a run that had not begun.

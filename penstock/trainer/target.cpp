@@ -36,7 +36,7 @@ std::optional<Classes> classes_of(const FittedDataset& data,
   if (category == nullptr) return std::nullopt;
   return Classes{
       std::ssize(data.statistics_of(field.name).find("classes")->array()),
-      *category->find("unknown") == Json("class")};
+      has_unknown_class(recipe)};
 }
 
 const Field& target_field(const std::string& name, const FittedDataset& data) {
@@ -53,9 +53,8 @@ Target target_of_classes(const Field& field, const Classes& classes,
                          const FittedDataset& data) {
   if (classes.count < 2)
     refuse_one_class(field, *data.statistics_of(field.name).find("classes"));
-  return {.name = field.name,
-          .classes = classes.count,
-          .first_class = classes.unknown ? 1 : 0};
+  return {
+      .name = field.name, .classes = classes.count, .unknown = classes.unknown};
 }
 
 std::vector<float> balanced_weights(std::span<const std::int64_t> counts) {
@@ -125,8 +124,8 @@ Truth truth_of(const Batch& batch, const Target& target) {
   if (target.masked)
     weight = weight * tensor_of(batch, target.name + "_mask").reshape({rows});
   if (target.classes == 0) return {value.to(at::kFloat), weight};
-  value = value.to(at::kLong) - target.first_class;
-  if (target.first_class > 0) weight = weight * value.ge(0);
+  value = value.to(at::kLong);
+  if (target.unknown) weight = weight * value.lt(target.classes);
   return {value.clamp(0, target.classes - 1), weight};
 }
 

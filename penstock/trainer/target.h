@@ -12,7 +12,8 @@
 
 namespace penstock {
 
-/// Of a category: its classes, and whether class 0 is what is unknown.
+/// Of a category: its known classes, and whether there is an unknown one behind
+/// them.
 struct Classes {
   std::int64_t count = 0;
   bool unknown = false;
@@ -28,11 +29,11 @@ bool has_labels(const Field& field);
 /// What a model is to tell.
 struct Target {
   std::string name;
-  std::int64_t classes = 0;      ///< 0: a number
-  std::int64_t first_class = 0;  ///< 1: class 0 is unknown, and no truth
-  bool masked = false;           ///< NAME_mask says where there is a truth
-  double unit = 1;               ///< what 1 is in the target's own unit
-  bool many = false;  ///< a row has any number of the classes: labels
+  std::int64_t classes = 0;  ///< that are known; 0: a number
+  bool unknown = false;      ///< class `classes` is unknown: not a truth
+  bool masked = false;       ///< NAME_mask says where there is a truth
+  double unit = 1;           ///< what 1 is in the target's own unit
+  bool many = false;         ///< a row has any number of the classes: labels
   /// How much each class counts while learning; empty: all the same. Of labels,
   /// how much a row that has it counts beside one that has not.
   std::vector<float> class_weights = {};

@@ -33,7 +33,9 @@ const std::map<std::string, Example>& examples() {
          {"json_set.overflow", "null"},  // any other one goes without sort_by
          {"json_set.sort_by", R"("l")"},
          {"json_set.required", R"(["k"])"}}}},
-      {"category", {R"({"category": {"column": "a"}})"}},
+      {"category",
+       {R"({"category": {"column": "a"}})",
+        {{"category.unknown", R"("error")"}}}},
       {"text", {R"({"text": {"column": "a"}})"}},
       {"time",
        {R"({"time": {"column": "a"}})", {{"time.parts", R"(["hour"])"}}}},

@@ -22,6 +22,9 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kMostOneHot = 65'536;
+// "class" is what it was called while it was the first: recipes of such rows
+// and runs have that word.
+constexpr const char* kLast = "last";
 
 const SettingsTable<Category>& category_settings() {
   static const SettingsTable<Category> table =
@@ -35,11 +38,10 @@ const SettingsTable<Category>& category_settings() {
                   .integer("min_count", &Category::min_count, 1, INT64_MAX,
                            "train rows that make a class; fewer are unknown")
                   .choice("unknown", &Category::unknown_is_class,
-                          {{"class", true}, {"error", false}},
-                          "\"class\": a value that is not a class, or is "
-                          "missing, is class "
-                          "0, and classes begin at 1; \"error\": such a row is "
-                          "bad, and classes begin at 0")
+                          {{kLast, true}, {"class", true}, {"error", false}},
+                          "\"last\", or \"class\": a value that is not a "
+                          "class, or is missing, belongs to one more class, "
+                          "the last; \"error\": such a row is bad")
                   .choice("order", &Category::by_frequency,
                           {{"sorted", false}, {"frequency", true}}, "")
                   .setting(
@@ -63,7 +65,7 @@ const SettingsTable<Category>& category_settings() {
                           "min_count",
                           "found " + std::to_string(category.min_count) +
                               ", but unknown is \"error\"",
-                          "use \"unknown\": \"class\", which takes the rarer "
+                          "use \"unknown\": \"last\", which takes the rarer "
                           "values, or leave out min_count");
                   }),
               "A column of texts, whole numbers or booleans -> int64 classes "
@@ -94,13 +96,16 @@ class Fit final : public FieldFit {
   void add(std::span<const ValueRow> rows,
            std::span<const std::uint8_t> train) override {
     seen_.clear();
+    seen_elsewhere_.clear();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::optional<std::string_view> value = value_of(rows[i], codes_);
       missing_ += !value;
       missing_in_train_ += !value && train[i] != 0;
-      if (value && train[i] != 0) seen_.push_back(*value);
+      if (value) (train[i] != 0 ? seen_ : seen_elsewhere_).push_back(*value);
     }
     counts_.add(seen_);
+    // Elsewhere a row that has no class is bad, and need not be counted.
+    if (settings_.unknown_is_class) elsewhere_.add(seen_elsewhere_);
   }
   void read_as(const FieldFit& other) override {
     codes_ = static_cast<const Fit&>(other).codes_;
@@ -118,6 +123,7 @@ class Fit final : public FieldFit {
   void merge(FieldFit& later) override {
     auto& from = static_cast<Fit&>(later);
     counts_.take(from.counts_);
+    elsewhere_.take(from.elsewhere_);
     missing_ += from.missing_;
     missing_in_train_ += from.missing_in_train_;
   }
@@ -132,6 +138,11 @@ class Fit final : public FieldFit {
     const std::int64_t known = ClassCounts::write(classes, type_, json);
     json["unknown"] = counts_.total() - known + missing_in_train_;
     json["missing"] = missing_;
+    if (!settings_.unknown_is_class) return json;
+    std::int64_t unknown = elsewhere_.total() + missing_ - missing_in_train_;
+    for (const auto& [value, count] : classes)
+      unknown -= elsewhere_.count_of(value);
+    json["unknown_elsewhere"] = unknown;
     return json;
   }
 
@@ -152,8 +163,9 @@ class Fit final : public FieldFit {
   const ClassType type_;
   const std::vector<std::string> known_;  // classes, whatever their count
   Codes codes_;                           // of the rows that are added
-  ClassCounts counts_;
-  std::vector<std::string_view> seen_;  // of a call
+  ClassCounts counts_;                    // of train rows
+  ClassCounts elsewhere_;                 // of all others
+  std::vector<std::string_view> seen_, seen_elsewhere_;  // of a call
   std::int64_t missing_ = 0, missing_in_train_ = 0;
 };
 
@@ -166,7 +178,8 @@ class Encoder final : public FieldEncoder {
         settings_(settings),
         type_(type),
         codes_(std::move(codes)),
-        vocabulary_(std::move(vocabulary)) {
+        vocabulary_(std::move(vocabulary)),
+        unknown_(vocabulary_->size()) {
     if (settings_.one_hot > 0) check_width(statistics);
     if (codes_ == nullptr) return;
     values_.assign(codes_->begin(), codes_->end());
@@ -183,7 +196,7 @@ class Encoder final : public FieldEncoder {
       if (number < 0 && !settings_.unknown_is_class)
         reject(value_of(rows[i], codes_).value_or(""),
                static_cast<std::int64_t>(i), faults);
-      number = std::max<std::int64_t>(number, 0);
+      if (number < 0) number = settings_.unknown_is_class ? unknown_ : 0;
       if (settings_.one_hot == 0) {
         std::memcpy(to, &number, sizeof(number));
         continue;
@@ -236,7 +249,7 @@ class Encoder final : public FieldEncoder {
          .why = "found " + json_of_class(type_, value).dump() +
                 ", which is none of the classes of the train rows",
          .what = "cannot tell the class of a row",
-         .next = "use \"unknown\": \"class\", or leave out such rows with "
+         .next = "use \"unknown\": \"last\", or leave out such rows with "
                  "'source.where'"});
   }
 
@@ -245,6 +258,7 @@ class Encoder final : public FieldEncoder {
   const ClassType type_;
   const Codes codes_;
   const std::shared_ptr<const Vocabulary> vocabulary_;
+  const std::int64_t unknown_;  // class
   std::vector<std::int64_t> class_of_code_;
   // Of the rows of a call.
   std::vector<std::string_view> values_;
@@ -325,8 +339,7 @@ class BoundCategory final : public BoundField {
       const Json& statistics, const std::string& path) const {
     Lock lock(mutex_);
     if (vocabulary_ == nullptr || !vocabulary_->is_of(statistics))
-      vocabulary_ = std::make_shared<const Vocabulary>(
-          statistics, type_, kind_.category().unknown_is_class, path);
+      vocabulary_ = std::make_shared<const Vocabulary>(statistics, type_, path);
     return vocabulary_;
   }
 
@@ -385,6 +398,21 @@ FieldDescriptor category_field() {
 const Category* category_of(const Field& field) {
   auto* kind = dynamic_cast<const CategoryKind*>(field.kind.get());
   return kind == nullptr ? nullptr : &kind->category();
+}
+
+bool has_unknown_class(const Json& recipe) {
+  const Json* category = recipe.find("category");
+  return category != nullptr && *category->find("unknown") == Json(kLast);
+}
+
+std::vector<Json> class_names(const Field& field, const Json& statistics) {
+  const Json recipe = field.kind->recipe();
+  if (recipe.find("category") == nullptr && recipe.find("multi_hot") == nullptr)
+    return {};
+  if (!statistics.is_object()) return {};
+  std::vector<Json> names = statistics.find("classes")->array();
+  if (has_unknown_class(recipe)) names.emplace_back();
+  return names;
 }
 
 }  // namespace penstock

@@ -31,14 +31,14 @@ std::string refused(const std::function<void()>& call) {
   return "nothing was refused";
 }
 
-TEST(Category, ClassesAreTheSortedTextsAndBeginAtOne) {
+TEST(Category, ClassesAreTheSortedTextsFromZeroAndTheUnknownOneIsTheLast) {
   FieldRun run(section(), column_of({{"gentoo"}, {"adelie"}, {}, {"gentoo"}}));
   run.fit();
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 1, 0, 2));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 0, 2, 1));
   EXPECT_THAT(run.tensors()[0].row_shape, IsEmpty());
   EXPECT_EQ(run.tensors()[0].dtype, Dtype::int64);
   EXPECT_EQ(run.statistics(), Json::parse(R"({"classes": ["adelie", "gentoo"],
-      "counts": [1, 2], "unknown": 1, "missing": 1})",
+      "counts": [1, 2], "unknown": 1, "missing": 1, "unknown_elsewhere": 0})",
                                           "test"));
 }
 
@@ -47,9 +47,9 @@ TEST(Category, WholeNumbersThatAreStoredAsFloatsAreIntegers) {
                                             {{1}, {std::nan("")}, {-2}, {}}));
   run.fit();
   EXPECT_EQ(run.statistics(), Json::parse(R"({"classes": [-2, 1],
-      "counts": [1, 1], "unknown": 2, "missing": 2})",
+      "counts": [1, 1], "unknown": 2, "missing": 2, "unknown_elsewhere": 0})",
                                           "test"));
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 0, 1, 0));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 2, 0, 2));
   FieldRun bad(section(kError),
                column_of<double>(ColumnType::float64,
                                  {{1}, {0.5}, {std::nan("")}, {1e300}}));
@@ -60,7 +60,7 @@ TEST(Category, WholeNumbersThatAreStoredAsFloatsAreIntegers) {
   EXPECT_THAT(bad.faults()[2].why, HasSubstr("1e+300"));
 }
 
-TEST(Category, WithoutAnUnknownClassTheyBeginAtZero) {
+TEST(Category, WithoutAnUnknownClassTheNumbersAreTheSame) {
   FieldRun run(section(kError), column_of({{"b"}, {"a"}, {""}, {"b"}}));
   run.fit();
   EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 1, 0, 2));
@@ -77,17 +77,17 @@ TEST(Category, WhatPartsOfTheRowsHoldIsCountedTogether) {
   FieldRun run(section(), column_of(texts));
   run.fit();
   Json expected = Json::parse(R"({"classes": ["first part ", "last",
-      "other parts "], "unknown": 1, "missing": 1})",
+      "other parts "], "unknown": 1, "missing": 1, "unknown_elsewhere": 0})",
                               "test");
   expected["counts"] =
       Json(Json::Array{FieldFit::kBlock - 1, 1, kRows - FieldFit::kBlock - 1});
   for (const auto& [name, value] : expected.object())
     EXPECT_EQ(*run.statistics().find(name), value) << name;
   const std::vector<std::int64_t> classes = run.tensor<std::int64_t>();
-  EXPECT_EQ(classes[0], 1);
-  EXPECT_EQ(classes[1], 0);
-  EXPECT_EQ(classes[kRows - 2], 3);
-  EXPECT_EQ(classes[kRows - 1], 2);
+  EXPECT_EQ(classes[0], 0);
+  EXPECT_EQ(classes[1], 3);
+  EXPECT_EQ(classes[kRows - 2], 2);
+  EXPECT_EQ(classes[kRows - 1], 1);
 }
 
 TEST(Category, TheMostFrequentComesFirstAndOfEqualOnesTheSmaller) {
@@ -96,17 +96,17 @@ TEST(Category, TheMostFrequentComesFirstAndOfEqualOnesTheSmaller) {
   run.fit();
   EXPECT_EQ(run.statistics().find("classes")->dump(),
             R"(["c", "b", "Z", "a"])");
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 2, 4, 1, 2, 1, 3));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(0, 1, 3, 0, 1, 0, 2));
 }
 
 TEST(Category, WhatIsRareOrOnlyOnTheOtherSideIsUnknown) {
   FieldRun run(section(R"(, "min_count": 2)"),
-               column_of({{"a"}, {"b"}, {"a"}, {"new"}, {"b"}, {}}));
-  run.fit({1, 1, 1, 0, 0, 1});
+               column_of({{"a"}, {"b"}, {"a"}, {"new"}, {"b"}, {}, {"a"}, {}}));
+  run.fit({1, 1, 1, 0, 0, 1, 0, 0});
   EXPECT_EQ(run.statistics(), Json::parse(R"({"classes": ["a"], "counts": [2],
-      "unknown": 2, "missing": 1})",
+      "unknown": 2, "missing": 2, "unknown_elsewhere": 3})",
                                           "test"));
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 0, 1, 0, 0, 0));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(0, 1, 0, 1, 1, 1, 0, 1));
 }
 
 TEST(Category, WhereNothingMayBeUnknownSuchARowIsBadAndNamed) {
@@ -143,7 +143,7 @@ TEST(Category, BooleansAreFalseThenTrue) {
   FieldRun run(section(), std::move(column), {.boolean = true});
   run.fit();
   EXPECT_EQ(run.statistics().find("classes")->dump(), "[false, true]");
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 1, 2));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 0, 1));
 }
 
 TEST(Category, OneHotIsAOneInThePlaceOfTheClass) {
@@ -151,7 +151,7 @@ TEST(Category, OneHotIsAOneInThePlaceOfTheClass) {
                column_of({{"b"}, {"a"}, {}, {"b"}}));
   run.fit();
   EXPECT_THAT(run.tensor<float>(),
-              ElementsAre(0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 1));
+              ElementsAre(0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0));
   EXPECT_THAT(run.tensors()[0].row_shape, ElementsAre(3));
   EXPECT_EQ(run.tensors()[0].dtype, Dtype::float32);
   EXPECT_EQ(run.statistics().find("classes")->dump(), R"(["a", "b"])");
@@ -203,24 +203,25 @@ TEST(Category, NumbersThatSayWhichOfTheKnownValuesARowHoldsAreRead) {
   EXPECT_EQ(classes->find("classes")->dump(), R"(["small", "medium", "large"])")
       << "in the order that was declared";
   run.encode(*classes);
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(3, 0, 1, 3, 0));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 3, 0, 2, 3));
   run.fit();
   EXPECT_EQ(run.statistics(),
             Json::parse(R"({"classes": ["small", "medium", "large"],
-                "counts": [1, 0, 2], "unknown": 2, "missing": 2})",
+                "counts": [1, 0, 2], "unknown": 2, "missing": 2,
+                "unknown_elsewhere": 0})",
                         "test"));
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(3, 0, 1, 3, 0));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 3, 0, 2, 3));
   FieldRun texts(section(),
                  column_of({{"large"}, {}, {"small"}, {"large"}, {}}));
   EXPECT_EQ(run.canonical(), texts.canonical()) << "to hashes they are texts";
   run.encode(Json::parse(R"({"classes": ["large"]})", "test"));
-  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 0, 0, 1, 0))
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(0, 1, 1, 0, 1))
       << "of a run before it";
 
   FieldRun counted = codes(R"(, "order": "frequency")", {{1}, {2}, {2}});
   EXPECT_EQ(counted.unfitted(), std::nullopt);
   counted.fit();
-  EXPECT_THAT(counted.tensor<std::int64_t>(), ElementsAre(2, 1, 1));
+  EXPECT_THAT(counted.tensor<std::int64_t>(), ElementsAre(1, 0, 0));
 
   FieldRun bad = codes(kError, {{0}, {3}, {}, {-1}, {-2}});
   ASSERT_EQ(bad.faults().size(), 4U);
@@ -230,12 +231,42 @@ TEST(Category, NumbersThatSayWhichOfTheKnownValuesARowHoldsAreRead) {
   EXPECT_THAT(bad.faults()[3].why, HasSubstr("found class -2"));
 }
 
+TEST(Category, NamesOfClassesAreByNumberAndNullIsTheUnknownOne) {
+  const Json statistics = Json::parse(R"({"classes": ["a", "b"]})", "test");
+  auto names = [&](const std::string& field) {
+    return Json(class_names(
+                    parse_fields(Json::parse("{\"x\": " + field + "}", "test"),
+                                 "fields")[0],
+                    statistics))
+        .dump();
+  };
+  EXPECT_EQ(names(section()), R"(["a", "b", null])");
+  EXPECT_EQ(names(section(kError)), R"(["a", "b"])");
+  EXPECT_EQ(names(R"({"multi_hot": {"column": "c", "size": 2}})"),
+            R"(["a", "b"])");
+  EXPECT_EQ(names(R"({"columns": ["c"]})"), "[]");
+}
+
+// What rows and runs of the numbering from 1 are told apart by.
+TEST(Category, ARecipeSaysWhichClassIsTheUnknownOne) {
+  auto recipe = [](const std::string& field) {
+    return *parse_fields(Json::parse("{\"x\": " + field + "}", "test"),
+                         "fields")[0]
+                .kind->recipe()
+                .find("category");
+  };
+  for (const char* said :
+       {"", R"(, "unknown": "class")", R"(, "unknown": "last")"})
+    EXPECT_EQ(*recipe(section(said)).find("unknown"), Json("last"));
+  EXPECT_EQ(*recipe(section(kError)).find("unknown"), Json("error"));
+}
+
 TEST(Category, SavedStatisticsGiveTheSameClasses) {
   FieldRun first(section(), column_of({{"b"}, {"a"}}));
   first.fit();
   FieldRun later(section(), column_of({{"a"}, {"z"}, {"b"}}));
   later.encode(Json::parse(first.statistics().dump(), "test"));
-  EXPECT_THAT(later.tensor<std::int64_t>(), ElementsAre(1, 0, 2));
+  EXPECT_THAT(later.tensor<std::int64_t>(), ElementsAre(0, 2, 1));
 }
 
 TEST(Category, DamagedStatisticsAreRefusedWithTheirPlace) {
@@ -281,11 +312,10 @@ TEST(Category, FitsAreTheSameInAnyNumberOfParts) {
     rows += count.integer();
   EXPECT_EQ(rows, 5000);
   for (std::size_t i = 0; i < texts.size(); ++i)
-    ASSERT_EQ(classes
-                  .array()[static_cast<std::size_t>(
-                      run.tensor<std::int64_t>()[i] - 1)]
-                  .string(),
-              texts[i]);
+    ASSERT_EQ(
+        classes.array()[static_cast<std::size_t>(run.tensor<std::int64_t>()[i])]
+            .string(),
+        texts[i]);
 }
 
 }  // namespace

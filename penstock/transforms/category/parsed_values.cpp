@@ -22,8 +22,8 @@ RowFault missing_fault(const ParsedColumn& column, std::int64_t row) {
   return {.row = row,
           .place = column.name,
           .why =
-              "is NULL, expected a class; with \"unknown\": \"class\" it is "
-              "class 0"};
+              "is NULL, expected a class; with \"unknown\": \"last\" it is "
+              "of one more class"};
 }
 
 /// Classes that are stored as numbers with a fraction, as pandas does where

@@ -80,6 +80,11 @@ std::int64_t ClassCounts::total() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
 }
 
+std::int64_t ClassCounts::count_of(std::string_view value) const {
+  const std::int64_t number = values_.find(value);
+  return number < 0 ? 0 : counts_[static_cast<std::size_t>(number)];
+}
+
 std::vector<ClassCounts::Counted> ClassCounts::classes(
     ClassType type, std::int64_t min_count, bool by_frequency) const {
   struct Class {
@@ -130,8 +135,8 @@ std::int64_t ClassCounts::write(const std::vector<Counted>& classes,
 }
 
 Vocabulary::Vocabulary(const Json& statistics, ClassType type,
-                       bool unknown_is_class, const std::string& path)
-    : type_(type), first_(unknown_is_class ? 1 : 0) {
+                       const std::string& path)
+    : type_(type) {
   Spec spec(statistics, path);
   const Json* classes = spec.raw("classes");
   if (classes == nullptr || !classes->is_array())
@@ -165,12 +170,6 @@ bool Vocabulary::is_of(const Json& statistics) const {
   return std::ranges::all_of(classes->array(), [&](const Json& value) {
     return bytes_of(value, type_) == values_.value(at++);
   });
-}
-
-void Vocabulary::find(std::span<const std::string_view> values,
-                      std::span<std::int64_t> classes) const {
-  values_.find(values, classes);
-  for (std::int64_t& found : classes) found = class_at(found);
 }
 
 }  // namespace penstock

@@ -37,6 +37,7 @@ class ClassCounts {
   std::vector<Counted> classes(ClassType type, std::int64_t min_count,
                                bool by_frequency) const;
   std::int64_t total() const;
+  std::int64_t count_of(std::string_view value) const;
   /// Writes these into a field's statistics, as "classes" and "counts". Returns
   /// what they count together.
   static std::int64_t write(const std::vector<Counted>& classes, ClassType type,
@@ -53,25 +54,23 @@ class Vocabulary {
  public:
   /// The classes as they are in the statistics. Throws Error(request), with
   /// `path` in front, where they are damaged.
-  Vocabulary(const Json& statistics, ClassType type, bool unknown_is_class,
-             const std::string& path);
+  Vocabulary(const Json& statistics, ClassType type, const std::string& path);
   /// Whether the classes in these statistics are those of this one.
   bool is_of(const Json& statistics) const;
 
+  /// The classes, which have the numbers from 0 to this one.
+  std::int64_t size() const { return values_.size(); }
   /// -1: none of the classes.
   std::int64_t find(std::string_view value) const {
-    return class_at(values_.find(value));
+    return values_.find(value);
   }
   void find(std::span<const std::string_view> values,
-            std::span<std::int64_t> classes) const;
-
- private:
-  std::int64_t class_at(std::int64_t number) const {
-    return number < 0 ? -1 : number + first_;
+            std::span<std::int64_t> classes) const {
+    values_.find(values, classes);
   }
 
+ private:
   const ClassType type_;
-  const std::int64_t first_;  // class
   ValueNumbers values_;
 };
 

@@ -158,11 +158,9 @@ class ViewTest : public testing::Test {
 
 TEST_F(ViewTest, ByDefaultBothSidesGetTheMiddleAndNothingIsDrawn) {
   image_ = Image();
-  for (std::uint64_t sample = 0; sample < 50; ++sample) {
-    const View train = view(500, 375, sample), val = view(500, 375, 0, false);
-    EXPECT_EQ(draws_of(train), draws_of(val));
-    EXPECT_FALSE(train.flipped);
-  }
+  const auto held_out = draws_of(view(500, 375, 0, false));
+  for (std::uint64_t sample = 0; sample < 50; ++sample)
+    EXPECT_EQ(draws_of(view(500, 375, sample)), held_out);
 }
 
 TEST_F(ViewTest, RandomCropsHaveAreasAndRatiosInTheirRanges) {

@@ -114,7 +114,7 @@ class Encoder final : public FieldEncoder {
           const Json& statistics, const std::string& path)
       : name_(name),
         settings_(settings),
-        vocabulary_(statistics, ClassType::text, false, path) {
+        vocabulary_(statistics, ClassType::text, path) {
     const std::int64_t labels = std::ssize(statistics.find("classes")->array());
     if (labels > settings.size) refuse(labels);
   }

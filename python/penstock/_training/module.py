@@ -21,7 +21,7 @@ class Field:
 
     >>> about = Field("species", "int64", (), {"classes": ["a", "b"]}, True)
     >>> about.classes, about.shape, about.size
-    ([None, 'a', 'b'], (), 1)
+    (['a', 'b', None], (), 1)
     """
 
     def __init__(self, name: str, dtype: str, shape: tuple[int, ...],
@@ -34,11 +34,12 @@ class Field:
         #: What was found over the train rows, as in statistics.json.
         self.statistics = statistics
         #: Of a category, by number: its length is what an embedding and the
-        #: last layer need. None stands for what is unknown. Else None.
+        #: last layer need. None, the last, stands for what is unknown. Of any
+        #: other field it is None.
         self.classes: list[Any] | None = None
         if isinstance(statistics, Mapping) and "classes" in statistics:
-            self.classes = ([None] if unknown else []) + list(
-                statistics["classes"])
+            self.classes = list(statistics["classes"]) + (
+                [None] if unknown else [])
 
     @property
     def size(self) -> int:
@@ -60,7 +61,7 @@ def fields_of(facts: Mapping[str, Any]) -> dict[str, Field]:
         category = field.get("recipe", {}).get("category", {})
         made[name] = Field(name, tensor["dtype"], tuple(tensor["shape"]),
                            field.get("statistics") or {},
-                           category.get("unknown") == "class")
+                           category.get("unknown") == "last")
     return made
 
 

@@ -104,8 +104,9 @@ class Named:
         self._torch, self._target = torch, target
         self._name = _chosen(name, target)
         self.smoothing = smoothing if self._name == "cross_entropy" else 0.0
-        unknown = target.classes is not None and target.classes[:1] == [None]
-        self._first = 1 if unknown else 0
+        classes = target.classes or []
+        #: Classes that may be a truth, where an unknown one is behind them.
+        self._known = len(classes) - 1 if classes[-1:] == [None] else None
         if self._name in ("cross_entropy", "binary_cross_entropy"):
             self._metrics: Classes | Numbers = Classes(torch)
         else:
@@ -145,9 +146,9 @@ class Named:
         prediction = self._alike(prediction, truth)
         weight = self._weight(truth, batch)
         if self._name == "binary_cross_entropy":
-            if self._first:
-                weight = weight * (truth >= self._first)
-                truth = (truth - self._first).clamp_min(0)
+            if self._known is not None:
+                weight = weight * (truth < self._known)
+                truth = truth.clamp_max(max(0, self._known - 1))
             logits = prediction
             losses = self._torch.nn.functional.binary_cross_entropy_with_logits(
                 logits, truth.float(), reduction="none")
@@ -176,19 +177,23 @@ class Named:
                         "number for each class",
                         "return one number per class in the last dimension")
         classes = prediction.shape[-1]
-        known = self._target.classes
-        if known is not None and classes < len(known):
+        least = len(self._target.classes or []) if self._known is None \
+            else self._known
+        if classes < least:
             refuse_loss(f"its predictions have {classes} classes, and "
-                        f"'{self._target.name}' has {len(known)}",
+                        f"'{self._target.name}' has {least}",
                         "make the last layer as wide as the constructor's "
                         "target.classes")
-        truth = truth.long()
-        weight = self._weight(truth, batch) * (truth >= self._first)
+        truth, weight = truth.long(), self._weight(truth, batch)
+        if self._known is not None:
+            weight = weight * (truth < self._known)
+            # The last layer may do without a number for what is unknown.
+            truth = truth.clamp_max(classes - 1)
         losses = self._torch.nn.functional.cross_entropy(
             prediction.flatten(0, -2), truth.flatten(), reduction="none",
             label_smoothing=smoothing).reshape(truth.shape)
-        first = self._first  # no guess is what is unknown
-        return losses, weight, truth - first, prediction[..., first:]
+        # No guess is what is unknown.
+        return losses, weight, truth, prediction[..., :self._known]
 
     def _alike(self, prediction: Any, truth: Any) -> Any:
         """[rows, 1] and [rows] are alike, and nothing else is stretched."""
