@@ -19,7 +19,7 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 /// Copies of 16 MiB, each way larger than the caches of a core, by so many
 /// threads for a while; bytes per second in all.
@@ -99,7 +99,7 @@ class DriveTrial {
     const Nanoseconds began = wall_clock().now();
     for (std::size_t at = 0; at < kBytes; at += kPiece)
       if (::pread(file_.number(), memory_, kPiece, static_cast<off_t>(at)) <= 0)
-        return kUnknown;
+        return kNotMeasured;
     return static_cast<double>(kBytes) / seconds(wall_clock().now() - began);
   }
 
@@ -112,7 +112,7 @@ class DriveTrial {
       const Nanoseconds began = wall_clock().now();
       if (::pread(file_.number(), memory_, kPage,
                   static_cast<off_t>(page * kPage)) <= 0)
-        return kUnknown;
+        return kNotMeasured;
       times.push_back(1e3 * seconds(wall_clock().now() - began));
     }
     std::ranges::sort(times);
@@ -168,7 +168,7 @@ Json measure_machine(const std::filesystem::path& folder, Device* device) {
   json["memory_bytes_s"] = best(copying, 1);
   json["memory_bytes_s_all"] = best(copying, cpus);
   const double one = best(computing, 1);
-  json["cores"] = one > 0 ? best(computing, cpus) / one : kUnknown;
+  json["cores"] = one > 0 ? best(computing, cpus) / one : kNotMeasured;
   json["drive"] = DriveTrial(folder).json();
   json["copy_bytes_s"] =
       device != nullptr && device->memory_kind() == MemoryKind::cuda

@@ -336,10 +336,11 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
         comment((is_label(*column)
                      ? counted(std::ssize(column->info.values), "label")
                      : counted(std::ssize(column->values), "text")) +
+                    "; one more class, the last, is what is " +
                     (column->missing > 0
-                         ? "; class 0 is what is missing in " +
-                               counted(column->missing, "row") + ", or unknown."
-                         : "; class 0 is what is unknown."),
+                         ? "missing in " + counted(column->missing, "row") +
+                               ", or unknown."
+                         : "unknown."),
                 "    ") +
         category_text(names.name(column->info.name), *column, false));
   for (const ColumnSurvey* column : plan.times)

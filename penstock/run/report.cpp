@@ -108,7 +108,7 @@ void add_classes(const FittedDataset& rows, Json& json) {
   for (const Field& field : rows.fields())
     if (category_of(field) != nullptr)
       json["classes"][field.name] =
-          *rows.statistics_of(field.name).find("classes");
+          Json(class_names(field, rows.statistics_of(field.name)));
 }
 
 /// The fingerprint of arrays could take long.

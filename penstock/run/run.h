@@ -6,6 +6,7 @@
 ///     std::printf("%s\n", result.report.dump(2).c_str());
 #include "penstock/run/agreement.h"
 #include "penstock/run/check_rows.h"
+#include "penstock/run/classes.h"
 #include "penstock/run/compare_runs.h"
 #include "penstock/run/contact_sheet.h"
 #include "penstock/run/copied_list.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/run/classes.h"
 #include "penstock/run/findings.h"
 #include "penstock/run/rank_facts.h"
 
@@ -105,6 +106,10 @@ std::shared_ptr<const FittedDataset> Session::fitted() const {
   if (auto bins = std::dynamic_pointer_cast<const PackedDataset>(rows))
     rows = bins->samples();
   return std::dynamic_pointer_cast<const FittedDataset>(rows);
+}
+
+std::vector<Json> Session::classes(const std::string& field) const {
+  return classes_of(field, *opened());
 }
 
 const Loader& Session::loader() const {
@@ -528,6 +533,8 @@ std::unique_ptr<Session> open_loader(const Job& job,
     compare_ranks(options.agree, options.rank, loader->rank_facts());
   else if (!options.rows && !options.agrees_later)
     check_named_rows(options.rank, job, *loader->rows_);
+  if (!options.batches && options.side == Side::train && options.rank.rank == 0)
+    tell_unknown_class(job, *loader->rows_, options.note);
   return loader;
 }
 

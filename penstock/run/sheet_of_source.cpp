@@ -1,5 +1,6 @@
 #include "penstock/base/log.h"
 #include "penstock/job/job.h"
+#include "penstock/run/classes.h"
 #include "penstock/run/contact_sheet.h"
 #include "penstock/run/host_copy.h"
 #include "penstock/run/session.h"
@@ -83,20 +84,14 @@ ContactSheet::Bad bad_rows_of(const Batch& batch) {
   return bad;
 }
 
-ContactSheet::Classes classes_of(const Json& document, const Json& statistics) {
+ContactSheet::Classes classes_in(const Job& job, const Dataset& rows) {
   ContactSheet::Classes all;
-  const Json* fields = document.find("fields");
-  if (fields == nullptr || !statistics.is_object()) return all;
-  for (const auto& [name, found] : statistics.object()) {
-    const Json* field = fields->find(name);
-    const Json* category = field == nullptr ? nullptr : field->find("category");
-    const Json* classes = found.is_object() ? found.find("classes") : nullptr;
-    if (category == nullptr || classes == nullptr) continue;
-    const Json* unknown = category->find("unknown");
-    if (unknown == nullptr || unknown->string() != "error")
-      all[name].push_back("unknown");
-    for (const Json& one : classes->array())
-      all[name].push_back(one.is_string() ? one.string() : one.dump());
+  for (const Field& field : job.fields) {
+    if (category_of(field) == nullptr) continue;
+    for (const Json& one : classes_of(field.name, rows))
+      all[field.name].push_back(one.is_null()     ? "unknown"
+                                : one.is_string() ? one.string()
+                                                  : one.dump());
   }
   return all;
 }
@@ -112,7 +107,8 @@ void write_contact_sheet(const SheetQuery& query,
   document["loader"]["tail"] = "exact";
   document["device"] = "cpu";
   const bool masked = mask_bad_rows(document);
-  auto session = open_loader(parse_job(document), {.batches = 1});
+  const Job job = parse_job(document);
+  auto session = open_loader(job, {.batches = 1});
   const Batch batch = promised(session->next());
   const HostCopy copy(batch, session->stream());
   std::vector<NamedTensor> tensors = copy.tensors();
@@ -120,8 +116,7 @@ void write_contact_sheet(const SheetQuery& query,
     std::erase_if(tensors, [](const NamedTensor& tensor) {
       return tensor.name == "weight";
     });
-  ContactSheet(tensors, classes_of(document, session->rows().statistics()),
-               bad_rows_of(batch))
+  ContactSheet(tensors, classes_in(job, session->rows()), bad_rows_of(batch))
       .write(path);
 }
 
