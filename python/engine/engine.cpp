@@ -343,6 +343,11 @@ Json Engine::statistics() {
       [](Session& loader) { return loader.opened()->statistics(); });
 }
 
+Json Engine::classes(const std::string& field) {
+  return with_loader(
+      [&](Session& loader) { return Json(loader.classes(field)); });
+}
+
 void Engine::begin_step() {
   follow_torch();
   with_loader([](Session& loader) { loader.begin_step(); });

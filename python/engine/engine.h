@@ -65,6 +65,8 @@ class Engine {
   std::string rank_facts();
   /// What a run's statistics.json holds; null for rows of one's own.
   Json statistics();
+  /// As Session::classes() has it.
+  Json classes(const std::string& field);
 
   /// Steps by the device's own stream, or as the caller has measured them.
   void begin_step();

@@ -47,6 +47,12 @@ void bind_state(EngineClass& engine) {
       .def("release_memory", &Engine::release_memory, nb::arg("bytes"))
       .def("statistics",
            [](Engine& self) { return object_of(self.statistics()); })
+      .def(
+          "classes",
+          [](Engine& self, const std::string& field) {
+            return object_of(self.classes(field));
+          },
+          nb::arg("field"))
       .def("rank_facts", &Engine::rank_facts)
       .def("close", &Engine::close)
       .def("closed", &Engine::closed)

@@ -39,7 +39,10 @@ std::shared_ptr<Session> opened(const OpenRequest& opening) {
         OpenOptions stopped = options;
         stopped.stop = stop;
         stopped.device = open_device(job.device, allocator);
-        return open_loader(job, stopped);
+        std::shared_ptr<Session> session = open_loader(job, stopped);
+        if (stopped.side == Side::train && stopped.rank.rank == 0)
+          tell_unknown_class(job, *session->opened(), nullptr);
+        return session;
       });
 }
 

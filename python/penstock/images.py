@@ -8,7 +8,7 @@ import html
 import os
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 from . import _engine
 from .augment import changes_text
@@ -113,9 +113,9 @@ class ImageFolder(BaseLoader):
             super().__init__(job, (), side, ranks)
 
     @property
-    def classes(self) -> list[str]:
+    def classes(self) -> ClassNames:  # type: ignore[override]
         """The names of the classes, by their numbers."""
-        return list(self.statistics["label"]["classes"])
+        return ClassNames(super().classes, super().classes("label"))
 
     @property
     def class_to_idx(self) -> dict[str, int]:
@@ -140,6 +140,19 @@ class ImageFolder(BaseLoader):
     @property
     def targets(self) -> list[int]:
         return [number for _, number in self.samples]
+
+
+class ClassNames(list[str]):
+    """A list, as torchvision's `ImageFolder.classes` is one. It can be called
+    as `Loader.classes` is: `folder.classes("label")`."""
+
+    def __init__(self, of_field: Callable[[str], list[Any]],
+                 names: Iterable[str]) -> None:
+        super().__init__(names)
+        self._of_field = of_field
+
+    def __call__(self, field: str) -> list[Any]:
+        return self._of_field(field)
 
 
 class Sheet:
@@ -188,7 +201,7 @@ class Sheet:
 def show(batch: _engine.Batch, field: str | None = None, *,
          mean: Sequence[float] | None = None,
          std: Sequence[float] | None = None,
-         classes: Sequence[str] | None = None, most: int = 64,
+         classes: Sequence[Any] | None = None, most: int = 64,
          columns: int = 8) -> Sheet:
     """The pictures of a batch as the model gets them, with their labels and what
     was drawn (`record_draws`). `field` names them (default: the first tensor that
@@ -237,15 +250,15 @@ def _channels_of(shape: Iterable[int]) -> int:
 
 
 def _caption(arrays: Mapping[str, Any], name: str, at: int,
-             classes: Sequence[str] | None) -> str:
+             classes: Sequence[Any] | None) -> str:
     told = []
     for other, array in arrays.items():
         if other != name and array.ndim == 1:
             value = array[at].item()
             known = (classes is not None and isinstance(value, int)
                      and 0 <= value < len(classes))
-            told.append(f"{other} {classes[value]}" if known and classes
-                        else f"{other} {value}")
+            name = classes[value] if known and classes else value
+            told.append(f"{other} {'unknown' if name is None else name}")
         elif other == name + "_draw":
             told.append(" ".join(str(number) for number in array[at].tolist()))
         elif other == name + "_augment":

@@ -221,6 +221,16 @@ class BaseLoader:
         found: Any = self._engine.statistics()
         return dict(found or {})
 
+    def classes(self, field: str) -> list[Any]:
+        """What the numbers of a category stand for, from 0 on: texts, integers
+        or booleans. The last is None where the field has an unknown class, for
+        values that are missing, too rare, or in no train row. As a target these
+        have no truth: `ignore_index=len(loader.classes("y")) - 1` in a loss of
+        torch, or `"unknown": "error"` in the field. Of a multi_hot field, its
+        labels by their places. Of mixed sources they are the same in all.
+        """
+        return list(self._engine.classes(field))
+
     @property
     def plan(self) -> dict[str, Any]:
         """Where the prepared rows live, and why there."""
