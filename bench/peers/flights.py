@@ -135,10 +135,9 @@ def by_torch(folder, settings):
     train, epochs = settings["train"], settings["train"]["epochs"]
     with open_loader(folder, "train") as loader:
         numbers, classes, _ = parts(loader.peek())
-        # The unknown class counts, as in the program.
-        counts = {name: len(loader.statistics[name]["classes"]) + 1
-                  for name in classes}
-        answers = len(loader.statistics[TARGET]["classes"]) + 1
+        # The unknown class is the last, as in the program.
+        counts = {name: len(loader.classes(name)) for name in classes}
+        answers = len(loader.classes(TARGET))
         net = Net(counts, numbers.shape[1], answers, settings["model"])
         optimiser = torch.optim.AdamW(net.parameters(), train["lr"],
                                       weight_decay=train["weight_decay"])
