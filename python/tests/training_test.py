@@ -81,6 +81,26 @@ class Net(torch.nn.Module):
         self.assertEqual(losses, losses[:1] * 3)
         self.train(job, torch.nn.Linear(2, 1))
 
+    def test_a_compiled_module_is_the_module_in_all_that_is_said_and_kept(self):
+        import torch
+
+        class Line(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(2, 1)
+
+            def forward(self, x):
+                return self.layer(x)
+
+        job = self.job(fields={"kind": None, "big": None})
+        torch.manual_seed(3)
+        plain = self.train(job, Line())
+        torch.manual_seed(3)
+        run = self.train(job, torch.compile(Line(), backend="eager"))
+        self.assertEqual(type(run.module).__name__, "OptimizedModule")
+        self.assertEqual(steps_of(run.folder), steps_of(plain.folder))
+        self.assertEqual(weights_of(run.folder), weights_of(plain.folder))
+
     def test_numbers_do_not_depend_on_workers(self):
         runs = [self.train(self.job(loader={"workers": workers}))
                 for workers in (0, 1, 2, 8)]

@@ -118,8 +118,15 @@ def _imported(path: str, named: str) -> Any:
     return module
 
 
+def plain(module: Any) -> Any:
+    """The module inside of what torch.compile() made of it; else itself. It has
+    the parameters of its forward(), and the names of its weights."""
+    return getattr(module, "_orig_mod", module)
+
+
 def file_of(model: Any) -> str:
     """Where it was written, or ""."""
+    model = plain(model)
     try:
         return inspect.getsourcefile(
             model if inspect.isclass(model) or inspect.isfunction(model)
@@ -135,6 +142,7 @@ def name_of(model: Any) -> str:
     >>> name_of(OrderedDict).split("/")[-1]
     '__init__.py:OrderedDict'
     """
+    model = plain(model)
     name = getattr(model, "__qualname__", type(model).__qualname__)
     file = file_of(model)
     known = "." not in name and file.endswith(".py")

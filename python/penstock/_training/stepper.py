@@ -48,8 +48,9 @@ class Stepper:
             self._module = made.to(self._switches.device)
         self._module.train()
         self._rows = Rows(torch, self._module)
-        self._inputs = Inputs(self._module, settings.get("target", ""))
-        self._optimiser = Optimiser(torch, self._module, facts["learning"],
+        self._plain = modules.plain(self._module)
+        self._inputs = Inputs(self._plain, settings.get("target", ""))
+        self._optimiser = Optimiser(torch, self._plain, facts["learning"],
                                     self._switches, self._file)
         self._buffers = [buffer for _, buffer in self._module.named_buffers()]
         self._kept = [buffer.clone() for buffer in self._buffers]
@@ -228,7 +229,7 @@ class Stepper:
 
     def _state(self) -> dict[str, Any]:
         state = {}
-        for name, tensor in self._module.state_dict().items():
+        for name, tensor in self._plain.state_dict().items():
             if not isinstance(tensor, self._torch.Tensor):
                 raise refused("model.state", "cannot save the model",
                               f"'{name}' of its state_dict()",
