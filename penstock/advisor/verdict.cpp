@@ -3,8 +3,8 @@
 namespace penstock {
 
 std::string_view name_of(Limit limit) {
-  static constexpr std::string_view kNames[] = {"compute", "data", "copy",
-                                                "order",   "host", "unknown"};
+  static constexpr std::string_view kNames[] = {
+      "compute", "data", "copy", "order", "host", "outside", "unknown"};
   return kNames[static_cast<std::size_t>(limit)];
 }
 

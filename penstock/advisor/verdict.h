@@ -9,7 +9,7 @@
 namespace penstock {
 
 /// What holds a run back.
-enum class Limit { compute, data, copy, order, host, unknown };
+enum class Limit { compute, data, copy, order, host, outside, unknown };
 
 std::string_view name_of(Limit limit);
 

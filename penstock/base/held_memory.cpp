@@ -22,7 +22,7 @@ Account& account_of(HeldFor owner, HeldIn place) {
 
 const char* name_of(HeldFor owner) {
   static constexpr std::array<const char*, kHeldFors> kNames = {
-      "rows", "batches", "copies", "values", "keys", "records"};
+      "rows", "batches", "copies", "values", "keys", "records", "checkpoints"};
   return kNames[static_cast<std::size_t>(owner)];
 }
 

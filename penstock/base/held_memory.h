@@ -11,12 +11,13 @@
 namespace penstock {
 
 enum class HeldFor : std::uint8_t {
-  rows,     ///< prepared rows, in their tiers
-  batches,  ///< the ring of batches, and what fills them
-  copies,   ///< what is on its way to or from a device
-  values,   ///< parsed values of the scan
-  keys,     ///< keys of rows, their sides and places
-  records,  ///< what was read ahead of batches
+  rows,         ///< prepared rows, in their tiers
+  batches,      ///< the ring of batches, and what fills them
+  copies,       ///< what is on its way to or from a device
+  values,       ///< parsed values of the scan
+  keys,         ///< keys of rows, their sides and places
+  records,      ///< what was read ahead of batches
+  checkpoints,  ///< copies of a model that are written to files
 };
 
 enum class HeldIn : std::uint8_t {
@@ -26,7 +27,7 @@ enum class HeldIn : std::uint8_t {
   files,   ///< mapped files, which the page cache may leave out
 };
 
-inline constexpr std::size_t kHeldFors = 6, kHeldIns = 4;
+inline constexpr std::size_t kHeldFors = 7, kHeldIns = 4;
 
 const char* name_of(HeldFor owner);
 const char* name_of(HeldIn place);
