@@ -308,6 +308,10 @@ const SettingsTable<TrainSection>& training_settings() {
           .integer("checkpoint_every_steps", &Training::checkpoint_every_steps,
                    1, kMany,
                    "default: a model is saved at the end of every epoch")
+          .integer("validate_every_epochs", &Training::validate_every_epochs, 1,
+                   kMany,
+                   "a model is validated after so many epochs, and after the "
+                   "last one")
           .boolean("profile", &Training::profile,
                    "a trace of steps 10 to 30 in the run's folder, and what "
                    "each stage took when an epoch ends");

@@ -15,6 +15,8 @@ struct TrainSection {
   std::optional<std::int64_t> max_steps;
   /// Missing: a model is saved at the end of every epoch.
   std::optional<std::int64_t> checkpoint_every_steps;
+  /// A model is validated after so many epochs, and after the last one.
+  std::int64_t validate_every_epochs = 1;
   bool profile = false;  ///< a trace of some steps, and times of the stages
 };
 
