@@ -39,16 +39,16 @@ class LateStepper final : public Stepper {
     return known;
   }
 
-  ModelState save() override {
-    ++saves;
-    return {};
-  }
-
   std::int64_t fail_at = -1, nan_at = -1;
   int saves = 0;
   int waits = 0;  // for losses that were not known
 
  private:
+  ModelState state_in(std::vector<std::byte>) override {
+    ++saves;
+    return {};
+  }
+
   std::deque<double> late_;
   bool failed_ = false;
 };

@@ -51,7 +51,9 @@ struct CountingStepper final : Stepper {
     json["val_loss"] = looks;
     return json;
   }
-  ModelState save() override {
+
+ private:
+  ModelState state_in(std::vector<std::byte>) override {
     ModelState state;
     state.json = Json::Object{};
     return state;

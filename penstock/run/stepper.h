@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/loader/loader.h"
@@ -69,11 +70,18 @@ class Stepper {
   /// model measures, "val_median_km" say. Starts anew.
   virtual Json validated() { return Json::Object{}; }
   /// Weights ("model.NAME"), optimiser and all else that the next step depends
-  /// on.
-  virtual ModelState save() { return {}; }
+  /// on. `reuse`: the memory of an earlier state that is no longer needed. A
+  /// state of the same size is copied into it without asking the system for
+  /// more.
+  ModelState save(std::vector<std::byte> reuse = {}) {
+    return state_in(std::move(reuse));
+  }
   /// Goes on from there, bit for bit. Throws Error(request) when `state` is
   /// of another model.
   virtual void restore(const ModelState&) {}
+
+ private:
+  virtual ModelState state_in(std::vector<std::byte> /*memory*/) { return {}; }
 };
 
 /// Steps without a model, to measure the input alone: they take the time that

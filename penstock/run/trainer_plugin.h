@@ -27,7 +27,7 @@ std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
 /// The one symbol that is looked up in libpenstock_trainer.so. Program and part
 /// are built together; `version` refuses a stranger.
 struct TrainerPlugin {
-  static constexpr std::int64_t kVersion = 6;
+  static constexpr std::int64_t kVersion = 7;
 
   std::int64_t version;
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,

@@ -124,17 +124,6 @@ class ModelStepper final : public Stepper {
     });
   }
 
-  ModelState save() override {
-    return turn_now("saving the model", [&] {
-      const bool averages = averages_.use(false);
-      ModelState state = state_of(all_tensors());
-      averages_.use(averages);
-      state.json = description();
-      state.form = model_->form();
-      return state;
-    });
-  }
-
   void restore(const ModelState& state) override {
     turn_now("restoring the model", [&] {
       check_description(state.json);
@@ -144,6 +133,17 @@ class ModelStepper final : public Stepper {
   }
 
  private:
+  ModelState state_in(std::vector<std::byte> memory) override {
+    return turn_now("saving the model", [&] {
+      const bool averages = averages_.use(false);
+      ModelState state = state_of(all_tensors(), std::move(memory));
+      averages_.use(averages);
+      state.json = description();
+      state.form = model_->form();
+      return state;
+    });
+  }
+
   /// Whether the state is of a group of steps that had not moved the weights
   /// yet. "gradient.counted" alone is not a gradient: it is always saved.
   bool has_gradients(const ModelState& state) const {

@@ -39,10 +39,13 @@ class Stopping final : public Stepper {
     of_->validate(batch, stream);
   }
   Json validated() override { return of_->validated(); }
-  ModelState save() override { return of_->save(); }
   void restore(const ModelState& state) override { of_->restore(state); }
 
  private:
+  ModelState state_in(std::vector<std::byte> memory) override {
+    return of_->save(std::move(memory));
+  }
+
   const std::unique_ptr<Stepper> of_;
   const std::int64_t step_;
   std::atomic<bool>& stop_;

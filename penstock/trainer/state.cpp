@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "penstock/trainer/borrowed.h"
 
@@ -35,9 +36,11 @@ std::string described(Dtype dtype, const Shape& shape) {
 
 }  // namespace
 
-ModelState state_of(const std::vector<Parameter>& tensors) {
+ModelState state_of(const std::vector<Parameter>& tensors,
+                    std::vector<std::byte> memory) {
   at::NoGradGuard no_graph;
   ModelState state;
+  state.memory = std::move(memory);
   std::size_t bytes = 0;
   for (const Parameter& tensor : tensors) bytes += tensor.value.nbytes();
   state.memory.resize(bytes);

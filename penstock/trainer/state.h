@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "penstock/run/run.h"
@@ -7,8 +8,10 @@
 
 namespace penstock {
 
-/// Copies tensors to the host, under their names. Waits for the device.
-ModelState state_of(const std::vector<Parameter>& tensors);
+/// Copies tensors to the host, under their names, into `memory` where that is
+/// as large. Waits for the device.
+ModelState state_of(const std::vector<Parameter>& tensors,
+                    std::vector<std::byte> memory = {});
 
 /// Copies a state into these tensors, by name. Throws Error(request) that names
 /// the first one that is missing, has another shape or type, or is not known;

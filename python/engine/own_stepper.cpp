@@ -119,8 +119,9 @@ std::vector<SwitchInForce> OwnStepper::in_force() const {
   return switches;
 }
 
-ModelState OwnStepper::save() {
+ModelState OwnStepper::state_in(std::vector<std::byte> memory) {
   ModelState state;
+  state.memory = std::move(memory);
   std::string text = in_python([&] {
     nb::object saved = stepper_.attr("save")();
     std::vector<SavedTensor> tensors;

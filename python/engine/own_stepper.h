@@ -33,10 +33,10 @@ class OwnStepper final : public Stepper {
   std::vector<SwitchInForce> in_force() const override;
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override;
   Json validated() override;
-  ModelState save() override;
   void restore(const ModelState& state) override;
 
  private:
+  ModelState state_in(std::vector<std::byte> memory) override;
   NamedBatch named(const std::shared_ptr<Batch>& batch) const;
 
   const std::shared_ptr<Session> session_;
