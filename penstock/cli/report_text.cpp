@@ -82,6 +82,8 @@ std::string head_of(const FoundRun& run) {
       shown_number(number_in(report, {"samples_per_s"})) + " samples/s, AU " +
       shown_share(number_in(report, {"au"})) + ", first batch after " +
       (first_ms ? shown_seconds(*first_ms / 1e3) : std::string("n/a")) + "\n";
+  if (const std::string wall = wall_line(report); !wall.empty())
+    text += wrapped(wall);
   return text;
 }
 
@@ -207,8 +209,9 @@ std::string epochs_text(const Json& report) {
   const Json::Array& epochs = list_in(report, {"epochs"});
   if (epochs.empty()) return "";
   constexpr std::size_t kMost = 12;  // the first and the last of them
-  std::vector<std::vector<std::string>> rows = {
-      {"epoch", "time", "AU", "train loss", "val loss", "CPUs", "RAM", "GPU"}};
+  std::vector<std::vector<std::string>> rows = {{"epoch (from 1)", "time", "AU",
+                                                 "train loss", "val loss",
+                                                 "CPUs", "RAM", "GPU"}};
   for (std::size_t i = 0; i < epochs.size(); ++i) {
     if (epochs.size() > kMost && i == kMost / 2) {
       rows.push_back({"..."});
@@ -286,7 +289,10 @@ std::string worst_text(const Json& report) {
                     shown_number(number_in(step, {"ms"})), largest_parts(step),
                     beginning(samples, 24)});
   }
-  return rows.size() == 1 ? "" : "\nlongest steps\n" + table_text(rows);
+  return rows.size() == 1
+             ? ""
+             : "\nlongest steps (epochs and steps count from 1)\n" +
+                   table_text(rows);
 }
 
 std::string tuner_text(const Json& report) {

@@ -38,6 +38,11 @@ i.compute, i.train { background: var(--compute); }
 i.wait_data, i.val { background: var(--data); }
 i.wait_copy { background: var(--copy); } i.host { background: var(--host); }
 i.sync { background: var(--sync); } i.outside { background: var(--outside); }
+i.steps { background: var(--bar); }
+i.checkpoint_s { background: var(--sync); }
+i.validation_s { background: var(--copy); }
+i.epoch_start_s { background: var(--data); }
+i.other_s { background: var(--outside); }
 .bar { display: flex; height: 1.5rem; border-radius: 4px; overflow: hidden;
   background: var(--card); margin-bottom: .6rem; }
 .bar i { height: 100%; }

@@ -22,7 +22,8 @@ std::string name_of_limit(const std::string& limit) {
       {"data", "Input-bound"},
       {"copy", "Copy-bound"},
       {"order", "Bound by the order of the batches"},
-      {"host", "Bound by the training loop"}};
+      {"host", "Bound by the training loop"},
+      {"outside", "Bound by what runs between the steps"}};
   auto name = kNames.find(limit);
   return name == kNames.end() ? "What limits is not known" : name->second;
 }
@@ -94,6 +95,52 @@ std::string verdict_sentence(const Json& report) {
   const std::string cause = text_in(report, {"verdict", "cause"});
   return name_of_limit(text_in(report, {"verdict", "limit"})) +
          (cause.empty() ? "" : ": " + cause) + ".";
+}
+
+std::vector<WallPart> wall_parts(const Json& report) {
+  const auto wall = number_in(report, {"wall_s"});
+  if (!wall || *wall <= 0) return {};
+  std::vector<WallPart> parts = {{"steps", "steps", *wall}};
+  constexpr std::pair<const char*, const char*> kOutside[] = {
+      {"checkpoint_s", "checkpoints"},
+      {"validation_s", "validation"},
+      {"epoch_start_s", "waiting for the first batch"},
+      {"other_s", "opening and closing"}};
+  for (const auto& [key, shown] : kOutside) {
+    const auto part = number_in(report, {"outside", key});
+    if (!part) return {};
+    parts.push_back({key, shown, *part});
+    parts[0].seconds -= *part;
+  }
+  parts[0].seconds = std::max(0.0, parts[0].seconds);
+  return parts;
+}
+
+std::string wall_line(const Json& report) {
+  std::string line;
+  const auto wall = number_in(report, {"wall_s"});
+  for (const WallPart& part : wall_parts(report))
+    if (part.seconds >= 0.0005 * *wall)
+      line += (line.empty() ? "" : ", ") + std::string(part.shown) + " " +
+              shown_share(part.seconds / *wall);
+  return line.empty() ? "" : "wall time " + shown_seconds(wall) + ": " + line;
+}
+
+std::string greatest_part(const Json& report) {
+  const char* name = "";
+  double most = 0;
+  auto see = [&](const char* shown, double part) {
+    if (part > most) name = shown, most = part;
+  };
+  const std::vector<WallPart> parts = wall_parts(report);
+  if (parts.empty()) return "";
+  for (const PartName& part : kParts)
+    see(part.brief,
+        number_in(report, {"parts", part.key}).value_or(0) * parts[0].seconds);
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    see(parts[i].shown, parts[i].seconds);
+  const double wall = number_in(report, {"wall_s"}).value_or(0);
+  return most > 0 ? formatted("%s %.0f %%", name, 100 * most / wall) : "";
 }
 
 std::vector<std::string> action_sentences(const Json& report) {
@@ -234,9 +281,13 @@ namespace {
 
 std::string held_name(const std::string& owner) {
   static const std::map<std::string, std::string> kNames = {
-      {"rows", "prepared rows"},         {"batches", "batches and their ring"},
-      {"copies", "copies on their way"}, {"values", "parsed values"},
-      {"keys", "keys of rows"},          {"records", "records read ahead"}};
+      {"rows", "prepared rows"},
+      {"batches", "batches and their ring"},
+      {"copies", "copies on their way"},
+      {"values", "parsed values"},
+      {"keys", "keys of rows"},
+      {"records", "records read ahead"},
+      {"checkpoints", "checkpoints being written"}};
   auto name = kNames.find(owner);
   return name == kNames.end() ? owner : name->second;
 }

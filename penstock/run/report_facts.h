@@ -42,6 +42,20 @@ inline constexpr std::array<PartName, 5> kParts = {
 /// "Input-bound: ...": what limits the run, in one sentence.
 std::string verdict_sentence(const Json& report);
 
+/// What the wall time of a whole run went to: its steps, and what passed
+/// outside of them. Empty where it is not known.
+struct WallPart {
+  const char* key;    ///< "steps", or as in "outside"
+  const char* shown;  ///< for people
+  double seconds = 0;
+};
+std::vector<WallPart> wall_parts(const Json& report);
+/// "wall time 12.3 s: steps 48.1 %, checkpoints 40.2 %, ..."; may be empty.
+std::string wall_line(const Json& report);
+/// The greatest part of the wall time, those of the steps each for itself:
+/// "checkpoints 40 %"; may be empty.
+std::string greatest_part(const Json& report);
+
 /// "Set loader.workers from 1 to 4: 35 % faster by prediction (costs ...)",
 /// the best first.
 std::vector<std::string> action_sentences(const Json& report);

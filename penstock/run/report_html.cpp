@@ -127,6 +127,24 @@ std::string time_axis(double from, double to) {
                          element("span", "", shown_seconds(to)));
 }
 
+/// A bar of the whole run: its steps, and what passed outside of them.
+std::string wall_bar(const Json& report) {
+  std::string names, bar;
+  const double wall = number_in(report, {"wall_s"}).value_or(0);
+  for (const WallPart& part : wall_parts(report)) {
+    const double share = part.seconds / wall;
+    if (share < 0.0005) continue;
+    names += "<li><i class=\"" + std::string(part.key) + "\"></i>" +
+             part.shown + " " + shown_data(share, shown_share(share)) + "</li>";
+    bar += "<i class=\"" + std::string(part.key) +
+           "\" style=\"width:" + percent(share) + "\"></i>";
+  }
+  if (bar.empty()) return "";
+  return "<p>The whole run, " + shown_seconds(wall) +
+         ":</p>\n<ul class=\"legend\">" + names + "</ul>\n" + div("bar", bar) +
+         "<p>Its steps:</p>\n";
+}
+
 std::string parts_section(const Json& report) {
   std::string bar;
   for (const PartName& part : kParts)
@@ -138,7 +156,7 @@ std::string parts_section(const Json& report) {
   const std::string over_time = stacked_parts(slices);
   const bool outside = std::ranges::any_of(
       slices, [](const TimeSlice& slice) { return slice.outside > 0; });
-  std::string text = legend(report, outside);
+  std::string text = wall_bar(report) + legend(report, outside);
   if (!bar.empty()) text += div("bar", bar);
   if (!over_time.empty())
     text += over_time + "\n" + time_axis(0, slices.back().to_s);
@@ -314,8 +332,8 @@ std::string epochs_table(const Json::Array& epochs) {
     if (any({key}))
       column(heading, [=](const Json& e) { return number_cell(e, {key}); });
   };
-  column("epoch", [](const Json& epoch) {
-    auto number = number_in(epoch, {"epoch"});  // people count from 1
+  column("epoch (from 1)", [](const Json& epoch) {
+    auto number = number_in(epoch, {"epoch"});
     return shown_data(number, number ? shown_number(*number + 1) : "n/a");
   });
   column("time", [](const Json& epoch) {
@@ -455,12 +473,14 @@ std::string folded(const std::string& title, const Json* json) {
 
 std::string report_html(const Json& report) {
   const std::string run = text_in(report, {"run"});
+  const std::string most = greatest_part(report);
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>" +
-      escaped(run.empty() ? "A run of Penstock" : run) + "</title>\n<style>" +
-      kHtmlStyle + "</style>\n</head>\n<body>\n<main>\n";
+      escaped((run.empty() ? "A run of Penstock" : run) +
+              (most.empty() ? "" : ": " + most)) +
+      "</title>\n<style>" + kHtmlStyle + "</style>\n</head>\n<body>\n<main>\n";
   page += top_of(report);
   page += parts_section(report);
   page += pipeline_section(report);

@@ -41,6 +41,38 @@ TEST(ReportHtml, SaysFirstWhatLimitsAndWhatToChange) {
   EXPECT_LT(second, page.find("<h2>"));
 }
 
+/// A run of 20 s, of which its steps took 8.
+Json report_of_checkpoints() {
+  Json report = sample_report();
+  report["wall_s"] = 20.0;
+  report["outside"] = Json::parse(
+      R"({"checkpoint_s": 9.0, "validation_s": 1.0, "epoch_start_s": 0.0,
+          "other_s": 2.0})",
+      "test");
+  return report;
+}
+
+TEST(ReportHtml, ItsTitleNamesTheGreatestPartOfTheWallTime) {
+  const Json report = report_of_checkpoints();
+  EXPECT_THAT(report_html(report),
+              HasSubstr("<title>runs/20260101T000000000Z-abcdef: checkpoints "
+                        "45 %</title>"));
+  EXPECT_THAT(report_html(report), HasSubstr("The whole run, 20 s"));
+  EXPECT_EQ(wall_line(report),
+            "wall time 20 s: steps 40.0 %, checkpoints 45.0 %, validation "
+            "5.0 %, opening and closing 10.0 %");
+  // Half of the steps' 20 s is computing, more than the checkpoints.
+  Json steps = report;
+  steps["wall_s"] = 32.0;
+  EXPECT_EQ(greatest_part(steps), "compute 31 %");
+}
+
+TEST(ReportHtml, OfAnOlderReportTheTitleIsTheRun) {
+  EXPECT_EQ(wall_line(sample_report()), "");
+  EXPECT_THAT(report_html(sample_report()),
+              HasSubstr("<title>runs/20260101T000000000Z-abcdef</title>"));
+}
+
 TEST(ReportHtml, ShowsTheNumbersOfTheReport) {
   const std::string page = report_html(sample_report());
   for (const char* shown : {"<data value=\"0.5\">50.0 %</data>",
