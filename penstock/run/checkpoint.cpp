@@ -132,10 +132,17 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
     sweep_checkpoints(folder_.path());
     Json remarks;
     remarks[kModelRemark] = model->json.dump();
-    std::string bytes = safetensors(model->tensors, remarks);
+    // From where they are: the model is not copied once more.
+    const std::string header = safetensors_header(model->tensors, remarks);
+    std::vector<std::span<const std::byte>> pieces = {
+        std::as_bytes(std::span(header))};
+    for (const NamedTensor& tensor : model->tensors)
+      pieces.emplace_back(tensor.view.data, tensor.view.bytes());
+    Sha256 hash;
+    for (const auto& piece : pieces) hash.add(piece);
     state.checkpoint = file_of(state.steps_taken);
-    state.checkpoint_sha256 = sha256_of(bytes);
-    folder_.write_bytes(state.checkpoint, bytes, Lasting::with_next);
+    state.checkpoint_sha256 = hash.hex();
+    folder_.write_bytes(state.checkpoint, pieces, Lasting::with_next);
   }
   Json document = json_of(state);
   bool moved_on = last_ && last_->checkpoint != state.checkpoint;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "penstock/base/folder.h"
@@ -52,6 +53,16 @@ void OutputFolder::write(const std::string& name, const std::string& bytes,
   named([&] { files_.write(path_ / name, bytes, lasting); });
 }
 
+void OutputFolder::write(const std::string& name,
+                         const std::vector<std::span<const std::byte>>& pieces,
+                         Lasting lasting) {
+  named([&] {
+    const std::unique_ptr<FileWriter> file = files_.create(path_ / name);
+    for (const std::span<const std::byte>& piece : pieces) file->append(piece);
+    file->commit(lasting);
+  });
+}
+
 void OutputFolder::append(const std::string& name, const std::string& lines,
                           Readers readers) {
   named([&] { files_.append_line(path_ / name, lines, readers); });
@@ -84,6 +95,15 @@ RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
 void RunFolder::become_latest() {
   OutputFolder(files_, path().parent_path(), kSetting)
       .link("latest", path().filename());
+}
+
+void RunFolder::check_latest() {
+  std::error_code none;
+  const auto found =
+      std::filesystem::symlink_status(path().parent_path() / "latest", none);
+  // The link is refused, which names what is there.
+  if (std::filesystem::exists(found) && !std::filesystem::is_symlink(found))
+    become_latest();
 }
 
 void RunFolder::discard() noexcept {

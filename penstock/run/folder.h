@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "penstock/base/base.h"
 
@@ -18,6 +21,10 @@ class OutputFolder {
   /// The file is whole or as it was before.
   void write(const std::string& name, const std::string& bytes,
              Lasting lasting = Lasting::now);
+  /// The same of pieces that need not be in one place.
+  void write(const std::string& name,
+             const std::vector<std::span<const std::byte>>& pieces,
+             Lasting lasting);
   void append(const std::string& name, const std::string& lines,
               Readers readers = Readers::as_umask);
   /// A file that cannot be removed stays: the log says so.
@@ -35,7 +42,7 @@ class OutputFolder {
 };
 
 /// The folder that a run writes: DIR/<UTC time>-<hex>, with DIR/latest
-/// pointing at the newest that can be resumed. Every file is whole or not
+/// pointing at the newest that has taken a step. Every file is whole or not
 /// there, but for the growing `steps.jsonl` and `quarantine.jsonl`.
 class RunFolder {
  public:
@@ -46,17 +53,24 @@ class RunFolder {
             const Json& run);
 
   const std::filesystem::path& path() const { return folder_.path(); }
-  /// Points DIR/latest at this folder: called when its first state is there,
-  /// so that a run that dies before leaves the link where it was. Throws
-  /// Error(request).
+  /// Points DIR/latest at this folder: called after its first step, so that a
+  /// run that ends before leaves the link where it was. Throws Error(request).
   void become_latest();
-  /// Removes the folder: for a run that could not even begin. Never throws.
+  /// Throws what become_latest() would, where something that is not a link has
+  /// its name.
+  void check_latest();
+  /// Removes the folder: for a run that took no step. Never throws.
   void discard() noexcept;
   void write(const std::string& name, const Json& document,
              Lasting lasting = Lasting::now);
   void write_bytes(const std::string& name, const std::string& bytes,
                    Lasting lasting) {
     folder_.write(name, bytes, lasting);
+  }
+  void write_bytes(const std::string& name,
+                   const std::vector<std::span<const std::byte>>& pieces,
+                   Lasting lasting) {
+    folder_.write(name, pieces, lasting);
   }
   void append(const std::string& name, const std::string& lines,
               Readers readers = Readers::as_umask);

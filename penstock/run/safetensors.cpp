@@ -145,8 +145,8 @@ void check_apart(const std::vector<NamedTensor>& tensors,
 
 }  // namespace
 
-std::string safetensors(const std::vector<NamedTensor>& tensors,
-                        const Json& remarks) {
+std::string safetensors_header(const std::vector<NamedTensor>& tensors,
+                               const Json& remarks) {
   Json header{Json::Object{}};
   if (!remarks.is_null()) header[kRemarks] = remarks;
   std::size_t at = 0;
@@ -165,7 +165,12 @@ std::string safetensors(const std::vector<NamedTensor>& tensors,
   std::uint64_t length = text.size();
   std::string file(sizeof(length), '\0');
   std::memcpy(file.data(), &length, sizeof(length));
-  file += text;
+  return file + text;
+}
+
+std::string safetensors(const std::vector<NamedTensor>& tensors,
+                        const Json& remarks) {
+  std::string file = safetensors_header(tensors, remarks);
   for (const NamedTensor& tensor : tensors)
     file.append(reinterpret_cast<const char*>(tensor.view.data),
                 tensor.view.bytes());

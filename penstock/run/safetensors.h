@@ -13,6 +13,10 @@ namespace penstock {
 /// `remarks` go into its `__metadata__`, whose values are texts.
 std::string safetensors(const std::vector<NamedTensor>& tensors,
                         const Json& remarks = nullptr);
+/// The part of such a file before the tensors' bytes, which follow in their
+/// order.
+std::string safetensors_header(const std::vector<NamedTensor>& tensors,
+                               const Json& remarks = nullptr);
 
 /// The tensors of such a file where they lie in `bytes`, which outlive them,
 /// and its `__metadata__`. They may lie at any address.
