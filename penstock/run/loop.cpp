@@ -45,9 +45,10 @@ std::int64_t epochs_in_all(const Loop::Parts& p, std::int64_t in_all) {
   return (end - 1) / each + 1;
 }
 
-/// "epoch 2: val accuracy 0.93, val auc n/a": what a model measured beside its
-/// loss; empty where that is nothing.
-std::string measures_line(std::int64_t at, const Json& validated) {
+/// "epoch 2/5: val accuracy 0.93, val auc n/a": what a model measured beside
+/// its loss; empty where that is nothing.
+std::string measures_line(std::int64_t at, std::int64_t epochs,
+                          const Json& validated) {
   std::string line;
   for (const auto& [key, value] : validated.object()) {
     if (key == "val_loss") continue;
@@ -56,7 +57,9 @@ std::string measures_line(std::int64_t at, const Json& validated) {
                   value.is_number() ? value.number() : 0.0);
     std::string name = key;
     std::ranges::replace(name, '_', ' ');
-    line += (line.empty() ? "epoch " + std::to_string(at + 1) + ": " : ", ") +
+    line += (line.empty() ? "epoch " + std::to_string(at + 1) + "/" +
+                                std::to_string(epochs) + ": "
+                          : ", ") +
             name + " " + (value.is_number() ? number : "n/a");
   }
   return line;
@@ -136,7 +139,8 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
                  .steps = in_all}),
       trace_(traced(p_), p_.folder.path()),
       held_out_(held_out_rows(p_)),
-      filling_(growing_rows(*p_.session.opened()) != nullptr) {
+      filling_(growing_rows(*p_.session.opened()) != nullptr),
+      writer_(p_.checkpoints) {
   p_.session.report_progress(p_.options.listener, epochs_,
                              in_all - p_.state.steps_taken,
                              p_.stepper.row_work());
@@ -156,10 +160,15 @@ bool Loop::run() {
   try {
     take_steps();
     save();
+    finish_saving();
     check_end();
   } catch (...) {
     // What was done is not lost; the error of the run is the one to tell.
-    logged("saving an interrupted run", [&] { save(); });
+    logged("writing a checkpoint", [&] { finish_saving(); });
+    logged("saving an interrupted run", [&] {
+      save();
+      finish_saving();
+    });
     logged("ending steps.jsonl", [&] { log_.end(); });
     trace_.end({});
     throw;
@@ -233,6 +242,7 @@ void Loop::step(const std::shared_ptr<Batch>& batch) try {
 
 void Loop::take(const std::shared_ptr<Batch>& batch) {
   Session& session = p_.session;
+  check_saved(false);
   step(batch);
   session.end_step();
   const RunNumbers& run = session.counted();
@@ -240,6 +250,7 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   p_.state.position = session.position();
   ++p_.state.steps_taken;
   unsaved_ = true;
+  become_latest();
   log_.add(batch->at(), batch->rows(), wall_clock().now() - run.started,
            p_.stepper.has_model());
   if (!batch->rejected().empty()) p_.quarantine.add(*batch, *session.opened());
@@ -249,6 +260,11 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   tell_store();
   trace_.step(run.steps, p_.options.listener.note);
   report_epochs();
+}
+
+/// Once something was done that a resumption need not do again.
+void Loop::become_latest() {
+  if (!std::exchange(latest_, true)) p_.folder.become_latest();
 }
 
 void Loop::tell_progress(Position at) {
@@ -325,7 +341,7 @@ void Loop::end_epoch(std::int64_t at) {
     p_.session.clock().finish();
   if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
   loss_sum_ = 0, losses_ = 0;
-  if (held_out_ != nullptr) validate(at);
+  if (held_out_ != nullptr && to_be_validated(at)) validate(at);
   const Json* loss = epoch.validated.find("val_loss");
   ended_.push_back({.numbers = {.epoch = at,
                                 .epochs = epochs_,
@@ -333,9 +349,15 @@ void Loop::end_epoch(std::int64_t at) {
                                 .val_loss = loss != nullptr && loss->is_number()
                                                 ? std::optional(loss->number())
                                                 : std::nullopt},
-                    .measures = measures_line(at, epoch.validated),
+                    .measures = measures_line(at, epochs_, epoch.validated),
                     .steps = std::exchange(timed_steps_, 0)});
   report_epochs();
+}
+
+/// The last epoch always is.
+bool Loop::to_be_validated(std::int64_t epoch) const {
+  return (epoch + 1) % p_.job.training.validate_every_epochs == 0 ||
+         p_.state.steps_taken >= in_all_;
 }
 
 /// The device may lag behind by some steps; nothing waits for it here.
@@ -380,9 +402,11 @@ void Loop::validate(std::int64_t at) {
     if (loss != nullptr && !loss->is_number()) refuse_validation(at);
     p_.state.to_validate.reset();
     unsaved_ = true;
+    become_latest();
   }
   saving = run.checkpoints - saving;  // what was saved on request
   run.validation += wall_clock().now() - start - saving;
+  ++run.validations;
 }
 
 /// False when it was stopped before the last batch.
@@ -404,15 +428,19 @@ void Loop::save_if_requested() {
   std::atomic<bool>* requested = p_.options.save;
   if (requested == nullptr || !requested->exchange(false)) return;
   save();
+  finish_saving();
   if (p_.options.listener.note)
     p_.options.listener.note("saved on request after step " +
                              std::to_string(p_.state.steps_taken) + " in " +
                              p_.folder.path().string() + ", the run continues");
 }
 
-void Loop::write_checkpoint(const ModelState* model) try {
-  p_.checkpoints.save(p_.state, model);
+/// What was not written is to be saved once more, but for a model that holds
+/// values that are not numbers.
+void Loop::check_saved(bool wait) try {
+  wait ? writer_.wait() : writer_.check();
 } catch (const Error& error) {
+  unsaved_ = true;
   lost_ = error.parts().code == kNotFinite;
   throw;
 }
@@ -423,12 +451,30 @@ void Loop::save() {
   log_.flush();
   if (!unsaved_) return;
   p_.session.clock().pause();
-  Nanoseconds start = wall_clock().now();
+  RunNumbers& run = p_.session.counted();
+  const Nanoseconds start = wall_clock().now();
+  if (writer_.busy()) ++run.saved.waited;
+  check_saved(true);
   std::optional<ModelState> model;
-  if (p_.stepper.has_model()) model = p_.stepper.save();
-  write_checkpoint(model ? &*model : nullptr);
+  if (p_.stepper.has_model()) {
+    const Nanoseconds began = wall_clock().now();
+    model = p_.stepper.save(writer_.spare());
+    run.saved.copying += wall_clock().now() - began;
+    run.saved.bytes = model->memory.size();
+  }
+  ++run.saved.times;
+  writer_.begin(p_.state, std::move(model));
   unsaved_ = false;
-  p_.session.counted().checkpoints += wall_clock().now() - start;
+  run.checkpoints += wall_clock().now() - start;
+}
+
+void Loop::finish_saving() {
+  if (writer_.busy()) p_.session.clock().pause();
+  RunNumbers& run = p_.session.counted();
+  const Nanoseconds start = wall_clock().now();
+  check_saved(true);
+  run.saved.writing = writer_.writing();
+  run.checkpoints += wall_clock().now() - start;
 }
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "penstock/run/checkpoint.h"
+#include "penstock/run/checkpoint_writer.h"
 #include "penstock/run/metrics/metrics.h"
 #include "penstock/run/profile.h"
 #include "penstock/run/progress_file.h"
@@ -78,6 +79,7 @@ class Loop {
   std::shared_ptr<Batch> next_batch();  ///< null after the last
   void step(const std::shared_ptr<Batch>& batch);
   void take(const std::shared_ptr<Batch>& batch);
+  void become_latest();
   void tell_store();
   void tell_progress(Position at);
   void take_losses(bool wait);
@@ -90,11 +92,18 @@ class Loop {
   void report_epochs();
   /// For other programs, and where the job asks for times.
   void export_epoch(std::int64_t epoch);
+  bool to_be_validated(std::int64_t epoch) const;
   void validate(std::int64_t epoch);
   bool see_held_out_rows();
   void save_if_requested();
+  /// Begins to save what was done since the last time; waits only for the
+  /// checkpoint before it, and for the copy of the model.
   void save();
-  void write_checkpoint(const ModelState* model);
+  /// Waits until what was begun is saved.
+  void finish_saving();
+  /// Throws the error of a checkpoint that was not written; `wait` until it is
+  /// known.
+  void check_saved(bool wait);
 
   const Parts p_;
   const std::int64_t in_all_;
@@ -117,8 +126,10 @@ class Loop {
   std::int64_t timed_steps_ = 0;  // of the epoch
   double loss_sum_ = 0;           // of the epoch's steps
   std::int64_t losses_ = 0;
+  bool latest_ = false;  ///< the folder is what DIR/latest leads to
   bool unsaved_ = false;
   bool lost_ = false;  ///< the model is of no more use
+  CheckpointWriter writer_;
 };
 
 }  // namespace penstock

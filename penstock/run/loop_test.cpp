@@ -1,8 +1,13 @@
 #include "penstock/run/loop.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,7 +23,9 @@ struct CountingStepper final : Stepper {
     int fail_at_step = -1;  ///< has no memory for this step
     int full_at_step = -1;  ///< once: the device has no memory for it
     int stop_error_at_look =
-        -1;  ///< throws a stop's error that nobody asked for
+        -1;                 ///< throws a stop's error that nobody asked for
+    std::size_t bytes = 0;  ///< of its weights
+    int look_ms = 0;        ///< a look at held-out rows takes so long
   };
   CountingStepper() = default;
   explicit CountingStepper(Trouble made) : trouble(made) {}
@@ -45,6 +52,7 @@ struct CountingStepper final : Stepper {
     std::atomic<bool> asked{true};
     if (looks == trouble.stop_error_at_look) end_if_stopped(&asked);
     if (looks++ == trouble.stop_at_look) *stop = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(trouble.look_ms));
   }
   Json validated() override {
     Json json;
@@ -53,9 +61,16 @@ struct CountingStepper final : Stepper {
   }
 
  private:
-  ModelState state_in(std::vector<std::byte>) override {
-    ModelState state;
+  ModelState state_in(std::vector<std::byte> memory) override {
+    ModelState state{.tensors = {}, .memory = std::move(memory), .json = {}};
     state.json = Json::Object{};
+    state.memory.resize(trouble.bytes);
+    std::ranges::fill(state.memory, static_cast<std::byte>(steps));
+    const auto count = static_cast<std::int64_t>(trouble.bytes);
+    state.tensors.push_back({"w",
+                             {.data = state.memory.data(),
+                              .dtype = Dtype::uint8,
+                              .shape = {count}}});
     return state;
   }
 };
@@ -66,6 +81,7 @@ class LoopTest : public testing::Test {
   struct Ended {
     bool all = false;
     RunNumbers numbers;
+    Json report;
     std::string folder;
     SavedState saved() const { return read_resumption(folder).state; }
     Json val_loss(std::int64_t epoch) const {
@@ -75,7 +91,8 @@ class LoopTest : public testing::Test {
   };
 
   Ended run(CountingStepper& stepper, SavedState state = {},
-            std::vector<std::string> sets = {}) {
+            std::vector<std::string> sets = {},
+            const std::function<void(const RunFolder&)>& prepare = {}) {
     sets.push_back("train.epochs=2");
     Job job = positions_.job(sets);
     auto session = open_loader(job, {.timed = true, .state = state});
@@ -83,6 +100,7 @@ class LoopTest : public testing::Test {
     state.order = order_json(session->order(), job.split);
     per_epoch_ = static_cast<int>(session->steps_per_epoch());
     RunFolder folder(real_files(), job.output.dir, Json(Json::Object{}));
+    if (prepare) prepare(folder);
     Checkpoints checkpoints(folder);
     Quarantine quarantine(folder);
     TrainOptions options{.stop = &stop_};
@@ -101,6 +119,7 @@ class LoopTest : public testing::Test {
               steps_in_all(job, session->order()));
     ended.all = loop.run();
     ended.numbers = session->numbers();
+    ended.report = session->report();
     return ended;
   }
 
@@ -191,6 +210,73 @@ TEST_F(LoopTest, StoppedInTheValidationInsideAnEpochItIsOwed) {
     EXPECT_EQ(more.steps, 12);
     EXPECT_EQ(more.looks, 2 * ended.val_loss(0).integer());
   }
+}
+
+TEST_F(LoopTest, ACheckpointHoldsTheModelAsItWasWhenItWasDue) {
+  CountingStepper stepper({.stop_at_look = 0, .bytes = 1 << 20});
+  Ended ended = run(stepper, {}, {"train.checkpoint_every_steps=1"});
+  EXPECT_EQ(ended.numbers.saved.times, 15);
+  EXPECT_EQ(ended.numbers.saved.bytes, std::size_t{1} << 20);
+  const Resumption from = read_resumption(ended.folder);
+  EXPECT_EQ(from.state.steps_taken, 15);
+  const TensorView& weights = from.model->tensors.at(0).view;
+  EXPECT_EQ(
+      std::count(weights.data, weights.data + weights.bytes(), std::byte{15}),
+      1 << 20);
+}
+
+TEST_F(LoopTest, ACheckpointThatCannotBeWrittenEndsTheRun) {
+  CountingStepper stepper;
+  auto refused = [&](const RunFolder& folder) {
+    // A folder that is not empty stands where the file shall be.
+    std::filesystem::create_directories(
+        folder.path() / "checkpoint-000000000004.safetensors" / "x");
+  };
+  try {
+    run(stepper, {}, {"train.checkpoint_every_steps=2"}, refused);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "file.write");
+    EXPECT_THAT(error.parts().next, testing::HasSubstr("'output.dir'"));
+  }
+  EXPECT_GE(stepper.steps, 4);
+  EXPECT_LE(stepper.steps, 6) << "the next one that is due waits for it";
+}
+
+TEST_F(LoopTest, ARunThatWaitsForItsCheckpointsSaysSo) {
+  CountingStepper stepper({.bytes = 20 << 20});
+  Ended ended = run(stepper, {},
+                    {"train.checkpoint_every_steps=1", "device.clock=wall",
+                     "device.step_ms=1", "loader.cache=ram", "split.val=0"});
+  const Json& verdict = *ended.report.find("verdict");
+  EXPECT_EQ(verdict.find("limit")->string(), "outside");
+  ASSERT_FALSE(verdict.find("actions")->array().empty());
+  EXPECT_EQ(verdict.find("actions")->array()[0].find("knob")->string(),
+            "train.checkpoint_every_steps");
+  EXPECT_GT(ended.report.find("checkpoints")->find("waited")->integer(), 0);
+}
+
+TEST_F(LoopTest, ARunThatValidatesForMostOfItsTimeSaysSo) {
+  CountingStepper stepper({.look_ms = 60});
+  Ended ended =
+      run(stepper, {},
+          {"device.clock=wall", "device.step_ms=2", "loader.cache=ram"});
+  const Json& verdict = *ended.report.find("verdict");
+  EXPECT_EQ(verdict.find("limit")->string(), "outside");
+  const Json& action = verdict.find("actions")->array().at(0);
+  EXPECT_EQ(action.find("knob")->string(), "train.validate_every_epochs");
+  CountingStepper fewer({.look_ms = 60});
+  Ended changed =
+      run(fewer, {},
+          {"device.clock=wall", "device.step_ms=2", "loader.cache=ram",
+           "train.validate_every_epochs=" + action.find("to")->dump()});
+  EXPECT_EQ(fewer.looks, stepper.looks / 2);
+  EXPECT_TRUE(changed.val_loss(0).is_null());
+  EXPECT_FALSE(changed.val_loss(1).is_null());
+  const double gain = ended.report.find("wall_s")->number() /
+                          changed.report.find("wall_s")->number() -
+                      1;
+  EXPECT_NEAR(action.find("predicted_gain")->number(), gain, 0.3);
 }
 
 TEST_F(LoopTest, AnEndThatNobodyAskedForIsAnError) {

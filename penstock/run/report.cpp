@@ -307,6 +307,16 @@ void add_work(const RunNumbers& run, Json& json) {
   if (run.row.utilisation(1) > 0) json["mfu"] = run.row.utilisation(rate);
 }
 
+Json checkpoints_json(const RunNumbers::Saved& saved) {
+  Json json;
+  json["saved"] = saved.times;
+  json["waited"] = saved.waited;
+  json["copy_s"] = seconds(saved.copying);
+  json["write_s"] = seconds(saved.writing);
+  json["bytes"] = saved.bytes;
+  return json;
+}
+
 Json tuner_json(const RunNumbers& run) {
   Json json;
   json["on"] = run.tuning.has_value();
@@ -319,6 +329,21 @@ Json tuner_json(const RunNumbers& run) {
 }
 
 }  // namespace
+
+std::optional<OutsideTime> RunNumbers::outside_of(const Job& job) const {
+  if (job.device.virtual_time || read < started) return std::nullopt;
+  OutsideTime time{.wall_s = seconds(read - started), .steps = snapshot.parts};
+  time.checkpoints = {.waited_s = seconds(checkpoints),
+                      .times = saved.times,
+                      .copying_s = seconds(saved.copying),
+                      .writing_s = seconds(saved.writing),
+                      .every = job.training.checkpoint_every_steps};
+  time.validations = {.seconds = seconds(validation),
+                      .times = validations,
+                      .every = job.training.validate_every_epochs};
+  if (steps > 0) time.epoch_start_s = seconds(first_step - asked);
+  return time;
+}
 
 void RunNumbers::leave_out_compute() {
   auto leave_out = [](StepParts& parts) {
@@ -360,7 +385,13 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["worst_steps"] = worst_steps_json(run, rows);
   json["validation_s"] = seconds(run.validation);
   json["checkpoint_s"] = seconds(run.checkpoints);
-  json["verdict"] = diagnose(run.last_window()).json();
+  const std::optional<OutsideTime> outside = run.outside_of(job);
+  json["wall_s"] = outside ? Json(outside->wall_s) : Json();
+  json["outside"] = outside ? outside->json() : Json();
+  json["checkpoints"] = checkpoints_json(run.saved);
+  Verdict verdict = diagnose(run.last_window());
+  if (outside) verdict = with_outside(std::move(verdict), *outside);
+  json["verdict"] = verdict.json();
   json["verdict"]["applied"] = applied_json(run);
   json["findings"] = findings_json(run);
   json["tuner"] = tuner_json(run);

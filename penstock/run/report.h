@@ -35,7 +35,18 @@ struct RunNumbers {
   std::int64_t samples = 0;
   std::int64_t bad_samples = 0;  ///< masked or substituted, in all batches
   Nanoseconds validation{0};     ///< outside the time of the steps,
-  Nanoseconds checkpoints{0};    ///< and so is this
+  Nanoseconds checkpoints{0};    ///< and so is this: the loop waited for them
+  std::int64_t validations = 0;
+  /// Of the checkpoints of a model.
+  struct Saved {
+    std::int64_t times = 0;
+    std::int64_t waited = 0;  ///< for the one before, which was being written
+    Nanoseconds copying{0};   ///< to the host, while the loop waits
+    Nanoseconds writing{0};   ///< beside the steps
+    std::size_t bytes = 0;    ///< of the newest
+  } saved;
+  /// When the loop asked for its first batch, and when these numbers were read.
+  Nanoseconds asked{0}, read{0};
   Nanoseconds outside() const { return validation + checkpoints; }
   struct Epoch {
     std::int64_t samples = 0;
@@ -65,6 +76,10 @@ struct RunNumbers {
   const Snapshot& last_window() const {
     return tuning && tuning->settled ? *tuning->settled : snapshot;
   }
+
+  /// Where the wall time went; nullopt where the steps are timed by another
+  /// clock.
+  std::optional<OutsideTime> outside_of(const Job& job) const;
 
   /// Steps that are no work: what they computed is the host's time.
   void leave_out_compute();

@@ -118,6 +118,7 @@ const Loader& Session::loader() const {
 }
 
 void Session::ask() {
+  if (numbers_.asked.count() == 0) numbers_.asked = wall_clock().now();
   const bool ended = in_step_;
   end_step();
   if (options_.timed && !elsewhere_ && !asked_)
@@ -480,6 +481,7 @@ RunNumbers Session::numbers(bool wait) {
   check_open();
   if (wait) clock_.finish();
   RunNumbers numbers = numbers_;
+  numbers.read = wall_clock().now();
   numbers.snapshot = snapshot();
   for (const auto& [epoch, parts] : clock_.by_group())
     numbers.epochs[epoch].parts = parts;
