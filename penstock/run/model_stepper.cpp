@@ -1,6 +1,8 @@
 #include "penstock/run/model_stepper.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include "penstock/run/trainer_plugin.h"
 
@@ -13,13 +15,11 @@ bool learns_without_scan(const ModelSpec& model) {
   return kind->without_scan && !model.learning.balanced_classes;
 }
 
-/// The rows that a model is made for: the session holds them, too.
-std::shared_ptr<const FittedDataset> rows_for(const ModelSpec& model,
-                                              const Session& session) {
-  std::shared_ptr<const FittedDataset> rows = session.fitted();
-  if (rows != nullptr &&
-      (session.dataset() != nullptr || learns_without_scan(model)))
-    return rows;
+/// The rows that a model is made for; `scanned` is false where they are read by
+/// position.
+const FittedDataset& rows_for(const ModelSpec& model, const FittedDataset* rows,
+                              bool scanned) {
+  if (rows != nullptr && (scanned || learns_without_scan(model))) return *rows;
   throw Error(ErrorKind::request,
               {.code = "model.needs_table",
                .what = "cannot train a model on these rows",
@@ -28,6 +28,31 @@ std::shared_ptr<const FittedDataset> rows_for(const ModelSpec& model,
                       "that the model needs",
                .next = "keep the rows: \"loader\": {\"cache\": \"ram\"}; or "
                        "set \"model\" to \"none\""});
+}
+
+/// How many ranks torchrun, srun or mpirun has started this program as.
+int ranks_started() {
+  for (const char* name :
+       {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char* text = std::getenv(name))
+      return std::max(1, std::atoi(text));
+  return 1;
+}
+
+/// Each of several would train the whole model on all rows, alone.
+void check_one_rank(const Job& job, const TrainOptions& options) {
+  const int ranks = ranks_started();
+  if (ranks == 1 || job.model.none() || options.own) return;
+  throw Error(ErrorKind::request,
+              {.code = "ranks.not_here",
+               .what = "cannot train this model on several ranks",
+               .where = "model '" + job.model.kind + "'",
+               .why = "the environment announces " + std::to_string(ranks) +
+                      " ranks (torchrun, srun or mpirun), and models that "
+                      "Penstock brings are trained by one process",
+               .next = "start 'penstock train' once, without a launcher; for "
+                       "several ranks write the loop in Python, over "
+                       "penstock.open(), with DDP or FSDP2 (docs/frames.md)"});
 }
 
 [[noreturn]] void refuse_without_python() {
@@ -44,6 +69,7 @@ std::shared_ptr<const FittedDataset> rows_for(const ModelSpec& model,
 std::shared_ptr<Device> device_of_run(const Job& job,
                                       const TrainOptions& options) {
   const std::optional<OwnTrainer>& own = options.own;
+  check_one_rank(job, options);
   if (job.model.kind == "own" && !own) refuse_without_python();
   std::unique_ptr<Device> device =
       open_device(job.device, own ? own->allocator : DeviceAllocator{});
@@ -61,8 +87,83 @@ std::unique_ptr<Stepper> make_stepper(const Job& job,
   if (job.model.none()) return std::make_unique<NoModel>(session->device());
   const std::int64_t steps = steps_in_all(job, session->order());
   if (options.own) return options.own->make_stepper(job, session, steps);
-  return open_model(job.model, *rows_for(job.model, *session),
-                    session->device(), steps);
+  const auto rows = session->fitted();  // the session holds them, too
+  return open_model(
+      job.model, rows_for(job.model, rows.get(), session->dataset() != nullptr),
+      session->device(), steps);
+}
+
+void check_model(const Job& job, const Dataset& rows, Device& device,
+                 const std::function<void(const std::string& line)>& note) {
+  if (job.model.none() || job.model.kind == "own") return;  // of Python
+  const auto* table = dynamic_cast<const TableDataset*>(&rows);
+  const FittedDataset& fitted = rows_for(
+      job.model, dynamic_cast<const FittedDataset*>(&rows), table != nullptr);
+  const std::int64_t steps = steps_in_all(job, train_order(job, rows.info()));
+  if (const std::string line = warmup_line(job, steps); !line.empty())
+    note(line);
+  if (reads_path(job.model)) return;  // gigabytes, perhaps
+  const std::unique_ptr<Stepper> stepper =
+      open_model(job.model, fitted, device, steps);
+  if (const std::string line = memory_line(*stepper, job); !line.empty())
+    note(line);
+  check_room(*stepper, job.output.dir, job, note);
+}
+
+std::string warmup_line(const Job& job, std::int64_t steps) {
+  const std::int64_t warmup = job.model.learning.warmup_steps;
+  if (job.model.none() || warmup < steps) return "";
+  return "the warm-up is longer than the run: train.warmup_steps is " +
+         std::to_string(warmup) + ", and the run takes " +
+         std::to_string(steps) +
+         " steps, so that the learning rate does not get beyond train.lr at "
+         "its last step; set train.warmup_steps to " +
+         std::to_string(steps / 10) + ", say";
+}
+
+std::string memory_line(const Stepper& stepper, const Job& job) {
+  const Json about = stepper.about();
+  const Json* memory = about.is_null() ? nullptr : about.find("memory");
+  if (memory == nullptr) return "";
+  const auto rows = static_cast<double>(job.loading.options.batch_size);
+  auto bytes = [&](const char* key) { return memory->find(key)->number(); };
+  const double activations = bytes("step_bytes") + rows * bytes("row_bytes");
+  auto shown = [](double of) {
+    return shown_bytes(static_cast<std::size_t>(of));
+  };
+  const double all = bytes("parameters") + bytes("gradients") +
+                     bytes("optimizer") + activations;
+  return "memory of the model: parameters " + shown(bytes("parameters")) +
+         ", gradients " + shown(bytes("gradients")) + ", optimiser " +
+         shown(bytes("optimizer")) + ", activations of " +
+         std::to_string(job.loading.options.batch_size) + " rows about " +
+         shown(activations) + ": about " + shown(all) + " in all";
+}
+
+void check_room(Stepper& stepper, const std::filesystem::path& folder,
+                const Job& job,
+                const std::function<void(const std::string& line)>& note) {
+  if (!stepper.has_model()) return;
+  // Two are kept while one is written.
+  const bool one =
+      job.training.epochs == 1 && !job.training.checkpoint_every_steps;
+  const std::size_t at_once = one ? 1 : 3;
+  const std::size_t bytes = stepper.save().memory.size();
+  const std::optional<std::size_t> free = free_bytes(folder);
+  const std::string size = shown_bytes(bytes);
+  if (free && *free < at_once * bytes)
+    throw Error(ErrorKind::request,
+                {.code = "output.no_room",
+                 .what = "there is no room for checkpoints",
+                 .where = folder.string(),
+                 .why = "each takes " + size + ", there are up to " +
+                        std::to_string(at_once) + " at once, and " +
+                        shown_bytes(*free) + " are free",
+                 .next = "make room, or name another folder as output.dir"});
+  if (note)
+    note("checkpoints: " + size + " each, up to " + std::to_string(at_once) +
+         " at once; " + (free ? shown_bytes(*free) : "n/a") + " free in " +
+         folder.string());
 }
 
 }  // namespace penstock

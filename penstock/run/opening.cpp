@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/run/model_stepper.h"
 #include "penstock/run/prepare.h"
 #include "penstock/run/staging.h"
 #include "penstock/run/stores.h"
@@ -238,22 +239,33 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
 DatasetInfo plan_rows(const Job& job,
                       std::function<void(const std::string& line)> note,
                       StopFlag stop) {
-  std::unique_ptr<Device> device = open_device(job.device);
+  // Python would open that of a module of one's own.
+  const std::shared_ptr<Device> device = job.model.kind == "own"
+                                             ? open_device(job.device)
+                                             : device_of_run(job, {});
+  check_can_write(job.output.dir);
+  const auto say = [note](const std::string& line) {
+    if (note) note(line);
+  };
   const OpenOptions options{
-      .rank = {.world = ranks_in("WORLD_SIZE").value_or(1)},
-      .note = std::move(note)};
+      .rank = {.world = ranks_in("WORLD_SIZE").value_or(1)}, .note = note};
   if (!job.sources.empty()) {
     std::vector<MixedSourceOptions> several = mixed_options(job, options);
     for (MixedSourceOptions& one : several) {
       one.rows.planned = nullptr;
       one.rows.plan_only = true;
     }
-    return prepare_mixed_rows(std::move(several), job, *device, stop)->info();
+    const auto rows =
+        prepare_mixed_rows(std::move(several), job, *device, stop);
+    check_model(job, *rows, *device, say);
+    return rows->info();
   }
   TableDatasetOptions wanted = dataset_options(job, options);
   wanted.planned = nullptr;  // it is the result
   wanted.plan_only = true;
-  return prepare_rows(wanted, *device, stop)->info();
+  const auto rows = prepare_rows(wanted, *device, stop);
+  check_model(job, *rows, *device, say);
+  return rows->info();
 }
 
 Order train_order(const Job& job, const DatasetInfo& info) {

@@ -191,57 +191,6 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
   }
 }
 
-/// "memory of the model: parameters 42.7 MiB, gradients 42.7 MiB, ...".
-void note_memory(const Stepper& stepper, const Job& job,
-                 const TrainListener& listener) {
-  const Json about = stepper.about();
-  if (!listener.note || about.is_null()) return;
-  const Json* memory = about.find("memory");
-  if (memory == nullptr) return;
-  const auto rows = static_cast<double>(job.loading.options.batch_size);
-  auto bytes = [&](const char* key) { return memory->find(key)->number(); };
-  const double activations = bytes("step_bytes") + rows * bytes("row_bytes");
-  auto shown = [](double of) {
-    return shown_bytes(static_cast<std::size_t>(of));
-  };
-  const double all = bytes("parameters") + bytes("gradients") +
-                     bytes("optimizer") + activations;
-  listener.note(
-      "memory of the model: parameters " + shown(bytes("parameters")) +
-      ", gradients " + shown(bytes("gradients")) + ", optimiser " +
-      shown(bytes("optimizer")) + ", activations of " +
-      std::to_string(job.loading.options.batch_size) + " rows about " +
-      shown(activations) + ": about " + shown(all) + " in all");
-}
-
-/// Says what checkpoints take, or refuses them: before the first step, and not
-/// after hours.
-void check_room(Stepper& stepper, const std::filesystem::path& folder,
-                const Job& job, const TrainListener& listener) {
-  if (!stepper.has_model()) return;
-  // Two are kept while one is written.
-  const bool one =
-      job.training.epochs == 1 && !job.training.checkpoint_every_steps;
-  const std::size_t at_once = one ? 1 : 3;
-  const std::size_t bytes = stepper.save().memory.size();
-  const std::optional<std::size_t> free = free_bytes(folder);
-  const std::string size = shown_bytes(bytes);
-  if (free && *free < at_once * bytes)
-    throw Error(ErrorKind::request,
-                {.code = "output.no_room",
-                 .what = "there is no room for checkpoints",
-                 .where = folder.string(),
-                 .why = "each takes " + size + ", there are up to " +
-                        std::to_string(at_once) + " at once, and " +
-                        shown_bytes(*free) + " are free",
-                 .next = "make room, or name another folder as output.dir"});
-  if (listener.note)
-    listener.note("checkpoints: " + size + " each, up to " +
-                  std::to_string(at_once) + " at once; " +
-                  (free ? shown_bytes(*free) : "n/a") + " free in " +
-                  folder.string());
-}
-
 /// A run from its folder on, before its rows are open.
 struct Begun {
   const Job& job;
@@ -297,8 +246,11 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     written = effective;
     of.folder.write("run.json", of.about, Lasting::with_next);
   }
-  note_memory(*stepper, of.job, options.listener);
-  check_room(*stepper, of.folder.path(), of.job, options.listener);
+  const std::int64_t steps = steps_in_all(of.job, session->order());
+  for (const std::string& line :
+       {warmup_line(of.job, steps), memory_line(*stepper, of.job)})
+    if (options.listener.note && !line.empty()) options.listener.note(line);
+  check_room(*stepper, of.folder.path(), of.job, options.listener.note);
   if (of.skips()) {
     save_beginning(of.folder, of.checkpoints, of.from);
     note_skip(options, state.position);
@@ -311,7 +263,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
              .checkpoints = of.checkpoints,
              .quarantine = quarantine,
              .state = state},
-            steps_in_all(of.job, session->order()));
+            steps);
   const bool all = loop.run();
   if (all && state.position.epoch > 0) fill_store(*session, options);
   leave_adapter(of.folder.path(), *stepper);

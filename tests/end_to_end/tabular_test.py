@@ -106,6 +106,38 @@ class Init(Case):
         self.refused(answer, "request", "model.on_sim")
         self.assertTrue((self.folder / "penguins.json").exists())
 
+    @unittest.skipUnless(TRAINS, "the trainer was not built")
+    def test_one_of_several_ranks_does_not_train_alone(self):
+        self.write_table(penguins())
+        self.written("--target", "species")
+        for launcher in ({"WORLD_SIZE": "2", "RANK": "0"},
+                         {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "3"}):
+            for more in ((), ("--plan",)):
+                answer = self.run_it("train", "penguins.json", "--json",
+                                     "--set", "device=cpu", *more, **launcher)
+                self.refused(answer, "request", "ranks.not_here")
+        self.assertFalse((self.folder / "runs").exists())
+        one = self.run_it("train", "penguins.json", *QUICK, WORLD_SIZE="1",
+                          RANK="0")
+        self.assertEqual(one.code, 0, one.err)
+
+    @unittest.skipUnless(TRAINS, "the trainer was not built")
+    def test_a_plan_ends_with_what_would_end_the_run(self):
+        self.write_table(penguins())
+        self.written("--target", "species")
+        plan = ("train", "penguins.json", "--plan", "--json")
+        told = self.succeed(*plan, "--set", "device=cpu", "--set",
+                            "train.max_steps=7")
+        self.assertIn("warm-up is longer than the run", told.err)
+        self.assertIn("checkpoints: ", told.err)
+        for code, setting in (("model.on_sim", "device=sim"),
+                              ("model.one_class",
+                               "source.where=species = 'Adelie'"),
+                              ("file.write", "output.dir=penguins.csv/runs")):
+            answer = self.run_it(*plan, "--set", "device=cpu", "--set", setting)
+            self.refused(answer, "request", code)
+        self.assertFalse((self.folder / "runs").exists())
+
     @unittest.skipIf(TRAINS, "the trainer was built")
     def test_without_the_trainer_the_error_says_so_after_the_job(self):
         self.write_table(penguins())
