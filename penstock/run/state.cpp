@@ -126,6 +126,11 @@ Json order_json(const Order& order, const Split& split) {
   return json;
 }
 
+bool has_ended(const SavedState& state, const Job& job) {
+  return !state.fingerprint.empty() && !state.to_validate &&
+         state.steps_taken >= steps_in_all(job, lengths_of(state.order));
+}
+
 void skip_steps(SavedState& state, std::int64_t steps, const Job& job) {
   auto cannot = [&](std::string why, std::string next) {
     refuse("resume.skip", "--skip " + std::to_string(steps), std::move(why),

@@ -59,6 +59,10 @@ inline constexpr std::int64_t kLastEpoch = INT64_MAX - 1;
 /// to: with more steps before it than that; `each`: those of an epoch.
 void check_reachable(Position at, std::int64_t each, const std::string& where);
 
+/// Whether the run has taken all steps that the job asks for and validated
+/// what it had to, so that nothing is left to resume.
+bool has_ended(const SavedState& state, const Job& job);
+
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);
 

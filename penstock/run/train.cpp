@@ -1,6 +1,7 @@
 #include "penstock/run/train.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "penstock/run/loop.h"
 #include "penstock/run/model_stepper.h"
@@ -184,11 +185,31 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
       checkpoints.save_statistics(text_of_statistics(*from.statistics),
                                   from.state);
     checkpoints.save(from.state, from.model ? &*from.model : nullptr);
-    folder.become_latest();
+    folder.check_latest();
   } catch (const Error&) {
     folder.discard();
     throw;
   }
+}
+
+/// The report of a run that has ended, where nothing is left to do for it.
+std::optional<Json> report_of_ended(const std::string& run,
+                                    const SavedState& state, const Job& job) {
+  if (!has_ended(state, job)) return std::nullopt;
+  const std::string path = run + "/report.json";
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return std::nullopt;
+  return Json::parse(real_files().read(path), path);
+}
+
+void note_ended(const TrainOptions& options, const std::string& run,
+                std::int64_t steps, const Job& job) {
+  if (!options.listener.note) return;
+  const bool limited = job.training.max_steps == steps;
+  options.listener.note(run + " is finished: it has taken all " +
+                        std::to_string(steps) +
+                        " steps; to train on, resume it with a higher train." +
+                        (limited ? "max_steps" : "epochs"));
 }
 
 /// A run from its folder on, before its rows are open.
@@ -273,6 +294,30 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   return of.finish(run, &session->rows(), all);
 }
 
+/// From the folder on to the report.
+TrainResult run_from_folder(Begun& run) {
+  const TrainOptions& options = run.options;
+  if (!run.skips()) save_beginning(run.folder, run.checkpoints, run.from);
+
+  std::shared_ptr<Session> session =
+      open_session(run.job, options, run.from, run.device);
+  // A stepper in Python may leave batches behind, which hold the session.
+  struct Ends {
+    Session* session;
+    ~Ends() {
+      if (session != nullptr) session->close();
+    }
+  } ends{session.get()};
+  if (session != nullptr) return take_steps(run, session);
+  if (run.skips() && options.listener.note)
+    options.listener.note("nothing was skipped: resume " + run.resumed +
+                          " again with --skip " + std::to_string(options.skip));
+  return run.finish({.folder = run.folder.path().string(),
+                     .started = run.started,
+                     .read = wall_clock().now()},
+                    nullptr, false);
+}
+
 }  // namespace
 
 Job job_of_run(const std::string& run_folder) {
@@ -318,6 +363,11 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (options.skip != 0) skip_steps(from.state, options.skip, job);
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(from.state, job);
+  if (!resumed.empty() && options.output.empty())
+    if (auto report = report_of_ended(resumed, from.state, job)) {
+      note_ended(options, resumed, from.state.steps_taken, job);
+      return {.report = std::move(*report)};
+    }
 
   std::shared_ptr<Device> device = device_of_run(job, options);
   std::optional<OutputFolder> weights = output_of(job, options);
@@ -332,25 +382,17 @@ TrainResult train(const Job& job, const TrainOptions& options) {
             .about = about,
             .folder = RunFolder(real_files(), job.output.dir, about)};
   log(LogLevel::info, "run folder " + run.folder.path().string());
-  // Where a run that skips has failed, `latest` still leads to the one before,
-  // so that the same command, given again, does not skip twice.
-  if (!run.skips()) save_beginning(run.folder, run.checkpoints, run.from);
-
-  std::shared_ptr<Session> session =
-      open_session(job, options, run.from, device);
-  // A stepper in Python may leave batches behind, which hold the session.
-  struct Ends {
-    Session* session;
-    ~Ends() {
-      if (session != nullptr) session->close();
-    }
-  } ends{session.get()};
-  if (session != nullptr) return take_steps(run, session);
-  if (run.skips() && options.listener.note)
-    options.listener.note("nothing was skipped: resume " + resumed +
-                          " again with --skip " + std::to_string(options.skip));
-  return run.finish({.folder = run.folder.path().string(), .started = started},
-                    nullptr, false);
+  auto done = [&] {
+    const SavedState& state = run.from.state;
+    return std::pair(state.steps_taken, state.to_validate);
+  };
+  const auto before = done();
+  try {
+    return run_from_folder(run);
+  } catch (...) {
+    if (done() == before) run.folder.discard();
+    throw;
+  }
 }
 
 }  // namespace penstock

@@ -237,7 +237,7 @@ TEST(Train, RefusesToSkipWhereNoStepIsLeft) {
     EXPECT_EQ(refused_skip(short_job, some, skip).next,
               "raise train.max_steps");
   }
-  EXPECT_EQ(train(job, {.resume = all}).report.find("steps")->integer(), 0);
+  EXPECT_EQ(train(job, {.resume = all}).report.find("run")->string(), all);
 }
 
 TEST(Train, StopsInTheMiddleOfReadingTheTable) {
@@ -422,6 +422,48 @@ TEST(TrainDeathTest, KilledBeforeItsFirstStateItLeavesLatestWhereItWas) {
   Json whole = train(positions.job({"train.epochs=2"}), {}).report;
   EXPECT_EQ(rest.report.find("steps")->integer() + 1,
             whole.find("steps")->integer());
+}
+
+TEST(Train, ARunThatFailsBeforeItsFirstStepLeavesNoFolder) {
+  PositionsRun positions;
+  EXPECT_THROW(train(positions.job({"source.where=nothing > 1"}), {}), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(positions.path("runs")));
+}
+
+TEST(Train, StoppedBeforeItsFirstStepItCanBeResumedAndIsNotTheLatest) {
+  PositionsRun positions;
+  const std::atomic<bool> stop{true};
+  TrainResult first = train(positions.job(), {.stop = &stop});
+  EXPECT_TRUE(first.interrupted);
+  EXPECT_FALSE(std::filesystem::exists(positions.path("runs/latest")));
+  const std::string folder = first.report.find("run")->string();
+  Json rest = train(job_of_run(folder), {.resume = folder}).report;
+  EXPECT_GT(number(rest, "steps"), 0);
+  EXPECT_EQ(std::filesystem::canonical(positions.path("runs/latest")),
+            std::filesystem::canonical(rest.find("run")->string()));
+}
+
+TEST(Train, OfAFinishedRunItSaysThatAndLeavesAllAsItIs) {
+  PositionsRun positions;
+  Json whole = train(positions.job({"train.epochs=2"}), {}).report;
+  const std::string folder = whole.find("run")->string();
+  std::vector<std::string> notes;
+  TrainOptions options{.resume = positions.path("runs/latest")};
+  options.listener.note = [&](const std::string& line) {
+    notes.push_back(line);
+  };
+  EXPECT_EQ(train(job_of_run(folder), options).report, whole);
+  EXPECT_THAT(notes, testing::ElementsAre(
+                         HasSubstr("is finished: it has taken all 30 steps")));
+  EXPECT_EQ(
+      std::distance(std::filesystem::directory_iterator(positions.path("runs")),
+                    std::filesystem::directory_iterator()),
+      2)
+      << "the run and the link";
+  Json more =
+      train(parse_job(document_of_run(folder, {"train.epochs=3"})), options)
+          .report;
+  EXPECT_EQ(number(more, "steps"), 15);
 }
 
 TEST(Train, RefusesToResumeInAnotherOrder) {

@@ -155,20 +155,17 @@ class BadNames(Case):
     def test_the_password_of_a_server_that_is_not_there_is_told_to_nobody(
             self):
         self.good_start()
-        for uri, kept in (
-                ("postgresql://me:hunter2@127.0.0.1:1/x",
-                 "postgresql://me@127.0.0.1:1/x"),
-                ("postgresql://127.0.0.1:1/x?password=hunter2",
-                 "postgresql://127.0.0.1:1/x"),
-                ("host=127.0.0.1 port=1 password = 'hunter2' dbname=x",
-                 "host=127.0.0.1 port=1 dbname=x"),
-                ("pwuser:hunter2@host/db", "***"),
-                ("postgres:/u:hunter2@h/db", "***"),
-                ("postgresql://u:hunter2", "***"),
-                ("postgresql+psycopg2://u:hunter2@h/db", "***"),
-                ("host=127.0.0.1 passwrd='hunter2'", "***"),
-                ("host=127.0.0.1 port=hunter2", "***"),
-                ("host=u:hunter2@127.0.0.1", "***")):
+        for uri in (
+                "postgresql://me:hunter2@127.0.0.1:1/x",
+                "postgresql://127.0.0.1:1/x?password=hunter2",
+                "host=127.0.0.1 port=1 password = 'hunter2' dbname=x",
+                "pwuser:hunter2@host/db",
+                "postgres:/u:hunter2@h/db",
+                "postgresql://u:hunter2",
+                "postgresql+psycopg2://u:hunter2@h/db",
+                "host=127.0.0.1 passwrd='hunter2'",
+                "host=127.0.0.1 port=hunter2",
+                "host=u:hunter2@127.0.0.1"):
             with self.subTest(uri=uri):
                 source = json.dumps({"kind": "postgres", "table": "t",
                                      "uri": uri})
@@ -182,14 +179,8 @@ class BadNames(Case):
                     self.assertNotEqual(answer.code, 0, arguments)
                     self.assertNotIn("hunter", answer.out + answer.err,
                                      arguments)
-                files = [path for path in (self.folder / "runs").rglob("*")
-                         if path.is_file()]
-                self.assertTrue(files)
-                for path in files:
-                    self.assertNotIn(b"hunter", path.read_bytes(), path)
-                run = json.loads((self.folder / "runs" / "latest" /
-                                  "run.json").read_text())
-                self.assertEqual(run["job"]["source"]["uri"], kept)
+                # A run that has not begun leaves no folder.
+                self.assertEqual(list((self.folder / "runs").glob("*")), [])
 
     @unittest.skipUnless(os.environ.get("PENSTOCK_TEST_POSTGRES"),
                          "there is no PostgreSQL server")

@@ -2,6 +2,7 @@
 so, and --resume goes on with the very batch that would have come."""
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -67,8 +68,11 @@ class Interrupts(Case):
         run = json.loads((self.folder / rest["run"] / "run.json").read_text())
         self.assertEqual(run["resumed_from"], first["run"])
         self.assertEqual(rest["epochs"][0]["epoch"], both[first["steps"]][0])
-        again = self.succeed("train", "--resume", rest["run"], "--json").json()
-        self.assertEqual(again["steps"], 0)
+        folders = set((self.folder / "runs").iterdir())
+        again = self.succeed("train", "--resume", rest["run"], "--json")
+        self.assertIn("finished: it has taken all 64 steps", again.err)
+        self.assertEqual(again.json(), rest)
+        self.assertEqual(set((self.folder / "runs").iterdir()), folders)
 
     def test_the_first_batches_after_a_pause_in_the_prepare_phase(self):
         self.database(self.rows(60000))
@@ -76,8 +80,7 @@ class Interrupts(Case):
             "kind": "sqlite", "path": "d.sqlite", "table": "t",
             "round_trip_ms": 150}))
         process = self.start("train", "job.json", "--json")
-        runs = self.folder / "runs" / "latest"
-        self.wait_for((runs / "state.json").exists, "the run folder")
+        runs = self.newest_run("state.json")
         answer = self.end_by(process)
         self.assertEqual(answer.code, 130, answer.err)
         report = answer.json()
@@ -97,8 +100,7 @@ class Interrupts(Case):
         process = self.start("train", "job.json", "--json", "--set",
                              "loader.read=per_sample", "--set",
                              "loader.batch_size=64")
-        latest = self.folder / "runs" / "latest"
-        self.wait_for((latest / "statistics.json").exists, "the first queries")
+        self.newest_run("statistics.json")
         time.sleep(0.3)
         asked = time.monotonic()
         answer = self.end_by(process)
@@ -110,8 +112,7 @@ class Interrupts(Case):
         """Interrupts a training whose database has not said anything for a
         while; it must end at once and in order."""
         process = self.start("train", "job.json", "--json", *arguments)
-        latest = self.folder / "runs" / "latest"
-        self.wait_for((latest / "state.json").exists, "the run folder")
+        self.newest_run("state.json")
         time.sleep(0.5)
         asked = time.monotonic()
         answer = self.end_by(process)
@@ -172,22 +173,19 @@ class Interrupts(Case):
                        "steps.jsonl"):
             with self.subTest(moment=moment):
                 process = self.start("train", "job.json", "--json")
-                self.wait_for(
-                    (self.folder / "runs" / "latest" / moment).exists, moment)
+                folder = self.newest_run(moment)
                 answer = self.end_by(process, signal.SIGKILL)
                 self.assertEqual(answer.code, -signal.SIGKILL)
-                name = (self.folder / "runs" / "latest").resolve().name
-                folder = self.folder / "runs" / name
                 for path in folder.glob("*.json"):
                     json.loads(path.read_text())
                 for line in (folder / "steps.jsonl").read_text().splitlines() \
                         if (folder / "steps.jsonl").exists() else ():
                     json.loads(line)
                 if (folder / "state.json").exists():
-                    rest = self.succeed("train", "--resume", f"runs/{name}",
+                    rest = self.succeed("train", "--resume", folder,
                                         "--json").json()
                     self.assertEqual(rest["steps"], 32)
-                (self.folder / "runs" / "latest").unlink()
+                shutil.rmtree(self.folder / "runs")
 
     def test_killed_at_once_a_resumed_run_leaves_latest_as_good_as_it_was(self):
         self.slow_job(train={"epochs": 4})

@@ -203,6 +203,14 @@ class Case(unittest.TestCase):
             time.sleep(0.005)
         return self.fail("waited in vain for " + what)
 
+    def newest_run(self, *files):
+        """The newest folder of a run, once it holds these files."""
+        def found():
+            runs = sorted((self.folder / "runs").glob("2*"))
+            return runs and all((runs[-1] / file).exists() for file in files) \
+                and runs[-1]
+        return self.wait_for(found, "a run with " + ", ".join(files))
+
     def end_by(self, process, number=signal.SIGINT):
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE_S)

@@ -126,7 +126,7 @@ class Signals(Case):
                               "table": "t", "round_trip_ms": 150},
                       train={"max_steps": 5})
         process = self.start("train", "job.json", "--json")
-        self.wait_for(self.latest("state.json").exists, "the run folder")
+        self.newest_run("state.json")
         answer = self.end_by(process, signal.SIGUSR1)
         self.assertEqual(answer.code, 0, answer.err)
         self.assertEqual(answer.json()["steps"], 5)
