@@ -135,7 +135,7 @@ std::string wall_bar(const Json& report) {
     const double share = part.seconds / wall;
     if (share < 0.0005) continue;
     names += "<li><i class=\"" + std::string(part.key) + "\"></i>" +
-             part.shown + " " + shown_data(share, shown_share(share)) + "</li>";
+             part.shown + " " + shown_share(share) + "</li>";
     bar += "<i class=\"" + std::string(part.key) +
            "\" style=\"width:" + percent(share) + "\"></i>";
   }

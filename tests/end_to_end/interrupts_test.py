@@ -268,7 +268,8 @@ class Resuming(Case):
         self.run_folder = self.train()["run"]
 
     def refuse_to_resume(self, code, *names, sets=()):
-        self.refuse("request", code, *names, sets=sets,
+        self.refuse("request", code, *names,
+                    sets=["train.max_steps=9", *sets],
                     arguments=["train", "--resume", self.run_folder])
 
     def spoil(self, name, text):
@@ -295,8 +296,7 @@ class Resuming(Case):
         state = json.loads(
             (self.folder / self.run_folder / "state.json").read_text())
         self.spoil("state.json", json.dumps({**state, "step": 400}))
-        self.refuse_to_resume("resume.no_state", "step 400", "4",
-                              sets=["train.max_steps=9"])
+        self.refuse_to_resume("resume.no_state", "step 400", "4")
 
     def test_other_rows(self):
         with sqlite3.connect(self.folder / "d.sqlite") as base:

@@ -216,11 +216,14 @@ class RunFolder(Case):
                          {"run.json", "state.json", "statistics.json",
                           "steps.jsonl", "report.json", "report.html"})
 
-    def test_holds_run_json_from_the_first_moment(self):
+    def test_of_a_run_that_could_not_begin_there_is_none(self):
         self.write_job()  # there is no database
         self.assertEqual(self.run_it("train", "job.json").code, 3)
-        [folder] = [path for path in (self.folder / "runs").iterdir()
-                    if not path.is_symlink()]
+        self.assertEqual(list((self.folder / "runs").iterdir()), [])
+
+    def test_holds_run_json(self):
+        self.good_start()
+        folder = self.folder / self.train()["run"]
         run = json.loads((folder / "run.json").read_text())
         self.assertLessEqual({"started", "job", "settings", "machine"},
                              set(run))
