@@ -19,16 +19,20 @@ nb::object length_hint(const Batches& batches) {
 
 }  // namespace
 
-Batches Batches::epoch(nb::handle_t<Engine> engine, nb::object watch) {
+Batches Batches::epoch(nb::handle_t<Engine> engine, nb::object watch,
+                       nb::object format) {
   auto* of = nb::inst_ptr<Engine>(engine);
   std::int64_t iteration = of->begin_epoch();
-  return {engine, std::move(watch), iteration, of->steps_left()};
+  return {engine, std::move(watch), std::move(format), iteration,
+          of->steps_left()};
 }
 
 Batches Batches::here(nb::handle_t<Engine> engine,
-                      std::optional<std::int64_t> steps, nb::object watch) {
+                      std::optional<std::int64_t> steps, nb::object watch,
+                      nb::object format) {
   std::int64_t iteration = nb::inst_ptr<Engine>(engine)->begin_here();
-  return {engine, std::move(watch), iteration, steps.value_or(-1)};
+  return {engine, std::move(watch), std::move(format), iteration,
+          steps.value_or(-1)};
 }
 
 Batches Batches::into(nb::handle_t<Engine> engine,
@@ -46,8 +50,8 @@ Batches Batches::into(nb::handle_t<Engine> engine,
                    .next = "give one for each tensor of a batch"});
     arrays.push_back(writable_array(name, tensors[name.c_str()]));
   }
-  Batches batches = steps ? here(engine, steps, std::move(watch))
-                          : epoch(engine, std::move(watch));
+  Batches batches = steps ? here(engine, steps, std::move(watch), nb::none())
+                          : epoch(engine, std::move(watch), nb::none());
   for (const NamedArray& array : arrays) batches.views_.push_back(array.view);
   batches.into_ = std::move(arrays);
   return batches;
@@ -99,6 +103,10 @@ nb::object Batches::next() {
       // What came while other threads ran is raised before the batch is given.
       check_signals();
       if (watched_) call_watch("got", taken.at.epoch, taken.rows);
+      if (!format_.is_none()) {
+        PythonCallScope call;
+        taken.given = format_(taken.given);
+      }
     } catch (...) {
       counts &= engine->put_back(taken.at);
       throw;
@@ -118,11 +126,13 @@ std::optional<std::int64_t> Batches::left() const {
 int Batches::visit(visitproc visit, void* arg) const {
   Py_VISIT(engine_.ptr());
   Py_VISIT(watch_.ptr());
+  Py_VISIT(format_.ptr());
   return 0;
 }
 
 void Batches::clear() {
-  nb::object engine = std::move(engine_), watch = std::move(watch_);
+  nb::object engine = std::move(engine_), watch = std::move(watch_),
+             format = std::move(format_);
 }
 
 void bind_batches(nb::module_& module) {

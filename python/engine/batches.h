@@ -20,11 +20,14 @@ namespace penstock::python {
 /// but one after which another thread has taken the next.
 class Batches {
  public:
-  /// The rest of the epoch that is next.
-  static Batches epoch(nb::handle_t<Engine> engine, nb::object watch);
+  /// The rest of the epoch that is next. `format` turns each batch into what
+  /// the loop gets; None: the batch itself.
+  static Batches epoch(nb::handle_t<Engine> engine, nb::object watch,
+                       nb::object format);
   /// So many, or without end, from where the last iteration stopped.
   static Batches here(nb::handle_t<Engine> engine,
-                      std::optional<std::int64_t> steps, nb::object watch);
+                      std::optional<std::int64_t> steps, nb::object watch,
+                      nb::object format);
 
   /// The same, each written into these arrays, by the names of a batch's
   /// tensors; next() gives its rows. `steps` none: the rest of the epoch.
@@ -45,10 +48,11 @@ class Batches {
   void clear();
 
  private:
-  Batches(nb::handle engine, nb::object watch, std::int64_t iteration,
-          std::int64_t left)
+  Batches(nb::handle engine, nb::object watch, nb::object format,
+          std::int64_t iteration, std::int64_t left)
       : engine_(nb::borrow(engine)),
         watch_(std::move(watch)),
+        format_(std::move(format)),
         iteration_(iteration),
         left_(left) {}
   /// What the loop gets, and where it is from.
@@ -63,6 +67,7 @@ class Batches {
 
   nb::object engine_;  ///< null once Python's garbage collector cleared it
   nb::object watch_;
+  nb::object format_;
   std::int64_t iteration_;
   std::int64_t left_;  ///< -1: no end
   bool watched_ = false;

@@ -17,8 +17,11 @@ namespace {
 using EngineClass = nb::class_<Engine>;
 
 void bind_batches_of(EngineClass& engine) {
-  engine.def("epoch", &Batches::epoch, nb::arg("watch"))
-      .def("batches", &Batches::here, nb::arg("steps").none(), nb::arg("watch"))
+  engine
+      .def("epoch", &Batches::epoch, nb::arg("watch"),
+           nb::arg("format") = nb::none())
+      .def("batches", &Batches::here, nb::arg("steps").none(), nb::arg("watch"),
+           nb::arg("format") = nb::none())
       .def("into", &Batches::into, nb::arg("tensors"), nb::arg("steps").none(),
            nb::arg("watch"))
       .def("tensor_names", &Engine::tensor_names)

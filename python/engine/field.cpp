@@ -101,14 +101,49 @@ std::string repr_of(const Field& field) {
 
 std::int64_t rows_of(const Field& field) { return field.view().shape.at(0); }
 
+constexpr const char* kUseTensors =
+    "open the loader with format=\"torch\", whose batches hold tensors, or "
+    "convert this one: field.torch()";
+
+/// torch calls this where a Field is passed in place of a tensor. torch's own
+/// ways to make a tensor of it (as_tensor, from_dlpack) do not come here.
+[[noreturn]] nb::object refuse_torch(nb::handle function, nb::args,
+                                     nb::kwargs) {
+  nb::object name =
+      nb::getattr(function, "__name__", nb::str("a function of torch"));
+  std::string text = "torch: " + nb::cast<std::string>(name) +
+                     " takes tensors and got a penstock.Field; " + kUseTensors;
+  throw nb::type_error(text.c_str());
+}
+
+/// Of "tensor + field" torch answers that it does not know the operand.
+[[noreturn]] nb::object refuse_operand(const Field& field, nb::handle) {
+  std::string text = "'" + printable(field.name()) +
+                     "' is a penstock.Field and not a tensor; " + kUseTensors;
+  throw nb::type_error(text.c_str());
+}
+
+/// Names that are not those of the class: mostly those of a tensor.
+[[noreturn]] nb::object refuse_attribute(const Field& field,
+                                         const std::string& name) {
+  std::string text = "a penstock.Field has no attribute '" + name + "' ('" +
+                     printable(field.name()) + "' is not a tensor); " +
+                     kUseTensors;
+  throw nb::attribute_error(text.c_str());
+}
+
 }  // namespace
 
 void bind_field(nb::module_& module) {
-  nb::class_<Field>(module, "Field",
-                    "One tensor of a batch. numpy, torch and JAX take it "
-                    "without a copy, by DLPack; whatever is made of it keeps "
-                    "the batch's memory until it is gone.")
-      .def_prop_ro("name", &Field::name, "Its name in the batch.")
+  nb::class_<Field> made(
+      module, "Field",
+      "One tensor of a batch. numpy, torch and JAX take it "
+      "without a copy, by DLPack; whatever is made of it keeps "
+      "the batch's memory until it is gone.");
+  for (const char* operation :
+       {"__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rmatmul__"})
+    made.def(operation, &refuse_operand, nb::arg("other"));
+  made.def_prop_ro("name", &Field::name, "Its name in the batch.")
       .def_prop_ro("shape", &shape_of,
                    nb::sig("def shape(self) -> tuple[int, ...]"),
                    "Extents, the batch's rows first.")
@@ -124,6 +159,11 @@ void bind_field(nb::module_& module) {
           "Size in bytes.")
       .def("__len__", &rows_of)
       .def("__repr__", &repr_of)
+      .def_static("__torch_function__", &refuse_torch,
+                  nb::sig("def __torch_function__(func: typing.Any, *args: "
+                          "typing.Any, **kwargs: typing.Any) -> typing.Any"))
+      .def("__getattr__", &refuse_attribute, nb::arg("name"),
+           nb::sig("def __getattr__(self, name: str) -> typing.Any"))
       .def_prop_ro(
           "__array_interface__", &array_interface,
           nb::sig("def __array_interface__(self) -> dict[str, object]"))

@@ -16,6 +16,7 @@ from .arguments import ELSEWHERE, checked, tell_no_meaning
 from .array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
+from .formats import Formatter, formatter
 from .job_sections import (Fields, Settings, dumped, given, loader_section,
                            files_in_turn, mixed_sources, refuse_about,
                            section_of_source,
@@ -69,8 +70,10 @@ class BaseLoader:
     """
 
     def __init__(self, job: Settings, sets: Sequence[str], side: str,
-                 ranks: Ranks, rows: _engine.Rows | None = None) -> None:
+                 ranks: Ranks, rows: _engine.Rows | None = None,
+                 format: str | None = None) -> None:
         self.rank, self.world = ranks.rank, ranks.world
+        self._format: Formatter | None = formatter(format, job, rows)
         self._engine = _engine.open(dumped(job), list(sets), side, self.rank,
                                     self.world, rows, ranks.can_agree)
         _open.add(self._engine)
@@ -82,20 +85,18 @@ class BaseLoader:
         """Steps of an epoch, the same on every rank."""
         return self._engine.steps_per_epoch()
 
-    def __iter__(self) -> Iterator[_engine.Batch]:
+    def __iter__(self) -> Iterator[Any]:
         """One epoch. After a `break` the next one begins with the next epoch;
         after `load_state_dict()` it continues where that was saved."""
-        return cast("Iterator[_engine.Batch]",
-                    self._engine.epoch(self._watch))
+        return self._engine.epoch(self._watch, self._format)
 
-    def batches(self, steps: int | None = None) -> Iterator[_engine.Batch]:
+    def batches(self, steps: int | None = None) -> Iterator[Any]:
         """`steps` batches, or batches without end, across epochs, from
         wherever the last iteration stopped."""
         if steps is not None and steps < 0:
             raise refused("loader.steps", "cannot make batches", "steps",
                           f"found {steps}", "give 0 or more, or None")
-        return cast("Iterator[_engine.Batch]",
-                    self._engine.batches(steps, self._watch))
+        return self._engine.batches(steps, self._watch, self._format)
 
     def into(self, tensors: Mapping[str, Any],
              steps: int | None = None) -> Iterator[int]:
@@ -113,9 +114,10 @@ class BaseLoader:
         return cast("Iterator[int]",
                     self._engine.into(dict(tensors), steps, self._watch))
 
-    def peek(self) -> _engine.Batch:
+    def peek(self) -> Any:
         """The next batch, which stays the next."""
-        return self._engine.peek()
+        batch = self._engine.peek()
+        return batch if self._format is None else self._format(batch)
 
     def map(self, fn: Callable[..., Mapping[str, Any]], *,
             batched: bool = False, version: object = "") -> Self:
@@ -138,7 +140,7 @@ class BaseLoader:
         """
         from .callables import Map, source_text
 
-        batch = self.peek()
+        batch = self._engine.peek()
         found = batch.host()
         arrays = {name: found[name] for name in self._engine.row_names()}
         masked = {bad["row"] for bad in batch.rejected
@@ -157,6 +159,8 @@ class BaseLoader:
         self._engine.map(piece, piece.tensors,
                          f"{source_text(fn, version)} {batched}", batched)
         self._maps += 1
+        if self._format is not None:
+            self._format.forget()
         return self
 
     def set_epoch(self, epoch: int) -> None:
@@ -177,7 +181,7 @@ class BaseLoader:
         self._engine.load_state(dumped(state))
 
     def progress(self, steps: int | None = None, *, epochs: int = 0,
-                 file: TextIO | None = None) -> Iterator[_engine.Batch]:
+                 file: TextIO | None = None) -> Iterator[Any]:
         """One epoch, or `batches(steps)`, with a line on standard error (or
         `file`) that says how it goes: redrawn four times a second on a
         terminal and in a notebook, a plain line every 30 s elsewhere. `epochs`,
@@ -343,6 +347,11 @@ class Loader(BaseLoader):
     every rank opens the same loaders, in the same order. Without both, the job
     names its rows (`source.fingerprint`).
 
+    `format` is "torch", "numpy" or "jax": batches then hold tensors, or arrays,
+    and `x, y = batch` unpacks the fields in order. Masks, lengths,
+    `cu_seqlens`, `weight` and `source` are asked for by name. Without it a
+    batch holds fields, which each of the three can take (`batch.torch()`).
+
     Raises RequestError for settings, SourceError for the source,
     TransformError for rows that are not usable, OutOfMemory for a `cache` that
     does not fit, DeviceError for a `device` that is not there.
@@ -356,7 +365,7 @@ class Loader(BaseLoader):
                  num_workers: int | None = None,
                  prefetch_factor: int | None = None,
                  drop_last: bool = False, seed: int = 0,
-                 split: Settings | None = None, side: str = "train",
+                 split: float | Settings | None = None, side: str = "train",
                  rank: int | None = None, world: int | None = None,
                  agree: Agree | None = None,
                  device: str | Settings = "auto",
@@ -371,7 +380,8 @@ class Loader(BaseLoader):
                  pin_memory: bool | None = None, pin_memory_device: str = "",
                  persistent_workers: bool | None = None, timeout: float = 0,
                  multiprocessing_context: object = None,
-                 in_order: bool = True) -> None:
+                 in_order: bool = True,
+                 format: str | None = None) -> None:
         tell_no_meaning({"pin_memory": pin_memory,
                          "pin_memory_device": pin_memory_device,
                          "persistent_workers": persistent_workers,
@@ -397,7 +407,8 @@ class Loader(BaseLoader):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
                                 "expected the name of a column; an array goes "
                                 "with a dict of arrays")
-            super().__init__({**job, **sections}, (), side, ranks, rows)
+            super().__init__({**job, **sections}, (), side, ranks, rows,
+                             format)
 
     def _sections(self, source: object, fields: Fields | None,
                   drawn_by: object, about: Settings, keep: bool
@@ -441,7 +452,8 @@ class Loader(BaseLoader):
 
 def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
          rank: int | None = None, world: int | None = None,
-         agree: Agree | None = None, **overrides: Any) -> BaseLoader:
+         agree: Agree | None = None, format: str | None = None,
+         **overrides: Any) -> BaseLoader:
     """The batches of a job: a file, or the same as a dict, whose "source" may
     be an object of your own as for `Loader`.
 
@@ -449,9 +461,11 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
     `open("job.json", loader__batch_size=64, device="cpu")`. As in the file,
     `batch_size` is global: ranks share it. `side` is "train" or "val"; rows of
     "val" come in the order of their keys. `train.epochs` does not end an
-    iteration: you do. `rank`, `world` and `agree` are as for `Loader`.
+    iteration: you do. `rank`, `world`, `agree` and `format` are as for
+    `Loader`.
     """
-    sets = sets_of("open", overrides, ("side", "rank", "world", "agree"))
+    sets = sets_of("open", overrides,
+                   ("side", "rank", "world", "agree", "format"))
     ranks = Ranks(rank, world, agree)
     with ranks.opening():
         if not isinstance(job, Mapping):
@@ -475,7 +489,7 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
                    if name not in own}
             if rules:
                 job["fields"] = rules
-        return BaseLoader(job, sets, side, ranks, rows)
+        return BaseLoader(job, sets, side, ranks, rows, format)
 
 
 def _keeps(dtypes: object, fields: object) -> bool:
