@@ -48,6 +48,16 @@ Json fields_with_short_forms() {
   return rule;
 }
 
+Json split_schema() {
+  Json share, either;
+  share["type"] = "number";
+  share["exclusiveMinimum"] = 0;
+  share["exclusiveMaximum"] = 1;
+  share["description"] = "0.8 is short for {\"train\": 0.8, \"val\": 0.2}";
+  either["anyOf"] = Json::Array{split_settings().schema(), std::move(share)};
+  return either;
+}
+
 }  // namespace
 
 // Made of the schemas of the sections, in draft 2020-12.
@@ -68,7 +78,7 @@ std::string job_schema() {
       object_schema({{.key = "source", .rule = source_or_uri()},
                      {.key = "sources", .rule = mixed_sources_schema()},
                      {.key = "fields", .rule = fields_with_short_forms()},
-                     {.key = "split", .rule = split_settings().schema()},
+                     {.key = "split", .rule = split_schema()},
                      {.key = "loader", .rule = loading_settings().schema()},
                      {.key = "device", .rule = device_schema()},
                      {.key = "model", .rule = model_schema()},

@@ -132,8 +132,8 @@ struct Split {
   bool whole() const { return train >= 1 && !limited(); }
 };
 
-/// Checks a `split` section. Missing: everything is train; `train` alone
-/// missing: what `val` leaves. What both leave of 1 is not used.
+/// Checks a `split` section, or a share to train on (0.8 leaves 0.2 for val).
+/// Missing: all is train; `train` alone missing: what `val` leaves.
 Split parse_split(const Json* section, const std::string& path);
 const SettingsTable<Split>& split_settings();
 

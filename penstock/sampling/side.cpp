@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -29,8 +30,35 @@ const SettingsTable<Split>& split_settings() {
   return table;
 }
 
+namespace {
+
+/// 0.8 means {"train": 0.8, "val": 0.2}, by the same bits.
+Json written_out(const Json& share, const std::string& path) {
+  constexpr double kDigits = 1e12;  // 1 - 0.8 is not the number nearest to 0.2
+  const double train = share.number();
+  if (!(train > 0 && train < 1))
+    throw Error(ErrorKind::request,
+                {.code = "settings.value",
+                 .what = "cannot use the settings",
+                 .where = path,
+                 .why = "found " + share.dump() +
+                        ", expected a share of the rows between 0 and 1",
+                 .next = "write 0.8 to train on 80 % of the rows and validate "
+                         "on the rest"});
+  Json section;
+  section["train"] = train;
+  section["val"] = std::round((1 - train) * kDigits) / kDigits;
+  return section;
+}
+
+}  // namespace
+
 Split parse_split(const Json* section, const std::string& path) {
   if (section == nullptr || section->is_null()) return {};
+  if (section->is_number()) {
+    const Json written = written_out(*section, path);
+    return split_settings().parse(Spec(written, path));
+  }
   return split_settings().parse(Spec(*section, path));
 }
 

@@ -53,6 +53,15 @@ TEST(Split, GivesTrainWhatValLeaves) {
   EXPECT_EQ(parsed(R"({"train": 0.9})").val, 0.0);
 }
 
+TEST(Split, OfOneShareGivesTheRestToVal) {
+  Split split = parsed("0.8");
+  EXPECT_EQ(split.train, 0.8);
+  EXPECT_EQ(split.val, 0.2);
+  EXPECT_EQ(parsed("0.9").val, 0.1);
+  for (const char* text : {"0", "1", "80", "-0.5"})
+    EXPECT_THAT(error_of(text), HasSubstr("between 0 and 1")) << text;
+}
+
 TEST(Split, TakesSharesThatMakeOneTogether) {
   for (const char* text :
        {R"({"train": 0.7, "val": 0.3})", R"({"train": 0.9, "val": 0.1})",
