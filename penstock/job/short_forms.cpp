@@ -1,5 +1,7 @@
 #include "penstock/job/short_forms.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +27,17 @@ Json category_rule(const std::string& column) {
   return rule;
 }
 
+/// Whether a field takes the column's own shape: an array that names none.
+bool takes_own_shape(const Json& rule) {
+  const Json* array = rule.is_object() ? rule.find("array") : nullptr;
+  if (array == nullptr || !array->is_object()) return false;
+  const Json* column = array->find("column");
+  return column != nullptr && column->is_string() &&
+         std::ranges::none_of(
+             std::array{"shape", "lengths", "ragged", "window"},
+             [&](const char* key) { return array->find(key) != nullptr; });
+}
+
 /// The `fields` of one source, whose schema is read at most once.
 class WrittenFields {
  public:
@@ -42,14 +55,27 @@ class WrittenFields {
  private:
   Json written_rule(const Json& rule) {
     if (rule.is_array()) return columns_rule(rule);
+    if (takes_own_shape(rule)) return with_own_shape(rule);
     if (!rule.is_string()) return rule;
     if (holds_text(rule.string())) return category_rule(rule.string());
     return columns_rule(Json(Json::Array{rule}));
   }
-  bool holds_text(const std::string& column) {
+  const ColumnInfo* find(const std::string& column) {
     if (!schema_) schema_ = schema_of_(source_);
-    const ColumnInfo* const found = schema_->find(column);
+    return schema_->find(column);
+  }
+  bool holds_text(const std::string& column) {
+    const ColumnInfo* const found = find(column);
     return found != nullptr && found->text;
+  }
+  Json with_own_shape(const Json& rule) {
+    const ColumnInfo* const found =
+        find(rule.find("array")->find("column")->string());
+    if (found == nullptr || found->item.empty()) return rule;
+    Json written = rule, shape{Json::Array{}};
+    for (const std::int64_t size : found->item) shape.push_back(size);
+    written["array"]["shape"] = std::move(shape);
+    return written;
   }
 
   const Json& source_;

@@ -17,6 +17,8 @@ using SchemaOfSource = std::function<Schema(const Json& source)>;
 ///     "x": ["a", "b"]       {"columns": ["a", "b"]}
 ///     "y": "species"        {"category": {"column": "species"}} where the
 ///                           column holds text, else {"columns": ["species"]}
+///     {"array": {"column": "x"}}  with the "shape" of the column, where its
+///                           source declares one
 ///
 /// also in the entries of `sources`, of which the first decides what the job's
 /// own `fields` hold. What is not in short form is returned unchanged, whether

@@ -36,6 +36,27 @@ TEST(ShortForms, AColumnByItsNameIsACategoryWhereItHoldsText) {
                            "z": {"columns": ["unknown"]}}})"));
 }
 
+TEST(ShortForms, AnArrayHasTheShapeOfItsColumn) {
+  const Schema schema{
+      .columns = {{.name = "m", .item = {2, 3}}, {.name = "open"}}};
+  auto with = [&](const std::string& job) {
+    return written_out(Json::parse(job, "test"),
+                       [&](const Json&) { return schema; })
+        .dump();
+  };
+  EXPECT_EQ(with(R"({"fields": {"x": {"array": {"column": "m"}}}})"),
+            plain(R"({"fields": {"x": {"array": {"column": "m",
+                                                 "shape": [2, 3]}}}})"));
+  for (const char* own :
+       {R"({"column": "m", "shape": [6]})", R"({"column": "open"})",
+        R"({"column": "m", "lengths": "padded"})",
+        R"({"column": "m", "window": {"length": 4}})", R"({"column": 1})"}) {
+    const std::string job =
+        R"({"fields": {"x": {"array": )" + std::string(own) + "}}}";
+    EXPECT_EQ(with(job), plain(job));
+  }
+}
+
 TEST(ShortForms, ASourceIsAUri) {
   const Json job = written_out(
       Json::parse(R"({"source": "csv:t.csv?delimiter=;"})", "test"), {});

@@ -42,14 +42,15 @@ struct SeenColumn {
   bool is_key = false;  ///< of the declared primary key, or a part of it
 };
 
-/// The numbers of a list written as JSON.
+/// The numbers of a list written as JSON, or of lists of lists.
 enum class Written : std::uint8_t { integers, reals, other };
 
-Written written_in(std::string_view json) {
+Written written_in(std::string_view json, bool nested) {
   if (json.size() < 2 || json.front() != '[' || json.back() != ']')
     return Written::other;
   json = json.substr(1, json.size() - 2);
-  if (json.find_first_not_of("0123456789+-.eE, \t\r\n") != json.npos)
+  if (json.find_first_not_of(nested ? "0123456789+-.eE, \t\r\n[]"
+                                    : "0123456789+-.eE, \t\r\n") != json.npos)
     return Written::other;
   return json.find_first_of(".eE") == json.npos ? Written::integers
                                                 : Written::reals;
@@ -72,6 +73,8 @@ SeenColumn declared(const ColumnInfo& info, ColumnType type) {
                                            : std::string(name_of(type));
   column.dtype =
       type == ColumnType::json ? "int64" : std::string(name_of(type.dtype));
+  column.item.assign(info.item.begin(), info.item.end());
+  if (column.kind == "list" && !info.item.empty()) column.kind = "tensor";
   return column;
 }
 
@@ -86,7 +89,8 @@ bool is_open(const SeenColumn& column, std::size_t most_texts) {
 }
 
 void look_at_shape(const Column& values, SeenColumn& column) {
-  column.item.assign(values.item.begin(), values.item.end());
+  if (column.item.empty())
+    column.item.assign(values.item.begin(), values.item.end());
   if (values.type.kind == ColumnKind::list) {
     const ColumnType element = values.children[0].type;
     column.dtype = name_of(element.dtype);
@@ -123,7 +127,8 @@ void look_at(const Column& values, const std::vector<bool>& bad,
       const std::int64_t at = codes ? values.as_int64(row) : row;
       if (words.valid(at)) column.texts.insert(hash64(words.text(at)));
     } else if (column.type == ColumnType::json) {
-      const Written written = written_in(values.text(row));
+      const Written written =
+          written_in(values.text(row), column.kind == "tensor");
       if (written == Written::other) column.kind = "unsupported";
       if (written != Written::integers) column.dtype = "float64";
     }

@@ -223,7 +223,7 @@ class Converter {
     const Owner owner = array.data();
     const std::int64_t size = array.list_type()->list_size();
     Column column = framed(data, as_.type, owner);
-    column.item = {size};
+    column.item = as_.item.empty() ? Shape{size} : as_.item;
     Column child = convert(array.values());
     const auto width = size_of(as_.type.dtype);
     if (child.length < (data.offset + data.length) * size)

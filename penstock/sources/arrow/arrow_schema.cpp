@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "penstock/base/error.h"
+#include "penstock/base/json.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/arrow/arrow_column.h"
 #include "penstock/sources/arrow/declared_classes.h"
@@ -24,11 +25,59 @@ ColumnType type_of_lists(const arrow::DataType& type) {
 
 bool describe(const arrow::DataType& type, files::FileColumn& column);
 
+/// Files may differ in it, where rows may: who reads them sees that.
+void set_item(Shape item, files::FileColumn& column) {
+  column.item = std::move(item);
+  column.item_varies = true;
+}
+
+/// Dimensions written as JSON; empty where one of them is open.
+Shape shape_in(const Json* dimensions) {
+  Shape shape;
+  if (dimensions == nullptr || !dimensions->is_array()) return shape;
+  for (const Json& size : dimensions->array()) {
+    if (!std::holds_alternative<std::int64_t>(size.value())) return {};
+    shape.push_back(size.integer());
+  }
+  return shape;
+}
+
+std::optional<Json> parsed(const std::string& json) {
+  try {
+    return Json::parse(json, "the metadata of a type");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// The shape that an extension type gives each row: of Arrow's tensors,
+/// {"shape": [2, 3]}; of Array2D and the like of Hugging Face's `datasets`,
+/// which are lists of lists, [[2, 3], "float32"].
+void describe_shape(std::string_view name, const std::string& about,
+                    files::FileColumn& column) {
+  const bool tensor = name == "arrow.fixed_shape_tensor";
+  if (!tensor && !name.starts_with("datasets.features.features.Array")) return;
+  const std::optional<Json> found = parsed(about);
+  if (tensor && found && found->is_object())
+    set_item(shape_in(found->find("shape")), column);
+  if (!tensor && found && found->is_array() && !found->array().empty())
+    set_item(shape_in(&found->array()[0]), column);
+}
+
+/// The same of a type that Arrow does not know: the field has what it says.
+void describe_unknown(const arrow::Field& field, files::FileColumn& column) {
+  if (field.metadata() == nullptr) return;
+  const auto name = field.metadata()->Get("ARROW:extension:name");
+  const auto about = field.metadata()->Get("ARROW:extension:metadata");
+  if (name.ok() && about.ok()) describe_shape(*name, *about, column);
+}
+
 bool describe_extension(const arrow::ExtensionType& type,
                         files::FileColumn& column) {
   if (!describe(*type.storage_type(), column)) return false;
   if (type.extension_name() == "arrow.uuid") column.type = ColumnType::uuid;
   if (type.extension_name() == "arrow.json") column.type = ColumnType::json;
+  describe_shape(type.extension_name(), type.Serialize(), column);
   return true;
 }
 
@@ -93,6 +142,10 @@ bool describe(const arrow::DataType& type, files::FileColumn& column) {
     case Id::LARGE_LIST:
     case Id::FIXED_SIZE_LIST:
       column.type = type_of_lists(type);
+      if (column.type.kind == ColumnKind::fixed)
+        set_item(
+            {static_cast<const arrow::FixedSizeListType&>(type).list_size()},
+            column);
       return true;
     default:
       break;
@@ -139,6 +192,7 @@ void add_columns(const arrow::Field& field, ColumnPath path,
   found.unreadable.push_back(describe(type, column.column)
                                  ? ""
                                  : why_unsupported(column.column.declared));
+  describe_unknown(field, column.column);
   found.columns.push_back(std::move(column));
   found.paths.push_back(std::move(path));
 }
