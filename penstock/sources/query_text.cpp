@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "penstock/base/ascii.h"
@@ -97,9 +98,10 @@ std::string without_quotes(std::string_view quoted) {
                .what = "cannot number the rows of the " + place,
                .where = "source.query",
                .why = std::move(why),
-               .next = "name a unique column of the result as source.key, or "
-                       "end the query with ORDER BY and columns of the result "
-                       "that no two rows share"});
+               .next = "end the query with ORDER BY and columns of its result "
+                       "that no two rows share, or name a unique one as "
+                       "source.key; of a join select one: SELECT a.id, ... "
+                       "FROM a JOIN b ... ORDER BY id"});
 }
 
 }  // namespace
@@ -227,6 +229,29 @@ std::vector<OrderTerm> QueryText::order() const {
     if (!ends(at)) ++at;
   }
   return terms;
+}
+
+std::string QueryText::with_column(std::string_view column) const {
+  std::optional<std::size_t> from;
+  bool selects = false;
+  for (std::size_t at = 0; at < tokens_.size(); ++at) {
+    if (tokens_[at].depth > 0) continue;
+    for (const char* word : {"UNION", "INTERSECT", "EXCEPT", "GROUP", "VALUES"})
+      if (is_word(at, word)) return "";
+    const bool distinct = is_word(at, "DISTINCT");
+    if (distinct && is_word(at - 1, "SELECT")) return "";
+    selects |= is_word(at, "SELECT");
+    // "a IS DISTINCT FROM b" is an expression.
+    if (selects && !from && is_word(at, "FROM") && !is_word(at - 1, "DISTINCT"))
+      from = at;
+  }
+  if (!from) return "";
+  const auto at =
+      static_cast<std::size_t>(tokens_[*from].text.data() - written_.data());
+  const auto begin =
+      static_cast<std::size_t>(tokens_[0].text.data() - written_.data());
+  return written_.substr(begin, at - begin) + ", " + std::string(column) + " " +
+         statement_.substr(at - begin);
 }
 
 std::string order_of_rows(const QueryText& query, const Schema& schema,

@@ -46,6 +46,10 @@ class QueryText {
   /// The terms of the ORDER BY that sorts the whole result; none where there is
   /// no such ORDER BY.
   std::vector<OrderTerm> order() const;
+  /// The statement with one more column at the end of its result, such as
+  /// "rowid AS n". Empty where that could change its rows, or where it reads no
+  /// table.
+  std::string with_column(std::string_view column) const;
 
  private:
   struct Token {

@@ -88,6 +88,22 @@ TEST(QueryText, FindsTheWordThatWrites) {
   EXPECT_EQ(word("SELECT * FROM t WHERE note = '(DELETE'"), "");
 }
 
+TEST(QueryText, TakesOneMoreColumn) {
+  auto more = [](const std::string& query) {
+    return QueryText(query, {}).with_column("rowid AS n");
+  };
+  EXPECT_EQ(more("SELECT a, (SELECT b FROM u), c IS DISTINCT FROM d\nFROM t"),
+            "SELECT a, (SELECT b FROM u), c IS DISTINCT FROM d\n, rowid AS n "
+            "FROM t");
+  EXPECT_EQ(more("WITH w AS (SELECT 1 FROM t) SELECT * FROM w ORDER BY a;"),
+            "WITH w AS (SELECT 1 FROM t) SELECT * , rowid AS n FROM w ORDER BY "
+            "a");
+  for (const char* query :
+       {"SELECT DISTINCT a FROM t", "SELECT a FROM t UNION SELECT b FROM u",
+        "SELECT a, count(*) FROM t GROUP BY a", "SELECT 1", "VALUES (1)"})
+    EXPECT_EQ(more(query), "") << query;
+}
+
 class RowOrder : public testing::Test {
  protected:
   std::string sql(const std::string& query, bool folds = true) {
@@ -112,6 +128,7 @@ TEST_F(RowOrder, IsRefusedWhereItIsNotSeenToBeFixed) {
   EXPECT_EQ(none.parts().code, "source.query_order");
   EXPECT_EQ(none.parts().where, "source.query");
   EXPECT_THAT(none.parts().next, HasSubstr("source.key"));
+  EXPECT_THAT(none.parts().next, HasSubstr("SELECT a.id"));
   EXPECT_THAT(refusal("SELECT 1 ORDER BY lower(id)").what(),
               HasSubstr("'lower(id)', which is not the name of a column"));
   for (const char* order : {"idd", "\"ID\"", "3", "0"})

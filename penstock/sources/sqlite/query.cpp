@@ -1,7 +1,9 @@
 #include "penstock/sources/sqlite/query.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "penstock/base/ascii.h"
 #include "penstock/sources/query_text.h"
 
 namespace penstock::sqlite {
@@ -56,6 +58,21 @@ std::string checked(Connection& connection, const SourceSpec& spec) {
   return text;
 }
 
+/// The rows of a query in the order of SQLite's own row number, which need not
+/// be a column of its result: "ORDER BY rowid". Empty where it has another
+/// order.
+std::string numbered_by_rowid(const QueryText& text) {
+  constexpr std::string_view kRowIds[] = {"ROWID", "_ROWID_", "OID"};
+  const std::vector<OrderTerm> order = text.order();
+  if (order.size() != 1 || !order[0].simple || order[0].quoted ||
+      std::ranges::find(kRowIds, ascii_upper(order[0].column)) ==
+          std::end(kRowIds))
+    return "";
+  const std::string name = "penstock_rowid";
+  const std::string query = text.with_column(order[0].column + " AS " + name);
+  return query.empty() ? "" : numbered_rows(query, name + order[0].how);
+}
+
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
 }  // namespace
@@ -79,9 +96,11 @@ Table find_rows(Connection& connection, const SourceSpec& spec) {
 
 void number_rows(Connection& connection, const SourceSpec& spec, Table& query) {
   const QueryText text(spec.query, kQuotes);
-  query.from = numbered_rows(
-      text.statement(),
-      order_of_rows(text, query.schema, false, "query in " + spec.path));
+  query.from = numbered_by_rowid(text);
+  if (query.from.empty())
+    query.from = numbered_rows(
+        text.statement(),
+        order_of_rows(text, query.schema, false, "query in " + spec.path));
   query.row_number = kRowNumber;
   parsed(connection, spec, "SELECT * FROM " + query.from);
 }

@@ -31,6 +31,23 @@ TEST(SqliteQuery, KnowsWhatColumnsOfTablesDeclare) {
   EXPECT_EQ(schema.columns[4].name, "name:1") << "SQLite tells them apart";
 }
 
+TEST(SqliteQuery, MayBeOrderedByARowNumberThatItDoesNotSelect) {
+  TestDatabase database(
+      "CREATE TABLE t(x REAL); INSERT INTO t VALUES (3), (1), (2)");
+  auto first = [&](const std::string& query) {
+    return scan_all(
+               *open_source(database.query(query), {{"x", ReadAs::number}}))
+        .columns.at(0)
+        .number<double>(0);
+  };
+  EXPECT_EQ(first("SELECT x FROM t ORDER BY rowid"), 3);
+  EXPECT_EQ(first("SELECT x FROM t ORDER BY ROWID DESC"), 2);
+  EXPECT_EQ(first("SELECT x FROM t WHERE x < 3 ORDER BY oid LIMIT 1"), 1);
+  Error error =
+      error_of([&] { first("SELECT DISTINCT x FROM t ORDER BY rowid"); });
+  EXPECT_EQ(error.parts().code, "source.query_order");
+}
+
 TEST(SqliteQuery, ThatFailsOnARowSaysWhereToLook) {
   TestDatabase database(
       "CREATE TABLE t(id INTEGER PRIMARY KEY, doc TEXT); INSERT INTO t VALUES "
