@@ -155,6 +155,15 @@ TEST(CauseInItems, NamesSingleItemsThatHoldUpTheOthers) {
   EXPECT_THAT(verdict.cause,
               AllOf(HasSubstr("one item in 200"), HasSubstr("dataset[199]"),
                     HasSubstr("800 ms")));
+  // Beside items of microseconds, of which many take ten times as long.
+  FetchWindow quick = slow;
+  quick.making->seconds.assign(890, 5e-6);
+  quick.making->seconds.resize(990, 1e-4);
+  quick.making->seconds.resize(1000, 0.8);
+  verdict = diagnose(quick);
+  EXPECT_EQ(verdict.limit, Limit::order);
+  EXPECT_THAT(verdict.cause, HasSubstr("one item in 100 takes more than ten "
+                                       "times the median of 0.005 ms"));
   slow.workers = 0;
   EXPECT_EQ(cause_in_items(slow)->limit, Limit::data)
       << "one after the other no order is waited for";
