@@ -10,6 +10,7 @@ isinstance() can see, whose attributes and operators are those of the loop.
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import copy
 import functools
 import operator
@@ -117,6 +118,10 @@ class Watched(Generic[_Batch]):
     def __iter__(self) -> Iterator[_Batch]:
         return Epoch(self._penstock_watch)
 
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):  # it was not made whole
+            self._penstock_watch.dropped()
+
     def explain(self) -> Explanation:
         """What limits the loop, and what to change; any time."""
         return self._penstock_watch.explain()
@@ -217,9 +222,9 @@ def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,
     """Watches a loop: `for batch in penstock.watch(loader): ...`.
 
     `loop` is a DataLoader of torch, or anything else that gives batches. After
-    `after_s` seconds of the loop, or when it ends (by `break`, too), the
-    verdict is printed once to `file` (standard error): what limits, why, what
-    to change and what that would give. `.explain()` gives it at any time, `.report()` as
+    `after_s` seconds of the loop, and at its end (when no more epochs can
+    come, or the program ends), the verdict is printed to `file` (standard
+    error): what limits, why, what to change and what that would give. `.explain()` gives it at any time, `.report()` as
     a dictionary. All else is the loop's: attributes that are read and set, its
     length, its truth, `isinstance()`, operators, `with`. What is watched
     already is returned as it is.

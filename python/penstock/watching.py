@@ -7,15 +7,18 @@ as well. Batches and their order stay as they are.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, Iterator, TextIO
 
 from ._dataloader.arguments import is_iterable
 from ._dataloader.meter import Meter, transfer_of
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
 from .copying import CopyCost, measured_copies
+from .epoch_starts import EpochStarts
 from .explanation import Explanation
 from .monitor import Monitor
 from .predicting import Processors, drop_in_of
@@ -30,6 +33,15 @@ _COPIES_AT = 6  # batches: then the copy of one to a GPU is measured
 _LEAST_BATCHES = 8  # to say anything
 _SAMPLED_S = 5.0  # between two looks at the machine
 _WORST = 5  # batches, for which the loop waited longest
+_AGAIN = 2  # times as long as before: what is said at the end may differ
+
+_live: weakref.WeakSet[Watch] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for watch in list(_live):
+        watch.finish()
 
 
 class _Idle:
@@ -92,17 +104,24 @@ class Watch:
         self._copy = None if self._is_ours else timed_copy(loop)
         if self._copy is not None:
             self._meter.iterable = is_iterable(loop.dataset)
-        self._shown = False
+        # When the verdict was last shown, in seconds of the loop; None: never.
+        self._shown_s: float | None = None
+        self._fails = False  # to be shown
+        self._dropped = False
         self._iterating = False
         self._process = 0  # in which the loop began
         self._asked = 0.0  # when the loop wanted its next batch
         self._first = True  # no batch of the loop has come yet
-        self._show_at = 0.0  # of a loop that counts by itself
+        self._began = 0.0  # this iteration
+        self._epochs_s = 0.0  # of those before
+        self._starts = EpochStarts()
+        self._starting_s = 0.0  # of the iteration, before it was asked
         self._idle = _Idle()
         self._monitor: Monitor | None = None
         self._sampled = 0.0
         self._worst: list[tuple[float, int, str, float]] = []
         self._least_worst = 0.0  # waits that are no longer are not among them
+        _live.add(self)
 
     # -- an iteration, as Epoch goes through it
 
@@ -111,23 +130,27 @@ class Watch:
         another."""
         if self._iterating:
             return iter(self.loop), False
+        began = time.perf_counter()
         if self._copy is None:
             batches = iter(self.loop)
         else:
             update_copy(self._copy, self.loop)
             batches = iter(self._copy)
+        self._starting_s = time.perf_counter() - began
         self._iterating, self._process = True, os.getpid()
         self._first = True
-        self._show_at = time.monotonic() + self.after_s
+        self._began = began
         return batches, True
 
     def batch_wanted(self) -> None:
         """The loop asks for its next batch."""
         self._asked = self._meter.asked()
-        if self._first or self._is_ours:
+        if self._first:
             return
-        if self._meter.wait_s + self._meter.loop_s > self.after_s:
-            self._show()
+        if self._shown_s is None and self._loop_s() > self.after_s:
+            self._show(knows=self._is_ours)
+        if self._is_ours:
+            return
         if self._monitor is None or self._asked > self._sampled + _SAMPLED_S:
             self._look_at_machine()
             self._asked = time.perf_counter()
@@ -136,16 +159,15 @@ class Watch:
         """The loop goes on with the batch."""
         first, self._first = self._first, False
         if self._is_ours:  # it counts by itself
-            if not first and not self._shown and \
-                    time.monotonic() > self._show_at:
-                self._show(knows=True)
             return
         meter = self._meter
         if made is not None:
             self._count(made)
         rows = _rows_of(batch)
         waited = meter.answered(self._asked, rows, first)
-        if not first and waited > self._least_worst:
+        if first:
+            self._starts.started(self._starting_s + waited)
+        elif waited > self._least_worst:
             self._note_wait(waited, made)
         count = meter.batches
         if count == _COPIES_AT or not count & (count - 1):
@@ -153,16 +175,33 @@ class Watch:
 
     def end(self, left: bool) -> None:
         """After the last batch; `left`: the loop was left before."""
-        if not left:
-            self._show()
-        elif not sys.is_finalizing():
-            self._show(knows=True)
+        if not left and not self._is_ours:
+            self._starts.ended(time.perf_counter() - self._asked)
         self.failed()
+        if self._dropped or not left and hasattr(self.loop, "__next__"):
+            self.finish()  # no epoch comes after it
 
     def failed(self) -> None:
         """The loop has raised."""
         self._meter.paused()
-        self._iterating = False
+        self._epochs_s, self._iterating = self._loop_s(), False
+
+    def dropped(self) -> None:
+        """No iteration begins any more."""
+        self._dropped = True
+        if not self._iterating and not sys.is_finalizing():
+            self.finish()
+
+    def finish(self) -> None:
+        """The verdict on the whole loop, but where that was shown not long
+        before."""
+        if self._shown_s is None or self._loop_s() > _AGAIN * self._shown_s:
+            self._show(knows=True)
+
+    def _loop_s(self) -> float:
+        """Of all iterations up to now."""
+        return self._epochs_s + (
+            time.perf_counter() - self._began if self._iterating else 0.0)
 
     def _measure_moving(self, batch: Any, rows: int) -> None:
         """What it costs to hand a batch to another process, and to a GPU: once,
@@ -211,27 +250,31 @@ class Watch:
     def _prefetch(self) -> int:
         return int(getattr(self.loop, "prefetch_factor", None) or _PREFETCH)
 
+    def _restarts_workers(self) -> bool:
+        return self._copy is not None and self._workers() > 0 and \
+            not getattr(self.loop, "persistent_workers", True)
+
     def _has_workers(self) -> bool:
         """Whether the loop has that setting."""
         return hasattr(self.loop, "num_workers")
 
     def _show(self, knows: bool = False) -> None:
-        """The verdict, once; never a reason for the loop to end. `knows`: only
-        where there is one. A fork of the process goes on with the loop, too:
-        it says nothing."""
-        if self._shown or os.getpid() != self._process or not (self._is_ours or
-                               self._meter.batches >= _LEAST_BATCHES):
+        """The verdict; never a reason for the loop to end. `knows`: only where
+        there is one. A fork of the process goes on with the loop, too: it says
+        nothing."""
+        if self._fails or os.getpid() != self._process or not (
+                self._is_ours or self._meter.batches >= _LEAST_BATCHES):
             return
         try:
             told = self.explain()
             if knows and told.limit == "unknown":
                 return
-            self._shown = True
+            self._shown_s = self._loop_s()
             print(f"penstock: {told}",
                   file=sys.stderr if self.file is None else self.file,
                   flush=True)
         except Exception:  # closed, full, or none; a loader that was closed
-            self._shown = True
+            self._shown_s, self._fails = self._loop_s(), True
 
     def explain(self) -> Explanation:
         """What limits the loop, and what to change; any time."""
@@ -260,6 +303,9 @@ class Watch:
             {"batch": batch, "wait_ms": 1e3 * waited, "item": item or None,
              "item_ms": 1e3 * item_s if item else None}
             for waited, batch, item, item_s in self._worst]
+        if self._restarts_workers():
+            self._starts.add_to(report, meter.wait_s + meter.loop_s,
+                                meter.wait_s, self._made.batch_s())
         report["machine"] = {}
         if self._monitor is not None:
             self._monitor.sample()

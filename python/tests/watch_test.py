@@ -18,7 +18,7 @@ import numpy
 
 import penstock
 from penstock import timed_items
-from positions import has
+from positions import has, run_python
 from entry import main
 
 FORK = multiprocessing.get_context("fork")
@@ -43,6 +43,10 @@ class Items:
     def __getitem__(self, index):
         self.make(index)
         return numpy.full(4, index, numpy.float32)
+
+
+def slow_start(worker):
+    time.sleep(0.3)
 
 
 class Locked:
@@ -151,12 +155,45 @@ class WatchOfAnyLoop(unittest.TestCase):
         for number in watched:
             if number == 20:
                 break
+        self.assertEqual(file.getvalue(), "")  # it may go on
+        del watched
         self.assertEqual(file.getvalue().count("penstock: "), 1)
+
+    def test_the_verdict_is_told_at_the_end_and_not_after_each_epoch(self):
+        watched = penstock.watch([1] * 20, file=(file := io.StringIO()))
+        for _ in range(3):
+            list(watched)
+        self.assertEqual(file.getvalue(), "")
+        del watched
+        self.assertEqual(file.getvalue().count("penstock: "), 1)
+        for _ in penstock.watch([1] * 20, file=(file := io.StringIO())):
+            self.assertEqual(file.getvalue(), "")
+        self.assertEqual(file.getvalue().count("penstock: "), 1)
+
+    def test_the_end_of_the_program_is_an_end(self):
+        done = run_python("import penstock\n"
+                          "watched = penstock.watch([1] * 20)\n"
+                          "for _ in range(3): list(watched)\n"
+                          "print('done')")
+        self.assertEqual(done.stdout, "done\n")
+        self.assertEqual(done.stderr.count("penstock: "), 1)
+
+    def test_what_is_told_early_is_told_again_where_the_loop_goes_on(self):
+        watched = penstock.watch([1] * 20, file=(file := io.StringIO()),
+                                 after_s=0.05)
+        for _ in watched:
+            time.sleep(0.02)
+        self.assertEqual(file.getvalue().count("penstock: "), 1)
+        for _ in watched:
+            time.sleep(0.02)
+        del watched
+        self.assertEqual(file.getvalue().count("penstock: "), 2)
 
     def test_what_is_watched_already_is_watched_once(self):
         watched = penstock.watch([1] * 20, file=(file := io.StringIO()))
         self.assertIs(penstock.watch(watched), watched)
         list(penstock.watch(watched))
+        del watched
         self.assertEqual(file.getvalue().count("penstock: "), 1)
 
     def test_a_long_pause_between_two_batches_is_no_step(self):
@@ -166,7 +203,7 @@ class WatchOfAnyLoop(unittest.TestCase):
         self.assertEqual(report["pauses"]["count"], 1)
         self.assertGreater(report["pauses"]["seconds"], 0.3)
         self.assertLess(told._penstock_watch._meter.loop_s, 0.35)
-        self.assertIn("1 pause", self.file.getvalue())
+        self.assertIn("1 pause", str(told.explain()))
 
     def test_what_comes_in_turn_is_no_pause(self):
         turns = iter(([0.001] * 9 + [0.06]) * 6)
@@ -198,6 +235,7 @@ class WatchOfAnyLoop(unittest.TestCase):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assertEqual(os.read(read, 100), b"40 ")
         os.close(read), os.close(write)
+        del watched
         self.assertEqual(file.getvalue().count("penstock: "), 1)
 
     def test_a_file_that_is_closed_ends_no_loop(self):
@@ -211,7 +249,7 @@ class WatchOfAnyLoop(unittest.TestCase):
             watched = self.watched(loader)
             self.assertEqual(str(watched.explain()), str(loader.explain()))
         loader = penstock.DataLoader(Items(40), batch_size=4)
-        self.watched(loader)
+        self.watched(loader)  # and is dropped at once
         self.assertIn("penstock: ", self.file.getvalue())
 
     def test_so_do_iterations_of_our_own_loaders(self):
@@ -266,6 +304,27 @@ class WatchOfTorch(unittest.TestCase):
                 self.assertEqual(len(plain), len(seen))
                 for one, other in zip(plain, seen):
                     self.assertTrue(torch.equal(one, other), options)
+
+    def test_workers_that_are_started_again_in_each_epoch(self):
+        """Of which torch says nothing, and which it does unless it is told."""
+        told = self.told(Items(40), lambda: time.sleep(0.002), epochs=4,
+                         num_workers=1, worker_init_fn=slow_start)
+        self.assertEqual((told.limit, told.stage),
+                         ("data", "start of the workers"))
+        self.assertEqual(
+            [(action["knob"], action["to"]) for action in told.actions
+             if action["knob"] == "persistent_workers"],
+            [("persistent_workers", True)])
+        report = self.watched.report()
+        self.assertEqual(report["epoch_starts"]["count"], 4)
+        self.assertGreater(report["epoch_starts"]["seconds"], 4 * 0.3)
+        self.assertLess(report["au"], 0.5)
+        # Three of four starts would be spared, and little else takes time.
+        self.assertGreater(told.actions[0]["predicted_gain"], 0.9)
+        self.assertIn("persistent_workers from false to true", str(told))
+        told = self.told(Items(40), epochs=3, num_workers=1,
+                         worker_init_fn=slow_start, persistent_workers=True)
+        self.assertNotIn("persistent_workers", str(told))
 
     def test_iterable_data_sets_and_those_that_take_many_indices(self):
         import torch.utils.data
@@ -389,7 +448,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
             told = self.told(Items(400, make), num_workers=2)
         self.assertEqual(told.limit, "order")
         self.assertRegex(told.cause,
-                         r"one item in 200 .* median of 1\.00 ms, the longest, "
+                         r"one item in 200 .* median of 1 ms, the longest, "
                          r"dataset\[\d?99\], 600 ms")
         worst = self.watched.report()["worst_steps"][0]
         self.assertRegex(worst["item"], r"dataset\[\d?99\]")
