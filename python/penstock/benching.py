@@ -80,6 +80,21 @@ class Bench:
             "best_of_ceiling": best.rate / ceiling if ceiling else None,
             "cumulative": cumulative}
 
+    def _words(self, at: int) -> list[str]:
+        """What the table says beside a setting."""
+        best, rates = self.report["best"], [
+            one["rate"]["median"] for one in self.report["settings"]]
+        found = [("best", at == best and rates[at] == max(rates)),
+                 ("chosen", at == best and rates[at] < max(rates)),
+                 ("(noise)", rates[at] > rates[best]),
+                 ("(present)", at == self.report["present"])]
+        return [word for word, is_so in found if is_so]
+
+    def _noise(self) -> float:
+        """The most by which rounds of a setting differ, as a share of it."""
+        return max((rate["max"] - rate["min"]) / rate["median"] for rate in (
+            one["rate"] for one in self.report["settings"]))
+
     def __str__(self) -> str:
         rows = [("workers", "prefetch", "pinned", "persistent", "samples/s",
                  "min", "max", "first", "")]
@@ -91,9 +106,7 @@ class Bench:
                 "yes" if one["persistent_workers"] else "no",
                 f"{rate['median']:.0f}", f"{rate['min']:.0f}",
                 f"{rate['max']:.0f}", f"{1e3 * one['first_batch_s']:.0f} ms",
-                " ".join(word for word, place in (
-                    ("best", self.report["best"]),
-                    ("(present)", self.report["present"])) if at == place)))
+                " ".join(self._words(at))))
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(
             row, widths)).rstrip() for row in rows]
@@ -108,8 +121,12 @@ class Bench:
         lines.append(
             f"best: {gain:.0f} % faster than the present settings"
             if self.report["best"] != self.report["present"] else
-            "the present settings are the best: no other gained 2 %, and more "
-            "than rounds differ by")
+            "keep the present settings: no other is faster by 2 % and by more "
+            "than the noise")
+        if any("(noise)" in self._words(at)
+               for at in range(len(self.report["settings"]))):
+            lines.append("(noise): a higher rate, but rounds of one setting "
+                         f"differ by up to {100 * self._noise():.0f} %")
         if self.report["best"] != self.report["present"] and \
                 self.report["rounds"] == 1:
             lines.append("that is of one round: what differs by chance is not "
