@@ -14,6 +14,7 @@ import re
 from typing import Any, Callable, Mapping, Protocol, cast, runtime_checkable
 
 from . import _engine
+from .arrow_shapes import with_shapes, with_tensors
 from .callables import DTYPES, rows_of_arrays
 from .errors import refused
 from .object_texts import MOST_CODES, coded, read_as_classes, texts_in
@@ -73,9 +74,11 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
                       "the table has no rows", "give it rows")
     rows = found.source_rows(about.get("where", ""))
     if fields is not None:
-        return rows, None, []
+        shaped = with_shapes(fields, table)
+        return rows, None if shaped == fields else shaped, []
     rules, left_out = fields_of_columns(found, about.get("on_bad") == "skip",
                                         keep)
+    rules, left_out = with_tensors(rules, left_out, table)
     left_out += [f"'{column}' {why}" for column, why in unread.items()]
     left_out += [f"'{column}' is the index: reset_index() makes it a column"
                  for column in index]

@@ -87,6 +87,36 @@ class OwnShapes(unittest.TestCase):
                 np.testing.assert_array_equal(loader.peek().host()["x"],
                                               self.values)
 
+    @unittest.skipUnless(has("pyarrow"), "pyarrow is not installed")
+    def test_of_tables_in_memory(self):
+        """As data sets of Hugging Face are, of which Array2D is a type."""
+        import pyarrow
+
+        class Array2D(pyarrow.ExtensionType):
+            shape, value_type = (2, 3), "float32"
+
+            def __init__(self):
+                super().__init__(
+                    pyarrow.list_(pyarrow.list_(pyarrow.float32())),
+                    "own.Array2D")
+
+            def __arrow_ext_serialize__(self):
+                return b""
+
+        tensor = pyarrow.fixed_shape_tensor(pyarrow.float32(), (2, 3))
+        for kind, storage in (
+                (Array2D(), pyarrow.array(self.values.tolist(),
+                                          Array2D().storage_type)),
+                (tensor, pyarrow.FixedSizeListArray.from_arrays(
+                    pyarrow.array(self.values.ravel()), 6))):
+            table = pyarrow.table({
+                "x": pyarrow.ExtensionArray.from_storage(kind, storage),
+                "y": list(range(4))})
+            for fields in (None, {"x": {"array": {"column": "x"}}}):
+                with penstock.Loader(table, fields, batch_size=4) as loader:
+                    np.testing.assert_array_equal(loader.peek().host()["x"],
+                                                  self.values)
+
     def write(self, table):
         import pyarrow
         import pyarrow.parquet
