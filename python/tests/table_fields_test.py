@@ -122,7 +122,7 @@ class ByThemselves(Folder):
             "n": ("int64", [0, 1, 2, 3]),
             "gaps": ("int64", [0, 1, 0, 3]),
             "gaps_mask": ("float32", [1, 1, 0, 1]),
-            "x": ("float32", [0, .5, 1, 1.5]), "kind": ("int64", [1, 2, 1, 2]),
+            "x": ("float32", [0, .5, 1, 1.5]), "kind": ("int64", [0, 1, 0, 1]),
             "when": ("float64", [1767225600 + i for i in range(4)])})
         self.assertIn("left out: 'id' holds more than 1000", text)
         self.assertIn("as all 1,500 rows have it", text)
@@ -430,7 +430,7 @@ class Readme(Folder):
                 if error.code != "source.part_missing":
                     raise
                 self.skipTest("built without Arrow")
-        self.assertEqual(steps, [([1, 2, 3], 4)] * 3)
+        self.assertEqual(steps, [([1, 2, 3], 1)] * 3)
         self.assertIn('label: {"category"', printed.getvalue())
 
 
