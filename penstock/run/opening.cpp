@@ -7,7 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "penstock/run/model_stepper.h"
 #include "penstock/run/prepare.h"
 #include "penstock/run/staging.h"
 #include "penstock/run/stores.h"
@@ -236,17 +235,9 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
   return prepare_rows(dataset_options(job, options), device, stop);
 }
 
-DatasetInfo plan_rows(const Job& job,
-                      std::function<void(const std::string& line)> note,
-                      StopFlag stop) {
-  // Python would open that of a module of one's own.
-  const std::shared_ptr<Device> device = job.model.kind == "own"
-                                             ? open_device(job.device)
-                                             : device_of_run(job, {});
-  check_can_write(job.output.dir);
-  const auto say = [note](const std::string& line) {
-    if (note) note(line);
-  };
+std::shared_ptr<const Dataset> planned_rows(
+    const Job& job, Device& device,
+    const std::function<void(const std::string& line)>& note, StopFlag stop) {
   const OpenOptions options{
       .rank = {.world = ranks_in("WORLD_SIZE").value_or(1)}, .note = note};
   if (!job.sources.empty()) {
@@ -255,17 +246,12 @@ DatasetInfo plan_rows(const Job& job,
       one.rows.planned = nullptr;
       one.rows.plan_only = true;
     }
-    const auto rows =
-        prepare_mixed_rows(std::move(several), job, *device, stop);
-    check_model(job, *rows, *device, say);
-    return rows->info();
+    return prepare_mixed_rows(std::move(several), job, device, stop);
   }
   TableDatasetOptions wanted = dataset_options(job, options);
   wanted.planned = nullptr;  // it is the result
   wanted.plan_only = true;
-  const auto rows = prepare_rows(wanted, *device, stop);
-  check_model(job, *rows, *device, say);
-  return rows->info();
+  return prepare_rows(wanted, device, stop);
 }
 
 Order train_order(const Job& job, const DatasetInfo& info) {

@@ -65,13 +65,12 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
                                          const OpenOptions& options,
                                          StopFlag stop);
 
-/// What a run of this job would hold, and where: reads its rows, plans, and
-/// ends before anything is allocated. `note` and `stop` as in OpenOptions, but
-/// for the plan itself. Where WORLD_SIZE says that there are several ranks, it
-/// is the plan of each of them.
-DatasetInfo plan_rows(const Job& job,
-                      std::function<void(const std::string& line)> note,
-                      StopFlag stop);
+/// Rows that were read and planned, of which nothing is kept. `note` and `stop`
+/// as in OpenOptions, but for the plan itself. Where WORLD_SIZE says that there
+/// are several ranks, the plan is that of each of them.
+std::shared_ptr<const Dataset> planned_rows(
+    const Job& job, Device& device,
+    const std::function<void(const std::string& line)>& note, StopFlag stop);
 /// For people and scripts: "rows", "train_rows", "val_rows", "plan", of an
 /// order in pages "order", and of several sources "epoch_rows" and "sources".
 Json plan_json(const Job& job, const DatasetInfo& info);

@@ -352,6 +352,21 @@ Json document_of_run(const std::string& run_folder,
   return document;
 }
 
+DatasetInfo plan_rows(const Job& job,
+                      const std::function<void(const std::string& line)>& note,
+                      StopFlag stop) {
+  // Python would open that of a module of one's own.
+  const std::shared_ptr<Device> device = job.model.kind == "own"
+                                             ? open_device(job.device)
+                                             : device_of_run(job, {});
+  check_can_write(job.output.dir);
+  const auto rows = planned_rows(job, *device, note, stop);
+  check_model(job, *rows, *device, [&](const std::string& line) {
+    if (note) note(line);
+  });
+  return rows->info();
+}
+
 TrainResult train(const Job& job, const TrainOptions& options) {
   const Nanoseconds started = wall_clock().now();
   Resumption from;

@@ -14,8 +14,9 @@ class Explanation:
     `stage`, `cause`, `because`, `actions` and `no_action` (why there is no
     action, else None) are for programs.
 
-    `limit` is "compute", "data", "copy", "order", "host" or "unknown"; `au` is
-    the utilisation of the accelerator, None where it is not known.
+    `limit` is "compute", "data", "copy", "order", "host", "outside" or
+    "unknown"; `au` is the utilisation of the accelerator, None where it is not
+    known.
     `penstock.DataLoader` says "compute", "data" or "unknown".
     """
 
