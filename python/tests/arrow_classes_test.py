@@ -49,8 +49,8 @@ class Suite:
                      for name in table.column_names},
                     {**expected, "ordered": sizes if alike else
                      sorted(sizes)})
-                self.assertEqual(batch["pandas"][:4].tolist(), [2, 1, 0, 2])
-                self.assertEqual(batch["label"][:4].tolist(), [2, 1, 1, 2])
+                self.assertEqual(batch["pandas"][:4].tolist(), [1, 0, 3, 1])
+                self.assertEqual(batch["label"][:4].tolist(), [1, 0, 0, 1])
 
     def written(self, table, *names):
         """Files that hold it, in several chunks."""

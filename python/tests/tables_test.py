@@ -234,7 +234,7 @@ class DataFrames(unittest.TestCase):
         with penstock.Loader(frame.iloc[2:], fields, batch_size=2,
                              shuffle=False) as loader:
             batch = next(iter(loader)).numpy()
-        self.assertEqual(batch["size"].tolist(), [1, 3])
+        self.assertEqual(batch["size"].tolist(), [0, 2])
         self.assertEqual(bytes(batch["text"]), b"smalllarge")
 
     @needs("pandas", "pyarrow")
@@ -295,7 +295,8 @@ class DataFrames(unittest.TestCase):
                 found = all_rows(loader)
                 at = found["n"].astype("int64")
                 self.assertEqual(numpy.unique(at).size, rows)
-                numpy.testing.assert_array_equal(found["size"], sizes[at])
+                numpy.testing.assert_array_equal(  # a code of -1 is unknown
+                    found["size"], sizes[at] % 4)
                 if from_memory:
                     break
                 from_memory = any(stage["name"] == "gather" and stage["rows"]
