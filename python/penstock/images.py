@@ -113,7 +113,7 @@ class ImageFolder(BaseLoader):
             super().__init__(job, (), side, ranks)
 
     @property
-    def classes(self) -> ClassNames:  # type: ignore[override]
+    def classes(self) -> ClassNames:
         """The names of the classes, by their numbers."""
         return ClassNames(super().classes, super().classes("label"))
 

@@ -233,7 +233,8 @@ class BaseLoader:
         torch, or `"unknown": "error"` in the field. Of a multi_hot field, its
         labels by their places. Of mixed sources they are the same in all.
         """
-        return list(self._engine.classes(field))
+        found: Any = self._engine.classes(field)
+        return list(found)
 
     @property
     def plan(self) -> dict[str, Any]:
