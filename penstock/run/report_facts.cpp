@@ -153,7 +153,7 @@ std::vector<std::string> action_sentences(const Json& report) {
     std::string gain = "n/a";
     if (auto predicted = number_in(action, {"predicted_gain"}))
       gain = *predicted < 1 ? formatted("%.0f %% faster", 100 * *predicted)
-                            : formatted("%.1f x the rate", 1 + *predicted);
+                            : formatted("%.3g x faster", 1 + *predicted);
     sentences.push_back("Set " + text_in(action, {"knob"}) + " from " +
                         from->dump() + " to " + to->dump() + ": predicted " +
                         gain + (cost.empty() ? "" : " (costs " + cost + ")") +

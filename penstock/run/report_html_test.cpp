@@ -29,7 +29,7 @@ TEST(ReportHtml, SaysFirstWhatLimitsAndWhatToChange) {
       "its source.</h1>");
   const std::size_t action = page.find(
       "Set loader.cache from &quot;none&quot; to &quot;ram&quot;: predicted "
-      "2.0 x the rate (costs 1 MiB of memory).");
+      "2 x faster (costs 1 MiB of memory).");
   const std::size_t second = page.find(
       "Set loader.readers from 4 to 8: predicted 25 % faster (costs 4 "
       "connections).");

@@ -6,7 +6,9 @@ import json
 from typing import Any, Mapping
 
 from .notebook import verdict_html
-from .printing import printable
+from .printing import printable, shown_gain
+
+_LEAST = 0.02  # of a gain: less is not worth a word
 
 
 class Explanation:
@@ -43,7 +45,7 @@ class Explanation:
             lines.append(
                 f"  set {action['knob']} from {json.dumps(action['from'])} to "
                 f"{json.dumps(action['to'])}: predicted "
-                f"{100 * action['predicted_gain']:.0f} % more; costs "
+                f"{shown_gain(action['predicted_gain'])}; costs "
                 f"{action['cost']}")
         drop_in = self.report.get("drop_in")
         if drop_in:
@@ -64,11 +66,14 @@ class Explanation:
 
 def _drop_in_line(drop_in: Mapping[str, Any]) -> list[str]:
     """What penstock.DataLoader would give; nothing where that is not 2 %."""
-    up_to, least = drop_in.get("up_to"), 100 * drop_in["gain"]
-    most = 100 * up_to["gain"] if up_to else least
-    if most < 2:
+    up_to, least = drop_in.get("up_to"), drop_in["gain"]
+    most = up_to["gain"] if up_to else least
+    if most < _LEAST:
         return []
-    gain = f"{least:.0f} to {most:.0f} % more, since {up_to['why']}" \
-        if up_to else f"{least:.0f} % more"
+    gain = shown_gain(least)
+    if up_to:
+        none = least < _LEAST
+        low = "none" if none else gain.removesuffix(" faster")
+        gain = f"between {low} and {shown_gain(most)}: {up_to['why']}"
     return [f"  penstock.DataLoader with {drop_in['workers']} workers in "
             f"its place: predicted {gain}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, Protocol
 
-from .printing import printable
+from .printing import printable, shown_gain
 
 _CELL = "text-align:left;padding:1px 8px"
 _BAR = ("display:inline-block;height:0.8em;background:#4878cf;"
@@ -39,7 +39,7 @@ def verdict_html(verdict: Verdict) -> str:
                   in verdict.parts.items() if share)
     actions = _table((_text(action["knob"]), _text(
         f"{action['from']!r} to {action['to']!r}: predicted "
-        f"{100 * action['predicted_gain']:.0f} % more; costs "
+        f"{shown_gain(action['predicted_gain'])}; costs "
         f"{action['cost']}")) for action in verdict.actions)
     return f"<div>{'<br>'.join(parts)}{bars}{actions}</div>"
 

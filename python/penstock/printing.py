@@ -30,3 +30,13 @@ def printable(text: str, lines: bool = True) -> str:
         return _SHORT.get(char, f"\\u{ord(char):04x}")
 
     return _HOSTILE.sub(escaped, text)
+
+
+def shown_gain(gain: float) -> str:
+    """A gain in speed, as a share.
+
+    >>> shown_gain(0.352), shown_gain(1.5), shown_gain(16.2)
+    ('35 % faster', '2.5 x faster', '17 x faster')
+    """
+    return f"{100 * gain:.0f} % faster" if gain < 1 else \
+        f"{1 + gain:.2g} x faster" if gain < 9 else f"{1 + gain:.0f} x faster"

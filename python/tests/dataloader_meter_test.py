@@ -355,7 +355,7 @@ class Advice(unittest.TestCase):
         page = self.explained(9, 1, 10, workers=1)._repr_html_()
         for text in ("<b>data</b>: the workers do not keep up",
                      "accelerator utilisation 10.0 %, 100 samples/s",
-                     "num_workers", "1 to 4: predicted 300 % more"):
+                     "num_workers", "1 to 4: predicted 4 x faster"):
             self.assertIn(text, page)
 
 

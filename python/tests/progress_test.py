@@ -293,7 +293,7 @@ class Notebooks(Case):
         verdict = self.open().explain()
         verdict.actions = [{"knob": "loader.workers", "from": 1, "to": 2,
                             "predicted_gain": 0.5, "cost": "a processor"}]
-        self.assertIn("loader.workers1 to 2: predicted 50 % more; costs a "
+        self.assertIn("loader.workers1 to 2: predicted 50 % faster; costs a "
                       "processor", self.page(verdict))
 
     def test_what_comes_from_elsewhere_is_escaped(self):
