@@ -6,10 +6,7 @@ fed by torch's DataLoader:
     +import penstock
     ...
     -loader = DataLoader(MyDataset("train.sqlite"), batch_size=256, shuffle=True)
-    +loader = penstock.open("job.json")
-
-and the one that takes a batch apart, because this job's list of receivers is
-two tensors (values, and which of them are there).
+    +loader = penstock.open("job.json", format="torch")
 
 Run it on the demonstration data:
 
@@ -23,7 +20,7 @@ import torch
 import penstock
 
 job, base = sys.argv[1:]
-loader = penstock.open(job, source__path=base)
+loader = penstock.open(job, source__path=base, format="torch")
 
 device = "cuda" if torch.cuda.is_available() else "cpu"  # as the loader's
 model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(60, 64),
@@ -31,8 +28,7 @@ model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(60, 64),
 optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
 for epoch in range(3):
     total = 0.0
-    for batch in loader:
-        receivers, _, target = batch.torch().values()
+    for receivers, target in loader:
         loss = torch.nn.functional.mse_loss(model(receivers), target)
         optimizer.zero_grad()
         loss.backward()

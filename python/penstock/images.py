@@ -64,7 +64,7 @@ class ImageFolder(BaseLoader):
                  num_workers: int | None = None,
                  prefetch_factor: int | None = None,
                  drop_last: bool = False, seed: int = 0,
-                 split: Settings | None = None, side: str = "train",
+                 split: float | Settings | None = None, side: str = "train",
                  on_bad: str = "stop",
                  operations: Sequence[Settings] = (),
                  device: str | Settings = "auto",

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -86,7 +87,7 @@ class Bar:
 class Examples(Folder):
     def test_of_the_loaders(self):
         first, _, _, _, *rest = blocks("docs/python.md")
-        self.assertEqual(len(rest), 6)
+        self.assertEqual(len(rest), 7)
         examples = (first, *rest)
         names, told = {"penstock": penstock, "tqdm": Bar,
                        "train": lambda *batch: None}, io.StringIO()
@@ -130,16 +131,37 @@ class Examples(Folder):
         self.assertEqual((told["steps"], told["verdict"]["limit"]), (3, "data"))
 
     def test_of_a_table_of_ones_own(self):
+        table, *_ = blocks("docs/own_table.md", "sh")
+        subprocess.run(["sh", "-euc", table], check=True)
         made = subprocess.run(
-            [sys.executable, ROOT / "examples/own_table/make_penguins.py"],
-            capture_output=True, text=True, check=True)
+            [sys.executable, ROOT / "examples/own_table/make_penguins.py",
+             "same.csv"], capture_output=True, text=True, check=True)
         self.assertIn("344 birds", made.stdout)
+        self.assertEqual(pathlib.Path("penguins.csv").read_text(),
+                         pathlib.Path("same.csv").read_text())
         (example,) = blocks("docs/own_table.md")
         *_, said = blocks("docs/own_table.md", "text")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(example, {})
         self.assertEqual(printed.getvalue(), said)
+
+    def test_of_the_readme(self):
+        table, loop = blocks("README.md")
+        exec(table, {})
+        (commands,) = blocks("README.md", "sh")
+        parts = {part["part"]: part["there"] for part in json.loads(
+            run_program("doctor", "--parts", "--json"))["parts"]}
+        for command in commands.splitlines():
+            if "train" not in command.split()[1] or parts["trainer"]:
+                run_program(*shlex.split(command, comments=True)[1:])
+        if not has("torch"):
+            self.skipTest("the README's loop needs torch, which is not "
+                          "installed")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(loop, {})
+        self.assertIn("accelerator utilisation", printed.getvalue())
 
     @unittest.skipUnless(has("pandas"), "pandas is not installed")
     def test_of_coming_from_pandas(self):
