@@ -65,6 +65,23 @@ std::string figure(const std::string& number, const std::string& name) {
   return div("figure", element("b", "", number) + element("span", "", name));
 }
 
+/// The metrics of the last validation, one tile each.
+std::string metric_tiles(const Json& report) {
+  const Json* metrics = found_in(report, {"metrics", "val"});
+  std::string text;
+  if (metrics == nullptr || !metrics->is_object()) return text;
+  constexpr std::size_t kMost = 4;
+  std::size_t tiles = 0;
+  for (const auto& [name, value] : metrics->object()) {
+    if (!value.is_number() || tiles == kMost) continue;
+    std::string shown = "val " + name;
+    std::ranges::replace(shown, '_', ' ');
+    text += figure(number_cell(*metrics, {name}), escaped(shown));
+    ++tiles;
+  }
+  return text;
+}
+
 std::string top_of(const Json& report) {
   std::string what = escaped(text_in(report, {"run"}));
   const std::string device = text_in(report, {"settings", "device_used"});
@@ -102,7 +119,8 @@ std::string top_of(const Json& report) {
           figure(number_cell(report, {"samples"}), "samples") +
           figure(shown_data(first_ms,
                             first_ms ? shown_seconds(*first_ms / 1e3) : "n/a"),
-                 "until the first batch"));
+                 "until the first batch") +
+          metric_tiles(report));
   return text + "</header>\n";
 }
 
@@ -159,7 +177,10 @@ std::string parts_section(const Json& report) {
   std::string text = wall_bar(report) + legend(report, outside);
   if (!bar.empty()) text += div("bar", bar);
   if (!over_time.empty())
-    text += over_time + "\n" + time_axis(0, slices.back().to_s);
+    text += div("name", element("span", "of",
+                                "share of each second, 0 to 100 "
+                                "%")) +
+            over_time + "\n" + time_axis(0, slices.back().to_s);
   return section("Where the time went", text);
 }
 
@@ -380,9 +401,15 @@ std::string epochs_section(const Json& report) {
         "<li><i class=\"val\"></i>val loss</li><li>" +
         shown_number(low) + " to " + shown_number(high) + "</li></ul>\n" +
         chart + "\n" +
-        div("axis", element("span", "", "first epoch") +
-                        element("span", "", "last epoch"));
+        div("axis",
+            element("span", "", "epoch 1") +
+                element("span", "", "epoch " + std::to_string(epochs.size())));
   }
+  constexpr std::size_t kSeen = 12;  // rows, without scrolling
+  if (epochs.size() > kSeen)
+    text += element("p", "because",
+                    std::to_string(epochs.size()) +
+                        " epochs: scroll in the table to see all of them.");
   text += epochs_table(epochs);
   if (std::ranges::any_of(epochs, [](const Json& epoch) {
         return found_in(epoch, {"use"}) != nullptr;
@@ -411,7 +438,9 @@ std::string curves_section(const Json& report) {
         "curve",
         div("name", element("b", "", column.heading) +
                         element("span", "of", shown_range(low, high, column))) +
-            chart);
+            chart +
+            time_axis(curve[0].points.front().first,
+                      curve[0].points.back().first));
   };
   add(kLoss);
   for (const UseColumn& column : kUse) add(column);

@@ -7,7 +7,9 @@
 
 #include <array>
 
+#include "penstock/exec/exec.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/run/run.h"
 #include "python/engine/gil.h"
 
 namespace penstock::python {
@@ -50,7 +52,28 @@ void bind_monitor(nb::module_& module) {
              GilRelease meanwhile;
              trace.write(file);
            })
+      .def("kept", &Trace::kept)
       .def("text", &Trace::text);
+  module.def(
+      "loop_did",
+      [](std::string_view name, std::int64_t begin_ns, std::int64_t end_ns,
+         std::int64_t step) {
+        spans::tell({.lane = SpanLane::loop,
+                     .name = name,
+                     .begin = Nanoseconds(begin_ns),
+                     .end = Nanoseconds(end_ns),
+                     .step = step});
+      },
+      nb::arg("name"), nb::arg("begin_ns"), nb::arg("end_ns"), nb::arg("step"),
+      "Tells traces of a piece of work of a loop in Python, by the monotonic "
+      "clock.");
+  module.def("is_traced", &spans::heard);
+  module.def(
+      "report_page",
+      [](const std::string& report) {
+        return report_html(Json::parse(report, "the report"));
+      },
+      nb::arg("report"), "The page of a run, of its report as JSON.");
   module.def(
       "waits_for_process",
       [](std::string_view line) {  // no read: a socket or not is the same

@@ -47,6 +47,7 @@ from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
 from .explanation import Explanation
+from .page import with_page
 from .progress import Screen, Shown, shown
 
 if TYPE_CHECKING:
@@ -533,6 +534,13 @@ class DataLoader(Generic[_Item]):
         measured numbers, and what to change."""
         return self._progress.meter.explain(
             self.num_workers, self.num_workers and self.prefetch_factor or 0)
+
+    def report(self, path: str | os.PathLike[str] | None = None
+               ) -> dict[str, Any]:
+        """The numbers and the verdict of explain() as a dict, and with `path`
+        also as a page (HTML) like that of a run."""
+        return with_page(self.explain().report, path,
+                         "a loop over a penstock.DataLoader")
 
     def close(self) -> None:
         """Ends worker processes and threads. A new loop starts them again."""

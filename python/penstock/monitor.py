@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -93,6 +94,10 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
             for batch in loader:
                 step(batch)
 
+    Loops over the loaders of this package are seen; others, over a DataLoader
+    of torch for example, where they are watched: `for batch in
+    penstock.watch(loader)`.
+
     Also where the block raises. It costs about a microsecond for each piece of
     work, and keeps the first million. Raises RequestError where the file cannot
     be written.
@@ -103,3 +108,9 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
     finally:
         kept.end()
         kept.write(os.fspath(file))
+        if not kept.kept():
+            warnings.warn(
+                f"nothing was traced in {os.fspath(file)}: no loop over a "
+                "loader of penstock ran; write 'for batch in "
+                "penstock.watch(loader)' to trace a loop over another one",
+                stacklevel=3)

@@ -14,9 +14,11 @@ import contextlib
 import copy
 import functools
 import operator
+import os
 from typing import Any, Generic, Iterable, Iterator, TextIO, TypeVar
 
 from .explanation import Explanation
+from .page import with_page
 from .timed_items import Stamped
 from .watching import Watch
 
@@ -126,12 +128,16 @@ class Watched(Generic[_Batch]):
         """What limits the loop, and what to change; any time."""
         return self._penstock_watch.explain()
 
-    def report(self) -> dict[str, Any]:
-        """The numbers and the verdict as a dict: "au" and "parts" (None and
+    def report(self, path: str | os.PathLike[str] | None = None
+               ) -> dict[str, Any]:
+        """The numbers and the verdict as a dict, and with `path` also as a
+        page (HTML) like that of a run: "au" and "parts" (None and
         empty after too few batches), "samples_per_s", "verdict",
         "worst_steps", "pauses", "machine", and for a DataLoader of torch
         "drop_in", the predicted gain of penstock's."""
-        return self._penstock_watch.report()
+        watch_ = self._penstock_watch
+        return with_page(watch_.report(), path,
+                         f"a loop over a {type(watch_.loop).__name__}")
 
     # -- all else is the loop's
 

@@ -13,7 +13,7 @@ import numpy
 
 import penstock
 from entry import main
-from penstock import benching
+from penstock import _engine, benching
 
 
 class Slow:
@@ -142,6 +142,58 @@ class Traces(unittest.TestCase):
             with self.assertRaises(penstock.RequestError):
                 with penstock.trace(pathlib.Path(folder) / "no" / "t.json"):
                     pass
+
+    def test_a_loop_over_anything_is_traced_where_it_is_watched(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "trace.json"
+            dropped_in = penstock.DataLoader(list(range(12)), batch_size=4)
+            for loop in penstock.watch([[1], [2], [3]]), dropped_in:
+                with penstock.trace(file):
+                    for _ in loop:
+                        time.sleep(0.01)
+                events = [event for event in json.loads(
+                    file.read_text())["traceEvents"] if event["ph"] == "X"]
+                waits, steps = ([event for event in events
+                                 if event["name"] == name]
+                                for name in ("wait for the batch", "step"))
+                self.assertEqual((len(waits), len(steps)), (3, 3))
+                self.assertGreaterEqual(steps[0]["dur"], 9e3)  # microseconds
+                self.assertGreaterEqual(waits[1]["ts"],
+                                        steps[0]["ts"] + steps[0]["dur"] - 1)
+            with self.assertWarnsRegex(UserWarning, "penstock.watch"):
+                with penstock.trace(file):
+                    pass
+
+
+class Pages(unittest.TestCase):
+    def test_a_loop_has_a_page_like_a_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "loop.html"
+            for loop in (penstock.watch([[1]] * 20),
+                         penstock.DataLoader(list(range(80)), batch_size=4)):
+                for _ in loop:
+                    time.sleep(0.001)
+                report = loop.report(file)
+                page = file.read_text()
+                self.assertIn("accelerator utilisation", page)
+                self.assertIn("Where the time went", page)
+                self.assertIn("a loop over a ", page)
+                self.assertIn(report["verdict"]["cause"], page)
+            with self.assertRaises(penstock.RequestError):
+                loop.report(pathlib.Path(folder) / "no" / "loop.html")
+
+    def test_a_page_has_tiles_of_metrics_and_says_how_long_its_tables_are(self):
+        def page(epochs):
+            return _engine.report_page(json.dumps({
+                "metrics": {"val": {"top_1": 0.91, "loss": 0.25}},
+                "epochs": [{"epoch": epoch, "train_loss": 1 / (1 + epoch)}
+                           for epoch in range(epochs)]}))
+
+        self.assertIn('<b><data value="0.91">0.91</data></b>'
+                      '<span>val top 1</span>', page(3))
+        self.assertNotIn("scroll", page(3))
+        self.assertIn("20 epochs: scroll", page(20))
+        self.assertIn("<span>epoch 20</span>", page(20))
 
 
 if __name__ == "__main__":

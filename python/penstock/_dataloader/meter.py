@@ -11,6 +11,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from .. import _engine
 from ..cuda_steps import CudaSteps, place_of_gpu
 from ..errors import TransformError, worded
 from ..explanation import Explanation
@@ -105,6 +106,7 @@ class Meter:
             self._time_on_gpu("asks")
         now, cpu = time.perf_counter(), time.process_time()
         if self._handed_out is not None:
+            self._trace("step", self._handed_out, now, self.batches - 1)
             pauses = self.pauses
             if self._steps is None:
                 self.loop_s += self._without_pause(now - self._handed_out)
@@ -133,6 +135,7 @@ class Meter:
     def answered(self, asked: float, items: int, first: bool) -> float:
         """The batch is there. Returns how long the loop waited for it."""
         now, cpu = time.perf_counter(), time.process_time()
+        self._trace("wait for the batch", asked, now, self.batches)
         if first:
             self.first_batch_s = now - asked  # no part of the waiting below
         else:
@@ -149,6 +152,12 @@ class Meter:
                 self._time_on_gpu("restart")
             self._time_on_gpu("got", 0, items)
         return now - asked
+
+    @staticmethod
+    def _trace(what: str, begin: float, end: float, step: int) -> None:
+        """For penstock.trace, where it listens."""
+        if _engine.is_traced():
+            _engine.loop_did(what, int(1e9 * begin), int(1e9 * end), step)
 
     def paused(self) -> None:
         """An epoch is over: what comes now is not the loop's time."""

@@ -1,0 +1,32 @@
+"""The page of a loop, as `penstock train` writes that of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from . import _engine
+from .errors import refused
+
+
+def with_page(report: dict[str, Any], path: str | os.PathLike[str] | None,
+              title: str) -> dict[str, Any]:
+    """The report of a loop; where there is a path its page is written there.
+    Raises RequestError, file.write."""
+    if path is None:
+        return report
+    worst = [{"step": step["batch"], "ms": step["wait_ms"],
+              "samples": [step["item"]] if step["item"] else []}
+             for step in report.get("worst_steps") or ()]
+    page = _engine.report_page(json.dumps(
+        {"run": title, **report, "worst_steps": worst}, default=str))
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise refused("file.write", "cannot write the page of the loop",
+                      os.fspath(path), error.strerror or str(error),
+                      "name a file in a folder that can be written to"
+                      ) from None
+    return report
