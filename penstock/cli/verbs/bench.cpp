@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -60,6 +61,18 @@ std::string summary_of_sweep(const Json& json) {
   const auto at = [&](const char* key) {
     return static_cast<std::size_t>(json.find(key)->integer());
   };
+  const auto median = [&](std::size_t i) {
+    return settings[i].find("rate")->find("median")->number();
+  };
+  double noise = 0;  // by which rounds of one setting differ
+  bool is_beaten = false;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const Json& of = *settings[i].find("rate");
+    noise =
+        std::max(noise, (of.find("max")->number() - of.find("min")->number()) /
+                            median(i));
+    is_beaten |= median(i) > median(at("best"));
+  }
   std::vector<std::vector<std::string>> rows = {
       {"workers", "prefetch", "samples/s", "min", "max", "AU", ""}};
   for (std::size_t i = 0; i < settings.size(); ++i) {
@@ -69,7 +82,10 @@ std::string summary_of_sweep(const Json& json) {
          settings[i].find("loader.prefetch")->dump(),
          rate(of.find("median")->number()), rate(of.find("min")->number()),
          rate(of.find("max")->number()), percent(*settings[i].find("au")),
-         std::string(i == at("best") ? "best" : "") +
+         std::string(median(i) > median(at("best")) ? "(noise)"
+                     : i != at("best")              ? ""
+                     : is_beaten                    ? "chosen"
+                                                    : "best") +
              (i == at("present") ? " (present)" : "")});
   }
   std::string text =
@@ -88,10 +104,14 @@ std::string summary_of_sweep(const Json& json) {
           "job";
     text += "\n";
   }
+  if (is_beaten)
+    text +=
+        "(noise): a higher rate, but rounds of one setting differ by up to " +
+        percent(Json(noise)) + "\n";
   if (at("best") == at("present"))
     return text +
-           "the present settings are the best: no other gained 2 %, and more "
-           "than rounds differ by\n";
+           "keep the present settings: no other is faster by 2 % and by more "
+           "than the noise\n";
   text += "best: " + named(settings[at("best")]) + ", " +
           percent(*json.find("gain")) + " faster than the present " +
           named(settings[at("present")]) + "\n";
