@@ -87,8 +87,7 @@ void warn_if_starved(const Snapshot& run, const TrainListener& listener) {
   if (!verdict.actions.empty()) {
     const Action& best = verdict.actions.front();
     char gain[32];
-    std::snprintf(gain, sizeof(gain), "%.3g x faster",
-                  1 + best.predicted_gain);
+    std::snprintf(gain, sizeof(gain), "%.3g x faster", 1 + best.predicted_gain);
     line += "; set " + best.knob + " to " + best.to.dump() +
             " (predicted: " + gain + ", costs " + best.cost + ")";
   }
