@@ -52,7 +52,10 @@ class FormattedBatch:
         return getattr(self.batch, name)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self._tensors[name] for name in self._fields])
+        tensors = self._tensors
+        if len(tensors) == len(self._fields):  # in the same order
+            return iter(tensors.values())
+        return iter([tensors[name] for name in self._fields])
 
     def __len__(self) -> int:
         """Number of fields."""
@@ -97,26 +100,27 @@ class Formatter:
             _engine.Batch, library)
         self._library = library
         self._named = named
-        self._names: list[str] | None = None  # of the tensors of all batches
+        self._count = 0  # of the tensors of a batch; 0: they are not known
         self._fields: tuple[str, ...] = ()
         self._widened: dict[str, Any] = {}
 
-    def __call__(self, batch: _engine.Batch) -> FormattedBatch:
+    def format(self, batch: _engine.Batch) -> FormattedBatch:
         tensors = self._convert(batch)
-        if self._names is None or len(tensors) != len(self._names):
+        if len(tensors) != self._count:
             self._learn(batch)
-        for name, dtype in self._widened.items():
-            tensors[name] = tensors[name].to(dtype)
+        if self._widened:
+            for name, dtype in self._widened.items():
+                tensors[name] = tensors[name].to(dtype)
         return FormattedBatch(batch, tensors, self._fields)
 
     def forget(self) -> None:
         """The tensors of the next batch may be others."""
-        self._names = None
+        self._count = 0
 
     def _learn(self, batch: _engine.Batch) -> None:
-        self._names = batch.keys()
-        self._fields = tuple(name for name in self._names
-                             if self._is_field(name))
+        names = batch.keys()
+        self._count = len(names)
+        self._fields = tuple(name for name in names if self._is_field(name))
         if self._library != "torch":
             return
         import torch

@@ -74,6 +74,7 @@ class BaseLoader:
                  format: str | None = None) -> None:
         self.rank, self.world = ranks.rank, ranks.world
         self._format: Formatter | None = formatter(format, job, rows)
+        self._formatted = self._format and self._format.format
         self._engine = _engine.open(dumped(job), list(sets), side, self.rank,
                                     self.world, rows, ranks.can_agree)
         _open.add(self._engine)
@@ -88,7 +89,7 @@ class BaseLoader:
     def __iter__(self) -> Iterator[Any]:
         """One epoch. After a `break` the next one begins with the next epoch;
         after `load_state_dict()` it continues where that was saved."""
-        return self._engine.epoch(self._watch, self._format)
+        return self._engine.epoch(self._watch, self._formatted)
 
     def batches(self, steps: int | None = None) -> Iterator[Any]:
         """`steps` batches, or batches without end, across epochs, from
@@ -96,7 +97,7 @@ class BaseLoader:
         if steps is not None and steps < 0:
             raise refused("loader.steps", "cannot make batches", "steps",
                           f"found {steps}", "give 0 or more, or None")
-        return self._engine.batches(steps, self._watch, self._format)
+        return self._engine.batches(steps, self._watch, self._formatted)
 
     def into(self, tensors: Mapping[str, Any],
              steps: int | None = None) -> Iterator[int]:
@@ -117,7 +118,7 @@ class BaseLoader:
     def peek(self) -> Any:
         """The next batch, which stays the next."""
         batch = self._engine.peek()
-        return batch if self._format is None else self._format(batch)
+        return batch if self._formatted is None else self._formatted(batch)
 
     def map(self, fn: Callable[..., Mapping[str, Any]], *,
             batched: bool = False, version: object = "") -> Self:
