@@ -54,7 +54,7 @@ Json split_schema() {
   share["exclusiveMinimum"] = 0;
   share["exclusiveMaximum"] = 1;
   share["description"] = "0.8 is short for {\"train\": 0.8, \"val\": 0.2}";
-  either["anyOf"] = Json::Array{split_settings().schema(), std::move(share)};
+  either["anyOf"] = Json::Array{std::move(share), split_settings().schema()};
   return either;
 }
 

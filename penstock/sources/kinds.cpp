@@ -83,4 +83,11 @@ const SourceKind* kind_of_file(const std::string& name) {
   return nullptr;
 }
 
+const SourceKind* kind_of_uri(const std::string& uri) {
+  for (const SourceKind& kind : source_kinds())
+    for (const std::string& prefix : kind.prefixes)
+      if (uri.starts_with(prefix)) return &kind;
+  return nullptr;
+}
+
 }  // namespace penstock

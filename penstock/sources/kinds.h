@@ -49,6 +49,9 @@ const SourceKind* source_kind(const std::string& name);
 /// The kind of the files whose names end like this one, in any case; null:
 /// none.
 const SourceKind* kind_of_file(const std::string& name);
+/// The kind that a URI or a connection string belongs to, by its beginning;
+/// null where there is none.
+const SourceKind* kind_of_uri(const std::string& uri);
 /// A URI of each kind, for hints: "sqlite:PATH#table or postgresql://...".
 std::string source_examples();
 /// Throws Error(source) that says what to install where the plugin of this kind

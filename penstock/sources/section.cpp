@@ -11,6 +11,7 @@
 #include "penstock/sources/not_read.h"
 #include "penstock/sources/source_uri.h"
 #include "penstock/sources/spec.h"
+#include "penstock/sources/unnamed_source.h"
 #include "penstock/sources/uri_settings.h"
 
 namespace penstock {

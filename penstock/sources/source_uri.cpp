@@ -22,27 +22,9 @@ std::string prefix_of(const SourceKind& kind, const std::string& uri) {
   return "";
 }
 
-}  // namespace
-
-const SourceKind* kind_of_uri(const std::string& uri) {
-  for (const SourceKind& kind : source_kinds())
-    if (!prefix_of(kind, uri).empty()) return &kind;
-  return nullptr;
-}
-
-namespace {
-
 [[noreturn]] void refuse_uri(const std::string& uri, const std::string& path,
                              std::string why) {
-  std::string shown = shown_place(uri);
-  if (shown.ends_with(kHiddenConnection))
-    why += "; it is not shown, since it may hold a password";
-  throw Error(ErrorKind::request,
-              {.code = "source.uri",
-               .what = "cannot use the source '" + shown + "'",
-               .where = path,
-               .why = std::move(why),
-               .next = "write " + source_examples()});
+  refuse_uri(uri, path, std::move(why), "write " + source_examples());
 }
 
 }  // namespace
@@ -55,12 +37,6 @@ bool is_saved_dataset(const std::string& folder) {
   };
   return holds("dataset_dict.json") ||
          (holds("state.json") && !holds("run.json"));
-}
-
-bool may_hold_password(const std::string& file) {
-  std::error_code unknown;
-  return !files::is_stored(file) && without_password(file) != file &&
-         !std::filesystem::exists(file, unknown);
 }
 
 namespace {

@@ -7,10 +7,6 @@
 
 namespace penstock {
 
-/// The kind that a URI or a connection string belongs to, by its beginning;
-/// null where there is none.
-const SourceKind* kind_of_uri(const std::string& uri);
-
 /// What a URI says, or the name of a file whose kind its end says. Throws
 /// Error(request), source.uri, with `path` in front, in which no part of the
 /// URI is shown that may be a password.
@@ -19,10 +15,6 @@ SourceSpec spec_of_uri(const std::string& uri, const std::string& path);
 /// A folder that save_to_disk() of Hugging Face's datasets has written. The
 /// folder of a run has a state.json, too, and is not one.
 bool is_saved_dataset(const std::string& folder);
-
-/// The name of a file that is not there, and of which a message would hide a
-/// part.
-bool may_hold_password(const std::string& file);
 
 /// As it may be stored and shown.
 std::string without_secrets_of_uri(const std::string& uri);

@@ -15,23 +15,17 @@
 #include "penstock/base/secret.h"
 #include "penstock/sources/files/data_files.h"
 #include "penstock/sources/not_read.h"
-#include "penstock/sources/source_uri.h"
 #include "penstock/sources/uri_settings.h"
 
 namespace penstock {
-namespace {
+bool may_hold_password(const std::string& file) {
+  std::error_code unknown;
+  return !files::is_stored(file) && without_password(file) != file &&
+         !std::filesystem::exists(file, unknown);
+}
 
-namespace fs = std::filesystem;
-
-constexpr const char* kEveryKind =
-    "name a file or folder, or write KIND:PATH, for example csv:PATH, "
-    "sqlite:PATH#table or postgresql://host/base#table (docs/job.md has all "
-    "kinds)";
-constexpr std::size_t kLookedAt = 4096;
-constexpr int kFilesLookedAt = 1000;
-
-[[noreturn]] void refuse(const std::string& uri, const std::string& setting,
-                         std::string why, std::string next) {
+void refuse_uri(const std::string& uri, const std::string& setting,
+                std::string why, std::string next) {
   std::string shown = shown_place(uri);
   if (shown.ends_with(kHiddenConnection))
     why += "; it is not shown, since it may hold a password";
@@ -42,6 +36,17 @@ constexpr int kFilesLookedAt = 1000;
                .why = std::move(why),
                .next = std::move(next)});
 }
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEveryKind =
+    "name a file or folder, or write KIND:PATH, for example csv:PATH, "
+    "sqlite:PATH#table or postgresql://host/base#table (docs/job.md has all "
+    "kinds)";
+constexpr std::size_t kLookedAt = 4096;
+constexpr int kFilesLookedAt = 1000;
 
 std::string beginning_of(const std::string& path) {
   std::string text(kLookedAt, '\0');
@@ -146,7 +151,7 @@ void refuse_scheme(const std::string& uri, const std::string& setting) {
       next += shown.ends_with(kHiddenConnection)
                   ? "URL"
                   : shown + (next.find(" cp ") != next.npos ? " ." : "");
-    refuse(uri, setting, std::string(scheme.why), std::move(next));
+    refuse_uri(uri, setting, std::string(scheme.why), std::move(next));
   }
 }
 
@@ -170,7 +175,7 @@ void refuse_converted(const std::string& path, const std::string& setting) {
                 "\").to_csv(\"" +
                 path.substr(0, path.size() - each.end.size()) +
                 ".csv\", index=False)'";
-    refuse(path, setting, "it is " + std::string(each.shown), command);
+    refuse_uri(path, setting, "it is " + std::string(each.shown), command);
   }
 }
 
@@ -243,8 +248,8 @@ void refuse_near_kind(const std::string& uri, const std::string& setting) {
   const std::string given = uri.substr(0, colon);
   const std::string found = nearest(given, prefixes);
   if (!found.empty())
-    refuse(uri, setting, "'" + given + "' is not a kind of source",
-           "did you mean '" + found + ":'?");
+    refuse_uri(uri, setting, "'" + given + "' is not a kind of source",
+               "did you mean '" + found + ":'?");
 }
 
 std::string how_to_read_json(const std::string& path) {
@@ -296,20 +301,21 @@ void refuse_unnamed(const std::string& uri, const std::string& setting) {
   const bool may_be_file = uri.find("://") == uri.npos;
   std::error_code unknown;
   if (!may_be_file || may_hold_password(uri))
-    refuse(uri, setting, "it does not begin with a kind of source", kEveryKind);
+    refuse_uri(uri, setting, "it does not begin with a kind of source",
+               kEveryKind);
   if (!fs::exists(uri, unknown))
-    refuse(uri, setting, "there is no such file or folder",
-           advice_for_missing(uri));
+    refuse_uri(uri, setting, "there is no such file or folder",
+               advice_for_missing(uri));
   refuse_converted(uri, setting);
   if (ends_with(uri, ".json")) {
     const std::string how = how_to_read_json(uri);
     if (!how.empty())
-      refuse(uri, setting, "names of files with JSON lines end with .jsonl",
-             how);
+      refuse_uri(uri, setting, "names of files with JSON lines end with .jsonl",
+                 how);
   }
   const std::string content = uri_by_content(uri);
-  refuse(uri, setting, "its name does not show what kind of file it is",
-         content.empty() ? kEveryKind : "write " + content);
+  refuse_uri(uri, setting, "its name does not show what kind of file it is",
+             content.empty() ? kEveryKind : "write " + content);
 }
 
 }  // namespace penstock

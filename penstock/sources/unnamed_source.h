@@ -7,6 +7,15 @@ namespace penstock {
 // What is answered to a text that does not name a source: the one thing to
 // write instead, found by looking at the file, the folder or the scheme.
 
+/// The name of a file that is not there, and of which a message would hide a
+/// part.
+bool may_hold_password(const std::string& file);
+
+/// Throws Error(request), source.uri, with `setting` in front. No part of the
+/// URI is shown that may be a password.
+[[noreturn]] void refuse_uri(const std::string& uri, const std::string& setting,
+                             std::string why, std::string next);
+
 /// Throws Error(request), source.uri, for a URI of no kind. `setting` is the
 /// place of the URI. No part that may be a password is shown.
 [[noreturn]] void refuse_unnamed(const std::string& uri,

@@ -17,6 +17,48 @@ namespace {
 
 namespace nb = nanobind;
 
+void bind_traces(nb::module_& module) {
+  nb::class_<Trace>(module, "Trace",
+                    "What threads and the device do, piece by piece.")
+      .def("__init__", [](Trace* made) { new (made) Trace(); })
+      .def("end", &Trace::end)
+      .def("write",
+           [](const Trace& trace, const std::string& file) {
+             GilRelease meanwhile;
+             trace.write(file);
+           })
+      .def("kept", &Trace::kept)
+      .def("text", &Trace::text);
+  module.def(
+      "loop_did",
+      [](std::string_view name, std::int64_t begin_ns, std::int64_t end_ns,
+         std::int64_t step) {
+        spans::tell({.lane = SpanLane::loop,
+                     .name = name,
+                     .begin = Nanoseconds(begin_ns),
+                     .end = Nanoseconds(end_ns),
+                     .step = step});
+      },
+      nb::arg("name"), nb::arg("begin_ns"), nb::arg("end_ns"), nb::arg("step"),
+      "Tells traces of a piece of work of a loop in Python, by the monotonic "
+      "clock.");
+  module.def("is_traced", &spans::heard);
+}
+
+void bind_thread_sampler(nb::module_& module) {
+  nb::class_<ThreadSampler>(module, "ThreadSampler",
+                            "Looks at what threads do while they work.")
+      .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })
+      .def("begin", &ThreadSampler::begin)
+      .def("end", &ThreadSampler::end)
+      .def("take", [](ThreadSampler& sampler) {
+        const ThreadSightings seen = sampler.take();
+        return std::array<std::int64_t, 8>{
+            seen.running,    seen.in_lock, seen.in_own_lock, seen.in_file,
+            seen.in_network, seen.asleep,  seen.other,       seen.looks};
+      });
+}
+
 }  // namespace
 
 void bind_monitor(nb::module_& module) {
@@ -43,31 +85,6 @@ void bind_monitor(nb::module_& module) {
           nb::arg("pci_bus_id"))
       .def("utilisation",
            [](GpuSensor& sensor) { return sensor.read().utilisation; });
-  nb::class_<Trace>(module, "Trace",
-                    "What threads and the device do, piece by piece.")
-      .def("__init__", [](Trace* made) { new (made) Trace(); })
-      .def("end", &Trace::end)
-      .def("write",
-           [](const Trace& trace, const std::string& file) {
-             GilRelease meanwhile;
-             trace.write(file);
-           })
-      .def("kept", &Trace::kept)
-      .def("text", &Trace::text);
-  module.def(
-      "loop_did",
-      [](std::string_view name, std::int64_t begin_ns, std::int64_t end_ns,
-         std::int64_t step) {
-        spans::tell({.lane = SpanLane::loop,
-                     .name = name,
-                     .begin = Nanoseconds(begin_ns),
-                     .end = Nanoseconds(end_ns),
-                     .step = step});
-      },
-      nb::arg("name"), nb::arg("begin_ns"), nb::arg("end_ns"), nb::arg("step"),
-      "Tells traces of a piece of work of a loop in Python, by the monotonic "
-      "clock.");
-  module.def("is_traced", &spans::heard);
   module.def(
       "report_page",
       [](const std::string& report) {
@@ -81,17 +98,8 @@ void bind_monitor(nb::module_& module) {
                ThreadDoes::in_lock;
       },
       nb::arg("line"));
-  nb::class_<ThreadSampler>(module, "ThreadSampler",
-                            "Looks at what threads do while they work.")
-      .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })
-      .def("begin", &ThreadSampler::begin)
-      .def("end", &ThreadSampler::end)
-      .def("take", [](ThreadSampler& sampler) {
-        const ThreadSightings seen = sampler.take();
-        return std::array<std::int64_t, 8>{
-            seen.running,    seen.in_lock, seen.in_own_lock, seen.in_file,
-            seen.in_network, seen.asleep,  seen.other,       seen.looks};
-      });
+  bind_traces(module);
+  bind_thread_sampler(module);
 }
 
 }  // namespace penstock::python

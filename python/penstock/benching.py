@@ -92,8 +92,9 @@ class Bench:
 
     def _noise(self) -> float:
         """The most by which rounds of a setting differ, as a share of it."""
-        return max((rate["max"] - rate["min"]) / rate["median"] for rate in (
-            one["rate"] for one in self.report["settings"]))
+        rates = (one["rate"] for one in self.report["settings"])
+        return max(float((rate["max"] - rate["min"]) / rate["median"])
+                   for rate in rates)
 
     def __str__(self) -> str:
         rows = [("workers", "prefetch", "pinned", "persistent", "samples/s",

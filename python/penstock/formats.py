@@ -123,8 +123,7 @@ class Formatter:
         self._fields = tuple(name for name in names if self._is_field(name))
         if self._library != "torch":
             return
-        import torch
-
+        torch = importlib.import_module("torch")
         of_type = {field.name: field.dtype for field in batch.values()
                    if field.dtype in _WIDER}
         told = sorted(of_type.keys() - self._widened.keys())

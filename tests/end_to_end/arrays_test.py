@@ -113,7 +113,6 @@ class Shapes(Case):
             "request", "fields.array", "'array'")["next"]
 
     def test_that_the_file_knows_are_printed(self):
-        self.assertEqual(self.refusal(), 'write "shape": [8]')
         self.assertEqual(self.refusal(shape=[4]), 'write "shape": [8]')
         self.assertEqual(self.refusal(window={"length": 10}),
                          'write "shape": [8]')

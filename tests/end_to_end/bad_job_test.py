@@ -145,8 +145,7 @@ class JobFiles(Case):
 
     def test_a_section_that_is_no_object(self):
         self.good_start()
-        for section in ("source", "fields", "split", "loader", "train",
-                        "output"):
+        for section in ("source", "fields", "loader", "train", "output"):
             self.refuse("request", "settings.type", section, "an integer",
                         "an object", sets=[section + "=7"])
 

@@ -2,6 +2,7 @@
 verdict on every job of which a schema can tell."""
 import csv
 import json
+import math
 import pathlib
 import re
 import unittest
@@ -25,7 +26,8 @@ def valid(value, schema, whole=None):
     known = {"$schema", "title", "description", "default", "type", "enum",
              "const", "required", "properties", "additionalProperties",
              "minProperties", "items", "minItems", "maxItems", "uniqueItems",
-             "minimum", "maximum", "multipleOf", "minLength", "pattern",
+             "minimum", "maximum", "exclusiveMinimum",
+             "exclusiveMaximum", "multipleOf", "minLength", "pattern",
              "oneOf", "anyOf", "not", "$ref"}
     assert set(schema) <= known, set(schema) - known
     if "type" in schema:
@@ -33,6 +35,10 @@ def valid(value, schema, whole=None):
             return False
         if isinstance(value, bool) and schema["type"] != "boolean":
             return False
+    if isinstance(value, (int, float)) and (
+            value <= schema.get("exclusiveMinimum", -math.inf)
+            or value >= schema.get("exclusiveMaximum", math.inf)):
+        return False
     if "pattern" in schema and not re.search(schema["pattern"], value):
         return False
     if "enum" in schema and value not in schema["enum"]:
@@ -176,7 +182,7 @@ class Schema(Case):
     def test_has_the_keys_of_the_parser_of_fields(self):
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
-                     {"category": {"column": "a"}}, {"array": {"column": "a"}},
+                     {"category": {"column": "a"}}, {"array": {"column": "a", "shape": [2]}},
                      {"multi_hot": {"column": "a", "size": 2}},
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
                      {"tokens": {"column": "a"}}, {"image": {"column": "a"}},

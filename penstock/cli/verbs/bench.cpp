@@ -52,69 +52,95 @@ std::string ceiling_of(const Json& json) {
          " samples/s\n";
 }
 
+/// The settings of a sweep, and how far apart its rounds are.
+class Sweep {
+ public:
+  explicit Sweep(const Json& json)
+      : json_(json), settings_(json.find("settings")->array()) {
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      const Json& of = *settings_[i].find("rate");
+      noise_ = std::max(
+          noise_,
+          (of.find("max")->number() - of.find("min")->number()) / median(i));
+      is_beaten_ |= median(i) > median(at("best"));
+    }
+  }
+
+  std::size_t at(const char* key) const {
+    return static_cast<std::size_t>(json_.find(key)->integer());
+  }
+  const Json& setting(const char* key) const { return settings_[at(key)]; }
+  bool is_beaten() const { return is_beaten_; }
+  double noise() const { return noise_; }
+
+  std::string table() const {
+    std::vector<std::vector<std::string>> rows = {
+        {"workers", "prefetch", "samples/s", "min", "max", "AU", ""}};
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      const Json& of = *settings_[i].find("rate");
+      rows.push_back({settings_[i].find("loader.workers")->dump(),
+                      settings_[i].find("loader.prefetch")->dump(),
+                      rate(of.find("median")->number()),
+                      rate(of.find("min")->number()),
+                      rate(of.find("max")->number()),
+                      percent(*settings_[i].find("au")), mark(i)});
+    }
+    return table_text(rows);
+  }
+
+ private:
+  double median(std::size_t i) const {
+    return settings_[i].find("rate")->find("median")->number();
+  }
+  std::string mark(std::size_t i) const {
+    return std::string(median(i) > median(at("best")) ? "(noise)"
+                       : i != at("best")              ? ""
+                       : is_beaten_                   ? "chosen"
+                                                      : "best") +
+           (i == at("present") ? " (present)" : "");
+  }
+
+  const Json& json_;
+  const std::vector<Json>& settings_;
+  double noise_ = 0;  // by which rounds of one setting differ
+  bool is_beaten_ = false;
+};
+
+std::string best_of_ceiling(const Json& json) {
+  const Json* of = json.find("best_of_ceiling");
+  if (of == nullptr) return {};
+  return "the best reaches " + percent(*of) + " of that" +
+         (of->number() < kNear ? "; what else limits, penstock train and "
+                                 "penstock explain tell of the job"
+                               : "") +
+         "\n";
+}
+
 std::string summary_of_sweep(const Json& json) {
   if (json.find("settings") == nullptr)
     return json.find("ceiling")->is_null()
                ? "there is no ceiling: the steps take no time here\n"
                : ceiling_of(json);
-  const auto& settings = json.find("settings")->array();
-  const auto at = [&](const char* key) {
-    return static_cast<std::size_t>(json.find(key)->integer());
-  };
-  const auto median = [&](std::size_t i) {
-    return settings[i].find("rate")->find("median")->number();
-  };
-  double noise = 0;  // by which rounds of one setting differ
-  bool is_beaten = false;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    const Json& of = *settings[i].find("rate");
-    noise =
-        std::max(noise, (of.find("max")->number() - of.find("min")->number()) /
-                            median(i));
-    is_beaten |= median(i) > median(at("best"));
-  }
-  std::vector<std::vector<std::string>> rows = {
-      {"workers", "prefetch", "samples/s", "min", "max", "AU", ""}};
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    const Json& of = *settings[i].find("rate");
-    rows.push_back(
-        {settings[i].find("loader.workers")->dump(),
-         settings[i].find("loader.prefetch")->dump(),
-         rate(of.find("median")->number()), rate(of.find("min")->number()),
-         rate(of.find("max")->number()), percent(*settings[i].find("au")),
-         std::string(median(i) > median(at("best")) ? "(noise)"
-                     : i != at("best")              ? ""
-                     : is_beaten                    ? "chosen"
-                                                    : "best") +
-             (i == at("present") ? " (present)" : "")});
-  }
+  const Sweep sweep(json);
   std::string text =
-      table_text(rows) +
+      sweep.table() +
       "batches are copied from pinned memory wherever the device has such: "
       "there is no setting to try\n\n";
   for (const Json& step : json.find("cumulative")->array())
     text += step.find("what")->string() + ": " +
             rate(step.find("rate")->number()) + " samples/s\n";
-  text += ceiling_of(json);
-  if (const Json* of = json.find("best_of_ceiling")) {
-    text += "the best reaches " + percent(*of) + " of that";
-    if (of->number() < kNear)
-      text +=
-          "; what else limits, penstock train and penstock explain tell of the "
-          "job";
-    text += "\n";
-  }
-  if (is_beaten)
+  text += ceiling_of(json) + best_of_ceiling(json);
+  if (sweep.is_beaten())
     text +=
         "(noise): a higher rate, but rounds of one setting differ by up to " +
-        percent(Json(noise)) + "\n";
-  if (at("best") == at("present"))
+        percent(Json(sweep.noise())) + "\n";
+  if (sweep.at("best") == sweep.at("present"))
     return text +
            "keep the present settings: no other is faster by 2 % and by more "
            "than the noise\n";
-  text += "best: " + named(settings[at("best")]) + ", " +
+  text += "best: " + named(sweep.setting("best")) + ", " +
           percent(*json.find("gain")) + " faster than the present " +
-          named(settings[at("present")]) + "\n";
+          named(sweep.setting("present")) + "\n";
   if (json.find("rounds")->integer() == 1)
     text += "that is of one round: what differs by chance is not known\n";
   return text;
