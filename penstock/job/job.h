@@ -45,8 +45,9 @@ Job parse_job(const Json& document);
 /// A job over rows of one's own: as above, without `source` and `fields`.
 Job parse_job_of_rows(const Json& document);
 
-/// A job over a source with these columns that the caller opens: as parse_job(),
-/// but of `source`, which may be missing, only `on_bad` and `fingerprint`.
+/// A job over a source with these columns that the caller opens: as
+/// parse_job(), but of `source`, which may be missing, only `on_bad` and
+/// `fingerprint`.
 Job parse_job_of_source(const Json& document, const Schema& schema);
 
 /// Reads a job file as read_job() does, and checks it.

@@ -22,8 +22,8 @@ std::string prefix_of(const SourceKind& kind, const std::string& uri) {
   return "";
 }
 
-[[noreturn]] void refuse_uri(const std::string& uri, const std::string& path,
-                             std::string why) {
+[[noreturn]] void refuse_part(const std::string& uri, const std::string& path,
+                              std::string why) {
   refuse_uri(uri, path, std::move(why), "write " + source_examples());
 }
 
@@ -44,12 +44,12 @@ namespace {
 /// A '#' may be in the name of a file, which has no tables.
 SourceSpec of_files(const SourceKind& kind, std::string file,
                     const std::string& uri, const std::string& path) {
-  if (file.empty()) refuse_uri(uri, path, "it names no file");
+  if (file.empty()) refuse_part(uri, path, "it names no file");
   if (files::is_stored(file)) files::check_stored(file);
   if (may_hold_password(file))
-    refuse_uri(uri, path,
-               "it looks like a connection string, and there is no "
-               "such file");
+    refuse_part(uri, path,
+                "it looks like a connection string, and there is no "
+                "such file");
   SourceSpec spec = kind.settings.defaults();
   spec.path = std::move(file);
   return spec;
@@ -65,11 +65,11 @@ SourceSpec with_settings(const SourceKind& kind, const std::string& place,
   if (parts.has_table) section["table"] = parts.table;
   for (const auto& [key, text] : parts.settings) {
     if (section.find(key) != nullptr)
-      refuse_uri(uri, path, "'" + key + "' is there twice");
+      refuse_part(uri, path, "'" + key + "' is there twice");
     if (text.empty())
-      refuse_uri(uri, path,
-                 key == "query" ? "no query follows 'query='"
-                                : "nothing follows '" + key + "='");
+      refuse_part(uri, path,
+                  key == "query" ? "no query follows 'query='"
+                                 : "nothing follows '" + key + "='");
     section[key] = uri_value(kind, key, text);
   }
   return parse_source_spec(section, path);
@@ -142,17 +142,17 @@ SourceSpec spec_of_uri(const std::string& uri, const std::string& path) {
   }
   const UriParts parts = parts_of_uri(uri, kind);
   if (parts.has_table && parts.table.empty())
-    refuse_uri(uri, path, "no table follows the '#'");
+    refuse_part(uri, path, "no table follows the '#'");
   if (kind == nullptr) refuse_unnamed(uri, path);
   // Then the table is a piece of a password, and is not shown.
   if (kind->server && parts.table.find('@') != std::string::npos)
-    refuse_uri(kind->prefixes[0], path,
-               "an '@' follows the '#': in a password, '#' is written as "
-               "%23");
+    refuse_part(kind->prefixes[0], path,
+                "an '@' follows the '#': in a password, '#' is written as "
+                "%23");
   const std::string place =
       kind->server ? parts.place
                    : parts.place.substr(prefix_of(*kind, uri).size());
-  if (place.empty()) refuse_uri(uri, path, "it names no file");
+  if (place.empty()) refuse_part(uri, path, "it names no file");
   if (!parts.settings.empty())
     return with_settings(*kind, place, parts, uri, path);
   SourceSpec spec = kind->settings.defaults();

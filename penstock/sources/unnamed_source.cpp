@@ -48,7 +48,10 @@ constexpr const char* kEveryKind =
 constexpr std::size_t kLookedAt = 4096;
 constexpr int kFilesLookedAt = 1000;
 
+/// Empty for what is not a file: a pipe without a writer would be waited for.
 std::string beginning_of(const std::string& path) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(path, unknown)) return {};
   std::string text(kLookedAt, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -306,6 +309,9 @@ void refuse_unnamed(const std::string& uri, const std::string& setting) {
   if (!fs::exists(uri, unknown))
     refuse_uri(uri, setting, "there is no such file or folder",
                advice_for_missing(uri));
+  if (!fs::is_regular_file(uri, unknown))
+    refuse_uri(uri, setting, "it is neither a file nor a folder",
+               "name a file or a folder");
   refuse_converted(uri, setting);
   if (ends_with(uri, ".json")) {
     const std::string how = how_to_read_json(uri);

@@ -262,6 +262,21 @@ class OfFiles(Folder):
         numpy.testing.assert_array_equal(found["x"], X)
         numpy.testing.assert_array_equal(found["half"], HALF)
 
+    def test_members_of_one_name_are_refused(self):
+        import io
+        import warnings
+        import zipfile
+        with zipfile.ZipFile(self.folder / "x.npz", "w") as file, \
+                warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zipfile's, of the second one
+            for first in 0, 10:
+                held = io.BytesIO()
+                numpy.save(held, numpy.arange(first, first + 3))
+                file.writestr("a.npy", held.getvalue())
+        with self.assertRaisesRegex(penstock.SourceError,
+                                    "members 1 and 2 have this name"):
+            penstock.Loader(self.folder / "x.npz")
+
     def test_files_of_arrays_by_their_paths(self):
         numpy.save(self.folder / "x.npy", HALF)
         numpy.savez(self.folder / "x.npz", array=HALF)

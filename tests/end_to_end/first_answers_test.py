@@ -92,6 +92,13 @@ class FirstAnswers(Case):
             with self.subTest(name):
                 self.assertIn(answer, self.asked("peek", self.file(name, data)))
 
+    def test_a_pipe_is_not_waited_for(self):
+        for name in "f.sqlite", "f.tar", "f.csv":
+            with self.subTest(name):
+                os.mkfifo(self.folder / name)
+                answer = self.run_it("peek", name)
+                self.assertIn(answer.code, (2, 3), answer.err)
+
     def test_an_address_is_answered_without_its_password(self):
         self.assertIn("curl -LO https://example.org/t.csv",
                       self.asked("peek", "https://example.org/t.csv"))

@@ -17,6 +17,7 @@ TARGETS = {
                                 "separator": "|"}},
     "number": {"column": "number"},
     "yes_or_no": {"column": "yes", "dtype": "bool"},
+    "one_hot": {"category": {"column": "class", "one_hot": 4}},
     "place": {"columns": ["lat", "lon"]},
     "tokens": {"tokens": {"column": "ids", "max_length": 12, "pack": "none",
                           "vocab_size": 20}}}

@@ -35,10 +35,6 @@ def valid(value, schema, whole=None):
             return False
         if isinstance(value, bool) and schema["type"] != "boolean":
             return False
-    if isinstance(value, (int, float)) and (
-            value <= schema.get("exclusiveMinimum", -math.inf)
-            or value >= schema.get("exclusiveMaximum", math.inf)):
-        return False
     if "pattern" in schema and not re.search(schema["pattern"], value):
         return False
     if "enum" in schema and value not in schema["enum"]:
@@ -76,10 +72,16 @@ def valid(value, schema, whole=None):
     if isinstance(value, str):
         return len(value) >= schema.get("minLength", 0)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return (schema.get("minimum", value) <= value
-                <= schema.get("maximum", value)
-                and value % schema.get("multipleOf", value or 1) == 0)
+        return is_within(value, schema)
     return True
+
+
+def is_within(number, schema):
+    return (schema.get("minimum", number) <= number
+            <= schema.get("maximum", number)
+            and schema.get("exclusiveMinimum", -math.inf) < number
+            < schema.get("exclusiveMaximum", math.inf)
+            and number % schema.get("multipleOf", number or 1) == 0)
 
 
 def entries_of(page):

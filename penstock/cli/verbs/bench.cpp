@@ -53,9 +53,9 @@ std::string ceiling_of(const Json& json) {
 }
 
 /// The settings of a sweep, and how far apart its rounds are.
-class Sweep {
+class SweepRows {
  public:
-  explicit Sweep(const Json& json)
+  explicit SweepRows(const Json& json)
       : json_(json), settings_(json.find("settings")->array()) {
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       const Json& of = *settings_[i].find("rate");
@@ -121,7 +121,7 @@ std::string summary_of_sweep(const Json& json) {
     return json.find("ceiling")->is_null()
                ? "there is no ceiling: the steps take no time here\n"
                : ceiling_of(json);
-  const Sweep sweep(json);
+  const SweepRows sweep(json);
   std::string text =
       sweep.table() +
       "batches are copied from pinned memory wherever the device has such: "

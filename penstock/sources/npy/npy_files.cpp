@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "penstock/base/error.h"
@@ -120,10 +121,18 @@ void add_packed(const ZipMember& member, const std::string& name,
 Arrays arrays_of_npz(const files::DataFile& data, Room& room) {
   const MappedFile file(data);
   Arrays all;
-  for (const ZipMember& member : zip_members(file.bytes(), data.path)) {
+  const std::vector<ZipMember> members = zip_members(file.bytes(), data.path);
+  std::map<std::string, std::vector<std::size_t>> places;
+  for (std::size_t at = 0; at < members.size(); ++at)
+    places[members[at].name].push_back(at + 1);
+  for (const ZipMember& member : members) {
     if (!ends_with(member.name, ".npy")) continue;
     const std::string name = member.name.substr(0, member.name.size() - 4);
     const std::string place = data.path + ", member '" + member.name + "'";
+    if (const auto& same = places[member.name]; same.size() > 1)
+      files::refuse_array(data.path, name,
+                          "members " + std::to_string(same[0]) + " and " +
+                              std::to_string(same[1]) + " have this name");
     if (member.deflated) {
       add_packed(member, name, file, place, room, all);
       continue;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <set>
 
+#include "penstock/job/class_target.h"
+
 namespace penstock {
 namespace {
 
@@ -106,6 +108,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
                   const std::vector<Field>& fields) {
   const Tabular& settings = tabular_of(model);
   const Field& target = field_named(spec, "target", settings.target, fields);
+  check_not_one_hot(spec, target);
   const Numbers* numbers = numbers_of(target);
   if (numbers != nullptr)
     check_number(spec, *numbers, target.name, classifies(settings, target));
