@@ -74,7 +74,8 @@ class BaseLoader:
                  format: str | None = None) -> None:
         self.rank, self.world = ranks.rank, ranks.world
         self._format: Formatter | None = formatter(format, job, rows)
-        self._formatted = self._format and self._format.format
+        self._formatted = None if self._format is None else \
+            self._format.format
         self._engine = _engine.open(dumped(job), list(sets), side, self.rank,
                                     self.world, rows, ranks.can_agree)
         _open.add(self._engine)

@@ -100,7 +100,7 @@ class ByTheFooter(Case):
         for _ in self.each_way():
             found, _ = self.read(path)
             self.assertEqual(found["a"], self.right)
-            self.assertEqual(found["w"], [1, 2, 1, 2, 1])
+            self.assertEqual(found["w"], [0, 1, 0, 1, 0])
 
     def test_a_file_without_an_end_mark(self):
         whole = arrow_file(self.table)

@@ -92,7 +92,7 @@ class OfH5py(Folder):
         self.assertEqual(found["y"].dtype, "int16")
         self.assertEqual(found["half"].dtype, "float16")
         numpy.testing.assert_array_equal(found["half"], file["half"][:])
-        self.assertEqual([sorted(set(NAMES))[at - 1] for at in found["name"]],
+        self.assertEqual([sorted(set(NAMES))[at] for at in found["name"]],
                          NAMES)
 
     def test_data_sets_of_another_length_than_the_largest_can_be_named(self):
