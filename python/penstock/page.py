@@ -6,7 +6,6 @@ import json
 import os
 from typing import Any
 
-from . import _engine
 from .errors import refused
 
 
@@ -16,6 +15,8 @@ def with_page(report: dict[str, Any], path: str | os.PathLike[str] | None,
     Raises RequestError, file.write."""
     if path is None:
         return report
+    from . import _engine  # which worker processes do not load
+
     worst = [{"step": step["batch"], "ms": step["wait_ms"],
               "samples": [step["item"]] if step["item"] else []}
              for step in report.get("worst_steps") or ()]

@@ -3,7 +3,6 @@ the rule that tables in memory have."""
 
 import contextlib
 import importlib.util
-import io
 import os
 import pathlib
 import sqlite3
@@ -408,30 +407,6 @@ class ByThemselves(Folder):
         file = self.write("t.csv", "x\n1\n")
         with self.assertRaisesRegex(TypeError, "'fields' of several sources"):
             penstock.Loader([{"source": file}, file])
-
-
-class Readme(Folder):
-    @unittest.skipUnless(HAVE["pyarrow"], "without pyarrow")
-    def test_its_first_lines_run(self):
-        import pyarrow
-        import pyarrow.parquet
-        readme = pathlib.Path(__file__).parents[2] / "README.md"
-        lines = readme.read_text().split("```python\n")[1].split("```")[0]
-        pyarrow.parquet.write_table(
-            pyarrow.table({"x": [1.0, 2.0, 3.0], "label": ["a", "b", "a"]}),
-            self.folder / "train.parquet")
-        steps = []
-        lines = lines.replace("train.parquet", str(self.folder / "train.parquet"))
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            try:
-                exec(lines.replace(".torch()", ".numpy()"), {
-                    "my_step": lambda x, y: steps.append((sorted(x), y.sum()))})
-            except penstock.SourceError as error:
-                if error.code != "source.part_missing":
-                    raise
-                self.skipTest("built without Arrow")
-        self.assertEqual(steps, [([1, 2, 3], 1)] * 3)
-        self.assertIn('label: {"category"', printed.getvalue())
 
 
 class OfFolders(Folder):

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from .. import _engine
 from ..cuda_steps import CudaSteps, place_of_gpu
 from ..errors import TransformError, worded
 from ..explanation import Explanation
@@ -155,9 +154,11 @@ class Meter:
 
     @staticmethod
     def _trace(what: str, begin: float, end: float, step: int) -> None:
-        """For penstock.trace, where it listens."""
-        if _engine.is_traced():
-            _engine.loop_did(what, int(1e9 * begin), int(1e9 * end), step)
+        """For penstock.trace, which listens only where the engine is loaded:
+        worker processes import this, too."""
+        engine: Any = sys.modules.get("penstock._engine")
+        if engine is not None and engine.is_traced():
+            engine.loop_did(what, int(1e9 * begin), int(1e9 * end), step)
 
     def paused(self) -> None:
         """An epoch is over: what comes now is not the loop's time."""
