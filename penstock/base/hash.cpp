@@ -76,6 +76,7 @@ void Sha256::compress(const std::byte* block) {
 }
 
 void Sha256::add(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;  // whose data may be null
   std::size_t pending = size_ % 64;
   size_ += bytes.size();
   if (pending != 0) {

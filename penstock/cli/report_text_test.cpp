@@ -37,8 +37,8 @@ TEST(RunText, SaysFirstWhatLimitsAndWhatToChange) {
                         "Input-bound: batches come late: 'read' "
                         "waits for its source.\n"
                         "  -> Set loader.cache from \"none\" to \"ram\": "
-                        "predicted 2.0 x the rate (costs 1\n"
-                        "     MiB of memory).\n"));
+                        "predicted 2 x faster (costs 1 MiB of\n"
+                        "     memory).\n"));
 }
 
 TEST(RunText, FitsIn80Columns) {
