@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/connection_string.h"
 #include "penstock/base/error.h"
 #include "penstock/base/folder.h"
@@ -18,6 +19,7 @@
 #include "penstock/sources/uri_settings.h"
 
 namespace penstock {
+
 bool may_hold_password(const std::string& file) {
   std::error_code unknown;
   return !files::is_stored(file) && without_password(file) != file &&
@@ -46,7 +48,6 @@ constexpr const char* kEveryKind =
     "sqlite:PATH#table or postgresql://host/base#table (docs/job.md has all "
     "kinds)";
 constexpr std::size_t kLookedAt = 4096;
-constexpr int kFilesLookedAt = 1000;
 
 /// Empty for what is not a file: a pipe without a writer would be waited for.
 std::string beginning_of(const std::string& path) {
@@ -107,8 +108,8 @@ std::string uri_by_content(const std::string& path) {
 }
 
 /// Files that are converted by one command: how their names end, what they are,
-/// and the command, in which % stands for the name and $ for it without the
-/// end.
+/// and the command, in which % stands for the name, or what pandas calls its
+/// reader.
 struct Converted {
   std::string_view end, shown, command;
 };
@@ -158,18 +159,9 @@ void refuse_scheme(const std::string& uri, const std::string& setting) {
   }
 }
 
-bool ends_with(const std::string& name, std::string_view end) {
-  return name.size() > end.size() &&
-         std::ranges::equal(
-             end, std::string_view(name).substr(name.size() - end.size()),
-             [](char a, char b) {
-               return a == std::tolower(static_cast<unsigned char>(b));
-             });
-}
-
 void refuse_converted(const std::string& path, const std::string& setting) {
   for (const Converted& each : kConverted) {
-    if (!ends_with(path, each.end)) continue;
+    if (!ascii_lower(path).ends_with(each.end)) continue;
     std::string command(each.command);
     if (const std::size_t at = command.find('%'); at != command.npos)
       command.replace(at, 1, path);
@@ -182,7 +174,7 @@ void refuse_converted(const std::string& path, const std::string& setting) {
   }
 }
 
-/// What the files below a folder mostly are.
+/// What the first picture, sound or tar file below a folder is.
 struct Held {
   std::string kind;     ///< "images", "audio", "tar", or empty
   std::string example;  ///< one of the files
@@ -206,17 +198,15 @@ Held held_by(const std::string& folder) {
                 {".aif", "audio"},
                 {".tar", "tar"}}};
   Held held;
-  int left = kFilesLookedAt;
   std::error_code unknown;
-  for (fs::recursive_directory_iterator
-           at(folder, fs::directory_options::skip_permission_denied, unknown),
-       end;
-       at != end && left > 0; at.increment(unknown), --left) {
-    if (unknown) break;
-    const std::string name = at->path().filename().string();
+  each_below(folder, unknown, [&](const FolderEntry& entry) {
+    if (!held.kind.empty()) return false;
+    const std::string name = entry.path.filename().string();
+    const std::string lower = ascii_lower(name);
     for (const auto& [ending, kind] : kEnds)
-      if (ends_with(name, ending)) return {kind, name};
-  }
+      if (lower.ends_with(ending)) held = {kind, name};
+    return held.kind.empty() && entry.is_folder();
+  });
   return held;
 }
 
@@ -263,7 +253,9 @@ std::string how_to_read_json(const std::string& path) {
   if (firsts.starts_with('[') && first != begin.npos &&
       begin.find_first_not_of(" \t\r\n", begin.find('[') + 1) == first)
     return "write one object a line: jq -c '.[]' " + path + " > " +
-           (ends_with(path, ".json") ? path.substr(0, path.size() - 5) : path) +
+           (ascii_lower(path).ends_with(".json")
+                ? path.substr(0, path.size() - 5)
+                : path) +
            ".jsonl";
   const bool lines = firsts.size() > 1 && firsts[0] == '{' && firsts[1] == '{';
   const bool one = !firsts.empty() && firsts[0] == '{' &&
@@ -313,7 +305,7 @@ void refuse_unnamed(const std::string& uri, const std::string& setting) {
     refuse_uri(uri, setting, "it is neither a file nor a folder",
                "name a file or a folder");
   refuse_converted(uri, setting);
-  if (ends_with(uri, ".json")) {
+  if (ascii_lower(uri).ends_with(".json")) {
     const std::string how = how_to_read_json(uri);
     if (!how.empty())
       refuse_uri(uri, setting, "names of files with JSON lines end with .jsonl",
