@@ -210,7 +210,7 @@ std::string waits_for(const StageNumbers& stage) {
         " waits for answers: %.0f rows per statement, %.2f ms each",
         static_cast<double>(stage.items) / calls,
         1e3 * seconds(stage.busy_wall) / calls);
-  if (stage.name == kFinishOnDevice) return " is the slowest stage";
+  if (stage.work == StageWork::on_device) return " is the slowest stage";
   if (auto seen = seen_waiting(stage)) return *seen;
   return formatted(
              " waits for nothing that is measured, and is on a processor for "
@@ -230,8 +230,13 @@ double cpu_share(const StageNumbers& stage) {
 }
 
 bool reads_source(const StageNumbers& stage) {
-  return stage.name.starts_with("read") || stage.name == "prepare" ||
-         stage.name == "pack";
+  return stage.work == StageWork::reads ||
+         stage.work == StageWork::reads_per_sample ||
+         stage.work == StageWork::parses || stage.work == StageWork::makes;
+}
+
+bool makes_batches(StageWork work) {
+  return work == StageWork::makes || work == StageWork::gathers;
 }
 
 double processors_in_use(const Snapshot& window) {
@@ -273,8 +278,8 @@ std::optional<std::string> single_pieces(const StageNumbers& stage) {
 }
 
 bool takes_turns(const Snapshot& window, const StageNumbers& stage) {
-  if (stage.workers < 2 || stage.calls > 0 || stage.name == kFinishOnDevice ||
-      waits_for_storage(window, stage))
+  if (stage.workers < 2 || stage.calls > 0 ||
+      stage.work == StageWork::on_device || waits_for_storage(window, stage))
     return false;
   const double used = processors_of(stage);
   const double got = got_processors(window);

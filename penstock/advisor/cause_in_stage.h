@@ -11,6 +11,8 @@ namespace penstock {
 double cpu_share(const StageNumbers& stage);
 /// The stages of a loader that are not needed when prepared rows are kept.
 bool reads_source(const StageNumbers& stage);
+/// Whether the rows of batches come out of such a stage.
+bool makes_batches(StageWork work);
 /// Processors that the stages used, on the average.
 double processors_in_use(const Snapshot& window);
 

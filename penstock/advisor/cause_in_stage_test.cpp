@@ -233,6 +233,7 @@ TEST(CauseInStageTest, AQuotaThatIsUsedUpIsNamedWhereOthersLeaveItNoMore) {
 TEST(CauseInStageTest, AReaderWhoseBytesComeFromADriveWaitsForStorage) {
   StageNumbers read = stage(0.05);
   read.name = "read";
+  read.work = StageWork::reads;
   read.calls = 50;
   read.bytes = 80'000'000;
   EXPECT_THAT(cause_of(read), HasSubstr("waits for answers: 20 rows"));
@@ -252,7 +253,7 @@ TEST(CauseInStageTest, SaysWhatAStageMayWaitForWhereNothingIsMeasured) {
               HasSubstr("on a processor for 5 % of its time: it waits for a "
                         "lock that its 2 threads share, a network, or sleeps"));
   StageNumbers on_device = stage(0.05);
-  on_device.name = kFinishOnDevice;
+  on_device.work = StageWork::on_device;
   EXPECT_THAT(cause_of(on_device), HasSubstr("is the slowest stage"));
 }
 

@@ -148,8 +148,7 @@ class Diagnosis {
   double bytes_of_batches() const {
     double bytes = 0;
     for (const StageNumbers& stage : window_.stages)
-      if (stage.name == "pack" || stage.name == "gather")
-        bytes += static_cast<double>(stage.bytes);
+      if (makes_batches(stage.work)) bytes += static_cast<double>(stage.bytes);
     return bytes;
   }
 
@@ -176,6 +175,7 @@ class Diagnosis {
       return;
     }
     verdict_.stage = slowest->busiest().name;
+    work_ = slowest->busiest().work;
     bool quick = slowest->rate() > 1.05 * step_rate(window_);
     if (quick && slowest->workers > 0 && !pipeline_) {
       if (processors_in_use(window_) > kCrowded * window_.limits.cpus)
@@ -248,12 +248,12 @@ class Diagnosis {
   }
 
   std::string how_cheaper() const {
-    const bool finishes =
-        verdict_.stage == "pack" || verdict_.stage == "gather";
-    if (verdict_.stage == kFinishOnDevice)
+    if (work_ == StageWork::on_device)
       return ", or leave it to the host: \"finish\": \"host\", and where it "
              "decodes files \"decode\": \"host\"";
-    return finishes && !window_.cheaper.empty() ? ": " + window_.cheaper : "";
+    return makes_batches(work_) && !window_.cheaper.empty()
+               ? ": " + window_.cheaper
+               : "";
   }
 
   /// Each stage has a queue behind it, so that a change can be simulated.
@@ -312,6 +312,7 @@ class Diagnosis {
   const TierChoice tiers_;
   const std::optional<Pipeline> pipeline_;  ///< what can be simulated
   Verdict verdict_;
+  StageWork work_ = StageWork::other;  // of the verdict's stage
 };
 
 }  // namespace

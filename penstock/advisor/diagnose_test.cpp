@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/advisor/fake/stages.h"
 #include "penstock/base/random.h"
 #include "penstock/loader/loader.h"
 
@@ -11,16 +12,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
-
-StageNumbers stage(std::string name, int workers, std::int64_t items,
-                   Nanoseconds busy, double cpu = 1) {
-  return {.name = std::move(name),
-          .workers = workers,
-          .items = items,
-          .busy_wall = busy,
-          .busy_cpu = Nanoseconds(static_cast<std::int64_t>(
-              cpu * static_cast<double>(busy.count())))};
-}
 
 /// The same threads do all of them, as in the loader; then they are delivered.
 std::vector<StageNumbers> pool(std::vector<StageNumbers> stages) {
@@ -152,7 +143,7 @@ TEST(Diagnose, ASampleTakesTheProcessorsOfItselfAlone) {
 }
 
 TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
-  Snapshot late = window(4s, pool({stage("prepare", 2, 1000, 7600ms, 0.9)}));
+  Snapshot late = window(4s, pool({stage("parse", 2, 1000, 7600ms, 0.9)}));
   late.limits.cpus = 2;
   EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("quota")));
   late.use.throttled_us = 1'200'000;
@@ -165,7 +156,7 @@ TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
 
 TEST(Diagnose, NamesProcessorsThatThreadsShare) {
   // Four threads on one processor: each works for a quarter of its busy time.
-  Snapshot late = window(4s, pool({stage("prepare", 4, 1000, 9s, 0.4)}));
+  Snapshot late = window(4s, pool({stage("parse", 4, 1000, 9s, 0.4)}));
   late.limits.cpus = 1;
   EXPECT_THAT(diagnose(late).cause,
               HasSubstr("all 1 processors are in use, and 4 threads share"));
@@ -176,7 +167,7 @@ TEST(Diagnose, NamesProcessorsThatThreadsShare) {
 TEST(Diagnose, NamesOtherProgramsThatHaveTheProcessors) {
   // Two threads of four processors, which others share: each works for 40 %
   // of its busy time, and waits for a processor in the rest.
-  Snapshot late = window(4s, pool({stage("prepare", 2, 1000, 7600ms, 0.4)}));
+  Snapshot late = window(4s, pool({stage("parse", 2, 1000, 7600ms, 0.4)}));
   late.limits.cpus = 4;
   late.use.cpu_seconds = 3.04;
   EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("other programs")))
@@ -220,9 +211,9 @@ TEST(Diagnose, SaysWhatWentOverTheLink) {
 
 TEST(Diagnose, NamesTheStageWithTheLowestRate) {
   Verdict verdict = diagnose(
-      window(4s, {stage("read", 1, 1000, 1s), stage("prepare", 2, 1000, 8s)}));
+      window(4s, {stage("read", 1, 1000, 1s), stage("parse", 2, 1000, 8s)}));
   EXPECT_EQ(verdict.limit, Limit::data);
-  EXPECT_EQ(verdict.stage, "prepare");
+  EXPECT_EQ(verdict.stage, "parse");
   EXPECT_THAT(verdict.cause, HasSubstr("processor"));
   ASSERT_FALSE(verdict.actions.empty());
   EXPECT_EQ(verdict.actions[0].knob, "loader.cache");
@@ -237,11 +228,11 @@ TEST(Diagnose, AddsUpTheStagesOfOnePool) {
   Verdict verdict =
       diagnose(window(2s, pool({stage("plan", 2, 1000, 10ms),
                                 stage("read", 2, 1000, 1500ms, 0.5),
-                                stage("prepare", 2, 1000, 2490ms)})));
+                                stage("parse", 2, 1000, 2490ms)})));
   EXPECT_EQ(verdict.limit, Limit::data);
-  EXPECT_EQ(verdict.stage, "prepare");
+  EXPECT_EQ(verdict.stage, "parse");
   EXPECT_THAT(verdict.because,
-              HasSubstr("'prepare' is 62 % of the work of threads that give "
+              HasSubstr("'parse' is 62 % of the work of threads that give "
                         "500 samples/s with 2 workers"));
   ASSERT_EQ(verdict.actions.size(), 2u);
   EXPECT_EQ(verdict.actions[1].knob, "loader.workers");
@@ -332,7 +323,7 @@ TEST(Diagnose, AdvisesToKeepTheRowsOnlyWhereTheyFit) {
 }
 
 TEST(Diagnose, AdvisesMoreReadersWhereTheyWaitForTheSource) {
-  std::vector<StageNumbers> stages = pool({stage("prepare", 2, 1000, 100ms)});
+  std::vector<StageNumbers> stages = pool({stage("parse", 2, 1000, 100ms)});
   stages.push_back(stage("read", 4, 1000, 16s, 0.1));
   stages.back().pool = "readers";
   Snapshot snapshot = window(4s, stages);
@@ -460,8 +451,8 @@ TEST(Diagnose, OffersNoMoreThreadsToWaitForOneLock) {
 
 TEST(Diagnose, SeesStagesThatAreFastEnoughButNotAllAtOnce) {
   // Each could make 1,100 samples/s; together they need 1.8 of 2 processors.
-  Snapshot late = window(
-      1200ms, {stage("read", 1, 1000, 900ms), stage("pack", 1, 1000, 900ms)});
+  Snapshot late = window(1200ms, {stage("read", 1, 1000, 900ms),
+                                  stage("collate", 1, 1000, 900ms)});
   late.limits.cpus = 2;
   Verdict verdict = diagnose(late);
   EXPECT_EQ(verdict.limit, Limit::data);
@@ -520,7 +511,7 @@ TEST(Diagnose, DoesNotCompareStagesWithAVirtualClock) {
 // rate that its stages give together decides whether the pool is the trouble,
 // and the longest of them is named.
 TEST(Diagnose, NamesTheLongestStageOfRandomPools) {
-  const char* names[] = {"plan", "read", "prepare", "pack"};
+  const char* names[] = {"plan", "read", "parse", "collate"};
   int slow = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed, 0, 0, 0);
@@ -546,7 +537,7 @@ TEST(Diagnose, NamesTheLongestStageOfRandomPools) {
 }
 
 TEST(Diagnose, NamesTheSlowestOfRandomPipelinesWithThreadsOfTheirOwn) {
-  const char* names[] = {"plan", "read", "prepare", "gather"};
+  const char* names[] = {"plan", "read", "parse", "gather"};
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed, 0, 0, 0);
     std::size_t slowest = random.below(4);

@@ -23,7 +23,7 @@ Snapshot packed() {
                   .compute = 1s,
                   .wait_data = 200ms};
   window.samples = 1000;
-  for (const char* name : {"pack", "gather"})
+  for (const char* name : {"collate", "gather"})
     window.stages.push_back({.name = name,
                              .workers = 1,
                              .items = kDocuments * 1000,

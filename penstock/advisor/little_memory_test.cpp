@@ -31,7 +31,11 @@ Snapshot window(Nanoseconds compute, std::vector<TierCapacity> tiers) {
   window.parts.wait_data = 10s - compute;
   window.tiers = std::move(tiers);
   window.limits.cpus = 8;
-  StageNumbers read{.name = "read", .workers = 2, .items = 1000, .calls = 100};
+  StageNumbers read{.name = "read",
+                    .work = StageWork::reads,
+                    .workers = 2,
+                    .items = 1000,
+                    .calls = 100};
   read.pool = "readers";
   read.busy_wall = 19s;
   read.busy_cpu = 1s;

@@ -16,7 +16,7 @@ namespace {
 
 /// `loader.read: "per_sample"`, which is always done on the consumer's thread.
 bool reads_per_sample(const StageNumbers& stage) {
-  return stage.name == "read per sample";
+  return stage.work == StageWork::reads_per_sample;
 }
 
 /// The window's stages, with so many threads in the pool.
@@ -189,7 +189,7 @@ std::optional<Action> add_threads(const Snapshot& window, const Pool& slowest) {
   if (std::ranges::any_of(slowest.stages, reads_per_sample) ||
       shares_lock(window, busiest) || slowest.name == "all readers")
     return std::nullopt;  // more would gain nothing
-  if (busiest.name == kFinishOnDevice && cpu_share(busiest) < 0.5)
+  if (busiest.work == StageWork::on_device && cpu_share(busiest) < 0.5)
     return std::nullopt;  // they wait for the device
   if (slowest.name == "readers") return add_reader(window, slowest);
   // A first worker may only take over what the consumer's thread did while

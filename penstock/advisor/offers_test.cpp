@@ -21,15 +21,21 @@ Snapshot far_source(int requests, int prefetch, int workers = 2) {
   window.parts.wait_data = 3s;
   window.limits.cpus = 2;
   window.prefetch = prefetch;
-  StageNumbers prepare{.name = "prepare", .workers = workers, .pool = "loader"};
-  prepare.items = 1000;
-  prepare.busy_wall = prepare.busy_cpu = 100ms;
-  StageNumbers read{.name = "read", .workers = 4, .pool = "readers"};
+  StageNumbers parse{.name = "parse",
+                     .work = StageWork::parses,
+                     .workers = workers,
+                     .pool = "loader"};
+  parse.items = 1000;
+  parse.busy_wall = parse.busy_cpu = 100ms;
+  StageNumbers read{.name = "read",
+                    .work = StageWork::reads,
+                    .workers = 4,
+                    .pool = "readers"};
   read.items = 1000;
   read.calls = 10 * requests;
   read.busy_wall = 16s;
   read.busy_cpu = 1s;
-  window.stages = {prepare, read};
+  window.stages = {parse, read};
   return window;
 }
 
@@ -92,7 +98,10 @@ TEST(Offers, AnAcceleratorThatIsBusyIsOfferedNoSmallGain) {
         .steps = 10, .samples = 1000, .wall = 1s + waits, .compute = 1s};
     window.parts.wait_data = waits;
     window.limits.cpus = 2;
-    StageNumbers read{.name = "prepare", .workers = 1, .pool = "loader"};
+    StageNumbers read{.name = "parse",
+                      .work = StageWork::parses,
+                      .workers = 1,
+                      .pool = "loader"};
     read.items = 1000;
     read.busy_wall = read.busy_cpu = window.parts.wall;
     window.stages = {read};
@@ -125,10 +134,13 @@ TEST(Offers, AProcessorBeyondTheBudgetIsNamedWithTheBudget) {
   window.parts.wait_data = 3s;
   window.limits.cpus = 4;
   window.prefetch = 2;
-  StageNumbers prepare{.name = "prepare", .workers = 1, .pool = "loader"};
-  prepare.items = 1000;
-  prepare.busy_wall = prepare.busy_cpu = 4s;
-  window.stages = {prepare};
+  StageNumbers parse{.name = "parse",
+                     .work = StageWork::parses,
+                     .workers = 1,
+                     .pool = "loader"};
+  parse.items = 1000;
+  parse.busy_wall = parse.busy_cpu = 4s;
+  window.stages = {parse};
   for (int budget : {0, 1, 2}) {
     window.loader_cpus = budget;
     const Verdict verdict = diagnose(window);

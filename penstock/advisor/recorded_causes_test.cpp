@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/advisor/fake/stages.h"
 
 namespace penstock {
 namespace {
@@ -35,7 +36,10 @@ StageNumbers stage(const char* name, const char* pool, int workers,
                    std::int64_t items, std::int64_t calls, double wall_s,
                    double cpu_s, std::int64_t bytes,
                    std::initializer_list<Piece> times = {}) {
-  StageNumbers stage{.name = name, .workers = workers, .pool = pool};
+  StageNumbers stage{.name = name,
+                     .work = work_of_stage(name),
+                     .workers = workers,
+                     .pool = pool};
   stage.items = items;
   stage.calls = calls;
   stage.busy_wall = from_seconds(wall_s);
@@ -72,8 +76,8 @@ const std::vector<Recorded> kRecorded = {
      {stage("plan", "loader", 2, 15360, 0, 0.0007, 0.0007, 0),
       stage("read", "readers", 1, 15360, 120, 1.3071, 0.0959, 14087244,
             {{11.5, 120}}),
-      stage("prepare", "loader", 2, 15360, 0, 0.0208, 0.0208, 2986848),
-      stage("pack", "loader", 2, 15360, 0, 0.0017, 0.0017, 3194880)}},
+      stage("parse", "loader", 2, 15360, 0, 0.0208, 0.0208, 2986848),
+      stage("collate", "loader", 2, 15360, 0, 0.0017, 0.0017, 3194880)}},
     {"one query per sample",
      Limit::data,
      "is queried once per sample",
@@ -82,7 +86,7 @@ const std::vector<Recorded> kRecorded = {
      use(0.2595, 0.0546),
      {stage("read per sample", "loader", 0, 1920, 1920, 0.4262, 0.1101, 1761721,
             {{0.21, 1920}}),
-      stage("prepare", "loader", 0, 1920, 0, 0.0127, 0.0127, 370560)}},
+      stage("parse", "loader", 0, 1920, 0, 0.0127, 0.0127, 370560)}},
     {"one processor for four threads, which others used too",
      Limit::data,
      "could run (0.6 of 1 processors)",
@@ -91,8 +95,8 @@ const std::vector<Recorded> kRecorded = {
      use(0.7378, 3.50684),
      {stage("read", "readers", 4, 122880, 240, 0.9845, 0.4447, 112493771,
             {{1.7, 200}, {9.4, 40}}),
-      stage("prepare", "loader", 4, 122880, 0, 0.18, 0.1336, 23857376),
-      stage("pack", "loader", 4, 122880, 0, 0.0213, 0.0094, 25559040)}},
+      stage("parse", "loader", 4, 122880, 0, 0.18, 0.1336, 23857376),
+      stage("collate", "loader", 4, 122880, 0, 0.0213, 0.0094, 25559040)}},
     {"a quota of half a processor",
      Limit::data,
      "more processor time than the quota of 0.5 processors",
@@ -101,8 +105,8 @@ const std::vector<Recorded> kRecorded = {
      use(0.923, 5.814, 1025794),
      {stage("read", "readers", 4, 122880, 240, 1.7249, 0.5492, 112493771,
             {{2.4, 200}, {13.6, 30}, {75, 10}}),
-      stage("prepare", "loader", 4, 122880, 0, 0.2875, 0.1689, 23857376),
-      stage("pack", "loader", 4, 122880, 0, 0.0138, 0.0124, 25559040)}},
+      stage("parse", "loader", 4, 122880, 0, 0.2875, 0.1689, 23857376),
+      stage("collate", "loader", 4, 122880, 0, 0.0138, 0.0124, 25559040)}},
     {"a busy neighbour",
      Limit::data,
      "could run (0.26 of 2 processors)",
@@ -111,8 +115,8 @@ const std::vector<Recorded> kRecorded = {
      use(0.873, 8.359, 0, 32768),
      {stage("read", "readers", 4, 122880, 240, 1.8282, 0.5142, 112493771,
             {{2.4, 210}, {27, 29}, {151, 1}}),
-      stage("prepare", "loader", 2, 122880, 0, 0.2416, 0.1446, 23857376),
-      stage("pack", "loader", 2, 122880, 0, 0.0111, 0.0111, 25559040)}},
+      stage("parse", "loader", 2, 122880, 0, 0.2416, 0.1446, 23857376),
+      stage("collate", "loader", 2, 122880, 0, 0.0111, 0.0111, 25559040)}},
     {"a slow drive",
      Limit::data,
      "'read' waits for storage: 44.3 MB/s came from drives",
@@ -121,8 +125,8 @@ const std::vector<Recorded> kRecorded = {
      use(0.545, 0.81, 0, 268435456),
      {stage("read", "readers", 4, 1920, 60, 11.6943, 0.3154, 251658240,
             {{184, 50}, {302, 10}}),
-      stage("prepare", "loader", 2, 1920, 0, 0.068, 0.0502, 251658240),
-      stage("pack", "loader", 2, 1920, 0, 0.0843, 0.068, 251658240)}},
+      stage("parse", "loader", 2, 1920, 0, 0.068, 0.0502, 251658240),
+      stage("collate", "loader", 2, 1920, 0, 0.0843, 0.068, 251658240)}},
     {"a lock",
      Limit::data,
      "'map' waits for a lock that its 2 threads share",

@@ -13,25 +13,35 @@ namespace penstock {
 
 class ItemRead;
 
+/// What the stages are called that work on fields.
+struct StageNames {
+  std::string parse = "parse", make = "collate", gather = "gather";
+};
+/// After what most of their time goes into: "tokenize", "decode". Where several
+/// fields have such work, all are named: "decode and transform".
+StageNames stage_names(const std::vector<Field>& fields);
+
 /// The meters of a loader's stages, shared by its fillers. Rows that are kept
 /// (tier `device` or `ram`) are gathered; all others are read, prepared and
 /// packed. Both may be mapped then.
 struct FillMeters {
   /// `readers`: threads that read, of at most `most_readers` that would gain
   /// something; 0: the workers read.
-  FillMeters(int workers, bool per_sample, int readers = 0,
-             int most_readers = 0)
+  FillMeters(int workers, const StageNames& names, bool per_sample,
+             int readers = 0, int most_readers = 0)
       : plan("plan", workers, "loader"),
         read(per_sample ? "read per sample" : "read",
              readers > 0 ? readers : workers,
              readers == 0             ? "loader"
              : readers < most_readers ? "readers"
-                                      : "all readers"),
-        prepare("prepare", workers, "loader"),
-        pack("pack", workers, "loader"),
-        gather("gather", workers, "loader"),
+                                      : "all readers",
+             per_sample ? StageWork::reads_per_sample : StageWork::reads),
+        prepare(names.parse, workers, "loader", StageWork::parses),
+        pack(names.make, workers, "loader", StageWork::makes),
+        gather(names.gather, workers, "loader", StageWork::gathers),
         map("map", workers, "loader"),
-        on_device(kFinishOnDevice, workers, "loader") {}
+        on_device("finish on device", workers, "loader", StageWork::on_device) {
+  }
   StageMeter plan, read, prepare, pack, gather, map;
   /// Queueing what the device does for fields, with what the host does for
   /// that, and waiting for the device's decoders.

@@ -81,7 +81,7 @@ class GrowingDataset final : public Dataset {
   std::vector<Json> statistics_;  // by field
   SideIndex train_{0}, val_{0};
   std::vector<std::size_t> varying_;  // the field of each output that varies
-  mutable FillMeters meters_{1, false};
+  mutable FillMeters meters_{1, {}, false};
   mutable Mutex mutex_;
   // Of each output that varies, by sample; -1: not known yet.
   mutable std::vector<std::vector<std::int32_t>> lengths_

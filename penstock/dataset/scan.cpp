@@ -536,8 +536,9 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   const bool alone = options.workers == 0;
   const bool pipeline =
       parts == nullptr && (readers != workers || readers == 1);
-  StageMeter read("read", alone ? 1 : readers);
-  StageMeter prepare("prepare", workers);
+  StageMeter read("read", alone ? 1 : readers, "", StageWork::reads);
+  StageMeter prepare(stage_names(options.fields).parse, workers, "",
+                     StageWork::parses);
   SharedParser parsing(parse, prepare, limit, spill, source, partitions.all,
                        options.scanned);
   const ScanFiles files{.parts = parts, .store = store};

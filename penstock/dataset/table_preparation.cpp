@@ -69,7 +69,7 @@ TablePreparation::TablePreparation(const TableDatasetOptions& options,
     : set_(new TableDataset(options)),
       shown_(source->shown()),
       device_(device),
-      meter_("pack", std::max(1, options.workers)),
+      meter_("store", std::max(1, options.workers)),
       share_out_([this](std::int64_t count, const RangeWork& work) {
         in_ranges(set_->options_.workers, count,
                   [&](std::int64_t begin, std::int64_t end) {

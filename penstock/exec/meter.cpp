@@ -19,6 +19,7 @@ StageNumbers StageMeter::numbers() const {
     return Nanoseconds(count.load(std::memory_order_relaxed));
   };
   return {.name = name_,
+          .work = work_,
           .workers = workers_,
           .pool = pool_,
           .items = items_.load(std::memory_order_relaxed),

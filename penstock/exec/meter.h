@@ -15,9 +15,23 @@
 
 namespace penstock {
 
+/// What a stage does with rows. What can be said about a stage depends on this,
+/// never on its name, which is for people.
+enum class StageWork : std::uint8_t {
+  other,             ///< none of these: planning, mapping, delivering
+  reads,             ///< gets rows from their source, many at a time
+  reads_per_sample,  ///< gets each row from the source by itself
+  parses,            ///< turns what was read into values
+  makes,             ///< puts parsed rows into a batch
+  gathers,           ///< puts rows that are kept into a batch
+  on_device,  ///< queues what a device does with a batch, or waits for room
+              ///< there
+};
+
 /// What a stage has done so far. Times are summed over its workers.
 struct StageNumbers {
   std::string name;
+  StageWork work = StageWork::other;
   int workers = 0;  ///< threads; 0: it is done on the consumer's own thread
   /// Stages of one pool are done by the same threads, one after the other, and
   /// name the same number of workers. Empty: threads of its own.
@@ -36,10 +50,6 @@ struct StageNumbers {
   int places = 0;        ///< of a queue behind it, in items; 0: it has none
 };
 
-/// The stage that queues what a device does with fields of a batch, and waits
-/// where that has no room for it.
-inline constexpr const char* kFinishOnDevice = "finish on device";
-
 /// Counts for one stage. Thread-safe and cheap: relaxed atomics, because each
 /// number is only ever added to and read as a statistic. A thread's CPU clock
 /// is a system call, of 0.7 us on a virtual machine, and the wall clock takes
@@ -47,8 +57,12 @@ inline constexpr const char* kFinishOnDevice = "finish on device";
 /// each that does counts for the others.
 class StageMeter {
  public:
-  StageMeter(std::string name, int workers, std::string pool = "")
-      : name_(std::move(name)), workers_(workers), pool_(std::move(pool)) {}
+  StageMeter(std::string name, int workers, std::string pool = "",
+             StageWork work = StageWork::other)
+      : name_(std::move(name)),
+        work_(work),
+        workers_(workers),
+        pool_(std::move(pool)) {}
 
   void add_items(std::int64_t items, std::int64_t bytes) {
     items_.fetch_add(items, std::memory_order_relaxed);
@@ -142,6 +156,7 @@ class StageMeter {
   };
 
   const std::string name_;
+  const StageWork work_;
   const int workers_;
   const std::string pool_;
   // What every batch counts, in one line of the caches.

@@ -49,6 +49,7 @@ LoaderOptions loader_options(const Job& job, Side side) {
     options.batch_size = *job.loading.val_batch_size;
   options.tail = job.loading.tail.value_or(train ? Tail::drop : Tail::exact);
   options.workers = job.loading.workers.value_or(automatic_workers(job));
+  options.stage_names = stage_names(job.fields);
   return options;
 }
 

@@ -116,8 +116,8 @@ struct LoaderState {
         threads{options.workers, readers, options.prefetch},
         workers(options.workers),
         planner(*dataset, options, order, maker.tensors()),
-        meters(options.workers, options.per_sample, readers,
-               dataset->info().most_readers),
+        meters(options.workers, options.stage_names, options.per_sample,
+               readers, dataset->info().most_readers),
         next_plan(options.start),
         position(options.start),
         bad(options, order) {}

@@ -43,6 +43,8 @@ struct LoaderOptions {
   /// The largest batch that is made, in bytes; 0: as large as they come. Only
   /// samples that differ in length can exceed it.
   std::size_t batch_bytes = 0;
+  /// What reports call the stages that work on fields.
+  StageNames stage_names;
   /// What is done to whole batches, one after the other.
   std::vector<Operation> operations;
   Position start;

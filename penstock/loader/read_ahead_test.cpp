@@ -143,7 +143,7 @@ TEST_P(ReadAheadLoader, AsManyReadsAreInFlightAsThereAreReaders) {
   EXPECT_TRUE(meeting.met());
   EXPECT_EQ(stage(loader, "read").workers, 4);
   EXPECT_EQ(stage(loader, "read").pool, "readers");
-  EXPECT_EQ(stage(loader, "prepare").workers, GetParam().workers);
+  EXPECT_EQ(stage(loader, "parse").workers, GetParam().workers);
 }
 
 TEST_P(ReadAheadLoader, TheMoreBatchesAreAheadTheFewerPartsEachIsReadIn) {
@@ -244,7 +244,7 @@ TEST_P(ReadAheadLoader, WorkersFillWhateverHasArrived) {
   reading_ = [&] {
     if (!first.exchange(false)) return;
     auto end = std::chrono::steady_clock::now() + 10s;
-    while (loader == nullptr || stage(*loader, "pack").items == 0) {
+    while (loader == nullptr || stage(*loader, "collate").items == 0) {
       late = late || std::chrono::steady_clock::now() > end;
       if (late) return;
       std::this_thread::yield();

@@ -37,7 +37,7 @@ TEST(RunTraces, ATraceHoldsThePipelineAndTheDevice) {
   auto [steps, names] = seen_in(report.find("run")->string() + "/trace.json");
   EXPECT_EQ(steps.size(), 11u);  // the first only starts the clock
   for (const char* name :
-       {"plan", "read", "prepare", "pack", "step", "wait for the batch"})
+       {"plan", "read", "parse", "collate", "step", "wait for the batch"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
@@ -83,7 +83,7 @@ TEST(TimingLines, NoMaximumIsBelowTheMean) {
 
 TEST(TimingLines, AreOfStagesThatDidSomething) {
   using namespace std::chrono_literals;
-  StageNumbers read{.name = "read", .busy_wall = 30ms}, idle{.name = "pack"};
+  StageNumbers read{.name = "read", .busy_wall = 30ms}, idle{.name = "collate"};
   read.times.add(10ms);
   read.times.add(20ms);
   const std::vector<std::string> lines = timing_lines({read, idle});

@@ -287,6 +287,17 @@ class FieldParser {
   virtual std::unique_ptr<FieldNotes> take_notes() { return nullptr; }
 };
 
+/// What the stages of a loader mostly do for a field, as a user would call it.
+struct FieldWork {
+  /// Parsing its column, as a verb: "tokenize"; empty: nothing beyond parsing.
+  std::string parsing = {};
+  /// Putting a row into a batch: "decode"; empty: nothing beyond copying.
+  std::string making = {};
+  /// Where other settings of the field would spare some of that work: which
+  /// ones, as half a sentence; empty: there are none.
+  std::string cheaper = {};
+};
+
 /// Finds a field's statistics over the rows of a data set in one or more
 /// passes. Threads add ranges of rows to partial fits, which are then merged in
 /// order of id, so that the result does not depend on the threads.
@@ -446,9 +457,7 @@ class FieldKind {
   /// Whether it shall be finished on the device: what is planned then says
   /// where it is.
   virtual bool wants_device() const { return false; }
-  /// Where finishing is work that other settings of the field would spare:
-  /// which these are, as half a sentence; empty: there are none.
-  virtual std::string cheaper() const { return {}; }
+  virtual FieldWork work() const { return {}; }
   /// Everything that decides the bytes of a batch, defaults filled in.
   virtual Json recipe() const = 0;
   /// Of these, what decides the stored form: a store is named by it.

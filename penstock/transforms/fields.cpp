@@ -233,7 +233,7 @@ Json stored_recipes_of(const std::vector<Field>& fields) {
 std::string cheaper(const std::vector<Field>& fields) {
   std::string all;
   for (const Field& field : fields) {
-    const std::string own = field.kind->cheaper();
+    const std::string own = field.kind->work().cheaper;
     if (own.empty()) continue;
     if (!all.empty()) all += "; ";
     all += "field '" + field.name + "': " + own;

@@ -223,6 +223,17 @@ class Images(Case):
                                  "sheet.html"), "request", "images.show",
                      "no column 'image'", "id, photo")
 
+    def test_stages_are_named_after_what_they_do(self):
+        for cache, form, name in (("none", "encoded", "decode"),
+                                  ("none", "decoded", "transform"),
+                                  ("ram", "encoded", "decode kept rows")):
+            with self.subTest(cache=cache, form=form):
+                self.images(fields={"x": {"image": {
+                    "size": 8, "store": {"form": form}}}},
+                    loader={"cache": cache}, train={"epochs": 1})
+                self.assertIn(name, [stage["name"] for stage in
+                                     self.train()["stages"]])
+
     def test_what_fast_costs_is_told(self):
         self.images(fields={"x": {"image": {"size": 8, "parity": "fast"}}})
         told = self.succeed("train", "job.json", "--plan").err

@@ -103,13 +103,15 @@ inline Snapshot window_of(const FarSource& loop, std::uint64_t seed) {
   window.batch_size = kRows;
   window.prefetch = loop.prefetch;
   window.stages = {{.name = "read",
+                    .work = StageWork::reads,
                     .workers = loop.readers,
                     .pool = "readers",
                     .items = kSteps * kRows,
                     .calls = kSteps * loop.parts,
                     .busy_wall = time(batches.busy_ms()),
                     .busy_cpu = time(0.02 * batches.busy_ms())},
-                   {.name = "prepare",
+                   {.name = "parse",
+                    .work = StageWork::parses,
                     .workers = 1,
                     .pool = "loader",
                     .items = kSteps * kRows,

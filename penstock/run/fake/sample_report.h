@@ -57,7 +57,7 @@ inline constexpr char kSampleReport[] = R"({
       {"name": "read", "workers": 4, "pool": "readers", "rate": 1650.0,
        "busy": 0.97, "p50_ms": 20.5, "p99_ms": 40.25, "blocked_get": null,
        "blocked_put": 0.0},
-      {"name": "pack", "workers": 1, "pool": "loader", "rate": 1000000.0,
+      {"name": "collate", "workers": 1, "pool": "loader", "rate": 1000000.0,
        "busy": 0.02, "p50_ms": 0.05, "p99_ms": 0.1, "blocked_get": 0.9,
        "blocked_put": null},
       {"name": "deliver", "workers": 1, "rate": null, "busy": null}],

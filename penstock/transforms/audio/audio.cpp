@@ -256,6 +256,11 @@ class AudioKind final : public BuiltInKind {
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_audio_finisher(audio_, train);
   }
+  FieldWork work() const override {
+    const Audio::Form form = audio_.stored_form();
+    return {.parsing = form == Audio::Form::encoded ? "" : "decode",
+            .making = form == Audio::Form::encoded ? "decode" : "transform"};
+  }
   Json recipe() const override { return audio_settings().shown(audio_); }
   Json stored_recipe() const override {
     Audio stored = audio_;

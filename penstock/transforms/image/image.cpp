@@ -223,9 +223,9 @@ class ImageKind final : public BuiltInKind {
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_image_finisher(image_, train);
   }
-  std::string cheaper() const override {
-    std::string all;
-    auto add = [&](const char* what) {
+  FieldWork work() const override {
+    FieldWork work{.making = image_.store_decoded ? "transform" : "decode"};
+    auto add = [&all = work.cheaper](const char* what) {
       (all += all.empty() ? "" : ", ") += what;
     };
     if (!image_.store_decoded)
@@ -235,7 +235,7 @@ class ImageKind final : public BuiltInKind {
       add("\"dtype\": \"uint8\", without \"mean\" and \"std\", leaves it to "
           "the "
           "model to normalise");
-    return all;
+    return work;
   }
   Json recipe() const override { return image_settings().shown(image_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {

@@ -217,6 +217,9 @@ class TokensKind final : public BuiltInKind {
   std::unique_ptr<FieldFinisher> finisher(bool) const override {
     return token_finisher(tokens_);
   }
+  FieldWork work() const override {
+    return {.parsing = tokens_.loaded != nullptr ? "tokenize" : ""};
+  }
   Json recipe() const override { return recipe_of(tokens_); }
   Json stored_recipe() const override {
     Tokens stored{.column = tokens_.column,
