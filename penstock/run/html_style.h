@@ -70,7 +70,16 @@ polyline.train { stroke: var(--compute); } polyline.val { stroke: var(--data); }
 .limits .rate { background: var(--data); }
 .track .needed { position: absolute; top: -3px; bottom: -3px; width: 2px;
   background: var(--ink); }
-.wide { overflow-x: auto; max-height: 30rem; }
+.wide { overflow-x: auto; max-height: 30rem; /* shadows where it goes on */
+  background:
+    linear-gradient(90deg, var(--paper) 1rem, transparent) 0 0 / 2rem 100%
+      no-repeat local,
+    linear-gradient(270deg, var(--paper) 1rem, transparent) 100% 0 / 2rem 100%
+      no-repeat local,
+    linear-gradient(90deg, var(--line), transparent) 0 0 / .8rem 100%
+      no-repeat scroll,
+    linear-gradient(270deg, var(--dim), transparent) 100% 0 / .8rem 100%
+      no-repeat scroll; }
 table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th { text-align: left; color: var(--dim); font-weight: 600;
   position: sticky; top: 0; background: var(--paper); }

@@ -117,8 +117,10 @@ std::string top_of(const Json& report) {
           figure(number_cell(report, {"samples_per_s"}), "samples per second") +
           figure(number_cell(report, {"steps"}), "steps") +
           figure(number_cell(report, {"samples"}), "samples") +
-          figure(shown_data(first_ms,
-                            first_ms ? shown_seconds(*first_ms / 1e3) : "n/a"),
+          figure(shown_data(first_ms, !first_ms ? "n/a"
+                                      : *first_ms < 1e3
+                                          ? shown_number(*first_ms) + " ms"
+                                          : shown_seconds(*first_ms / 1e3)),
                  "until the first batch") +
           metric_tiles(report));
   return text + "</header>\n";
@@ -448,9 +450,14 @@ std::string curves_section(const Json& report) {
 }
 
 std::string worst_section(const Json& report) {
+  const Json::Array& steps = list_in(report, {"worst_steps"});
+  // The loop of another loader has no epochs, and one time for each step.
+  const bool of_run = std::ranges::any_of(steps, [](const Json& step) {
+    return number_in(step, {"epoch"}).has_value();
+  });
   std::vector<std::vector<std::string>> rows = {
       {"epoch", "step", "ms", "where its time went", "first samples"}};
-  for (const Json& step : list_in(report, {"worst_steps"})) {
+  for (const Json& step : steps) {
     std::string went, samples;
     for (const PartName& part : kParts)
       if (auto share = number_in(step, {"parts", part.key});
@@ -466,9 +473,12 @@ std::string worst_section(const Json& report) {
                     number_cell(step, {"ms"}), went, samples});
   }
   if (rows.size() == 1) return "";
+  if (!of_run)
+    for (std::vector<std::string>& row : rows) row = {row[1], row[2], row[4]};
   return section("The longest steps",
-                 "<p>Epochs and steps count from 1; samples by their "
-                 "keys.</p>\n" +
+                 (of_run ? "<p>Epochs and steps count from 1; samples by their "
+                           "keys.</p>\n"
+                         : "<p>Steps count from 1.</p>\n") +
                      table(rows));
 }
 
@@ -523,9 +533,10 @@ std::string report_html(const Json& report) {
           folded("Data set", found_in(report, {"dataset"})) +
           folded("Where rows could be kept", found_in(report, {"plan"})) +
           "</section>\n";
-  page +=
-      "<footer>Made from report.json by Penstock; <code>penstock explain RUN "
-      "--html FILE</code> makes it again.</footer>\n";
+  page += found_in(report, {"settings"}) == nullptr
+              ? "<footer>Made by Penstock.</footer>\n"
+              : "<footer>Made from report.json by Penstock; <code>penstock "
+                "explain RUN --html FILE</code> makes it again.</footer>\n";
   return page + "</main>\n</body>\n</html>\n";
 }
 

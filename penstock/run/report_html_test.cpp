@@ -126,7 +126,7 @@ TEST(ReportHtml, DrawsTheStageThatLimitsAndTheRateThatIsNeeded) {
   EXPECT_THAT(page, HasSubstr("<i class=\"rate\" style=\"width:25.78%\">"));
   EXPECT_EQ(times_in(page, "<i class=\"needed\" style=\"left:50.00%\">"), 4u)
       << "three stages, and the pool of two of them";
-  EXPECT_THAT(page, HasSubstr("plan, pack together"));
+  EXPECT_THAT(page, HasSubstr("plan, collate together"));
 }
 
 TEST(ReportHtml, NeedsNothingFromElsewhere) {
@@ -209,7 +209,7 @@ TEST(ReportFacts, ThreadsOfSeveralStagesHaveTheRateOfAllTogether) {
   const std::vector<ShownStage> stages = shown_stages(sample_report());
   ASSERT_EQ(stages.size(), 4u);
   EXPECT_EQ(stages[3].name, "loader");
-  EXPECT_THAT(stages[3].of_pool, ElementsAre("plan", "pack"));
+  EXPECT_THAT(stages[3].of_pool, ElementsAre("plan", "collate"));
   EXPECT_NEAR(*stages[3].rate, 500000, 1e-6);
   EXPECT_NEAR(*stages[3].busy, 0.03, 1e-12);
   EXPECT_TRUE(stages[1].limits);

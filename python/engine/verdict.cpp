@@ -34,9 +34,12 @@ std::string report_of(const FetchWindow& window) {
     double share = window.wait_s / window.spent_s();
     report["au"] = 1 - share;
     report["parts"]["compute"] = 1 - share;
-    report["parts"]["data"] = share;
+    report["parts"]["wait_data"] = share;
     report["samples_per_s"] =
         static_cast<double>(window.items) / window.spent_s();
+    report["steps"] = window.batches;
+    report["samples"] = window.items;
+    report["first_batch_ms"] = 1e3 * window.first_batch_s;
   }
   report["verdict"] = verdict.json();
   return report.dump();

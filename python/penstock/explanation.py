@@ -71,7 +71,7 @@ def _drop_in_line(drop_in: Mapping[str, Any]) -> list[str]:
     if most < _LEAST:
         return []
     gain = shown_gain(least)
-    if up_to:
+    if up_to and shown_gain(most) != gain:
         none = least < _LEAST
         low = "none" if none else gain.removesuffix(" faster")
         gain = f"between {low} and {shown_gain(most)}: {up_to['why']}"

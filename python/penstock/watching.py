@@ -284,9 +284,10 @@ class Watch:
         return Explanation(self.report())
 
     def report(self) -> dict[str, Any]:
-        """The numbers and the verdict: {"au", "parts", "samples_per_s",
-        "verdict"}; `au` and `parts` are None and empty where there are too few
-        batches. `worst_steps` are those for which the loop waited longest,
+        """The numbers and the verdict, by the names of a run's report.json:
+        {"au", "parts", "samples_per_s", "steps", "samples", "first_batch_ms",
+        "verdict"}; where there are too few batches `au` is None, `parts` is
+        empty, and the last numbers are missing. `worst_steps` are those for which the loop waited longest,
         `pauses` what it did between two batches that is no step (a checkpoint,
         a validation) and is left out of the rest, `machine` what the host and
         its GPUs did, by the names of `penstock.Monitor`. Of a DataLoader of

@@ -179,6 +179,9 @@ class Pages(unittest.TestCase):
                 self.assertIn("Where the time went", page)
                 self.assertIn("a loop over a ", page)
                 self.assertIn(report["verdict"]["cause"], page)
+                self.assertIn("<b><data value=\"20.0\">20</data></b>"
+                              "<span>steps</span>", page)
+                self.assertNotIn("n/a", page)
             with self.assertRaises(penstock.RequestError):
                 loop.report(pathlib.Path(folder) / "no" / "loop.html")
 
@@ -191,7 +194,7 @@ class Pages(unittest.TestCase):
 
         self.assertIn('<b><data value="0.91">0.91</data></b>'
                       '<span>val top 1</span>', page(3))
-        self.assertNotIn("scroll", page(3))
+        self.assertNotIn("epochs: scroll", page(3))
         self.assertIn("20 epochs: scroll", page(20))
         self.assertIn("<span>epoch 20</span>", page(20))
 

@@ -319,6 +319,8 @@ class WatchOfTorch(unittest.TestCase):
         self.assertEqual(report["epoch_starts"]["count"], 4)
         self.assertGreater(report["epoch_starts"]["seconds"], 4 * 0.3)
         self.assertLess(report["au"], 0.5)
+        parts = report["parts"]
+        self.assertAlmostEqual(parts["compute"] + parts["wait_data"], 1)
         # Three of four starts would be spared, and little else takes time.
         self.assertGreater(told.actions[0]["predicted_gain"], 0.9)
         self.assertIn("persistent_workers from false to true", str(told))
