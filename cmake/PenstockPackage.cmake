@@ -1,10 +1,5 @@
-# What `cmake --install` leaves for find_package(penstock): libraries, the
-# faces of the rooms with the headers that they include, the parts.
-add_library(penstock_all INTERFACE)
-set_target_properties(penstock_all PROPERTIES EXPORT_NAME penstock)
-target_link_libraries(penstock_all INTERFACE penstock_run)
-install(TARGETS penstock_all EXPORT penstockTargets)
-
+# What `cmake --install` leaves for find_package(penstock): the core, the faces
+# of its rooms with the headers that they include, the plugins.
 get_property(rooms GLOBAL PROPERTY PENSTOCK_ROOMS)
 install(CODE "
   set(ROOMS \"${rooms}\")

@@ -5,49 +5,50 @@ function(penstock_cold target)
 endfunction()
 
 # penstock_room(NAME [COLD] SOURCES ... DEPS ... LIBS ... TESTS ...)
-# A room is one static library penstock_NAME and one test program NAME_tests.
-# DEPS are rooms, LIBS are outside libraries; both are linked publicly so that
-# the installed package resolves them.
+# A room of the core: the object library penstock_NAME and the test program
+# NAME_tests. DEPS are the rooms whose headers it may include, LIBS are outside
+# libraries. Only penstock_core is linked to a room: see PenstockCore.cmake.
 function(penstock_room name)
   cmake_parse_arguments(ROOM "COLD" "" "SOURCES;DEPS;LIBS;TESTS" ${ARGN})
   set(target penstock_${name})
   set_property(GLOBAL APPEND PROPERTY PENSTOCK_ROOMS ${name})
-  add_library(${target} STATIC ${ROOM_SOURCES})
-  add_library(penstock::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-  target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_compile_features(${target} PUBLIC cxx_std_20)
+  add_library(${target} OBJECT ${ROOM_SOURCES})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   foreach(dep ${ROOM_DEPS})
     target_link_libraries(${target} PUBLIC penstock_${dep})
   endforeach()
   target_link_libraries(${target} PUBLIC ${ROOM_LIBS}
-    PRIVATE $<BUILD_INTERFACE:penstock_warnings>)
+    PRIVATE penstock_warnings)
   penstock_headers(${target} room)
   if(ROOM_COLD)
     penstock_cold(${target})
   endif()
-  install(TARGETS ${target} EXPORT penstockTargets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(ROOM_TESTS)
-    penstock_tests(${name} SOURCES ${ROOM_TESTS} DEPS ${name})
+    penstock_tests(${name} SOURCES ${ROOM_TESTS})
   endif()
 endfunction()
 
-# penstock_plugin(TARGET [ROOM room] [NOT_IN_WHEEL]): TARGET is a plugin of the program
-# and of Python's package, which the program loads when it is needed. Whoever
-# links the room finds it built. python/ installs it into the wheel.
+# Every plugin of the rooms, for whoever opens them while it runs.
+add_custom_target(penstock_plugins)
+
+# penstock_plugin(TARGET [HEAVY] [NOT_IN_WHEEL] [RPATH folders]): TARGET is a
+# plugin of the program and of Python's package, which the core loads when it is
+# needed. HEAVY: only the program as a whole waits for it, not every test. RPATH:
+# where else the libraries are that an installed one needs. python/ installs it
+# into the wheel.
 function(penstock_plugin target)
-  cmake_parse_arguments(PLUGIN "NOT_IN_WHEEL" "ROOM" "" ${ARGN})
+  cmake_parse_arguments(PLUGIN "HEAVY;NOT_IN_WHEEL" "" "RPATH" ${ARGN})
+  target_link_libraries(${target} PRIVATE penstock_core penstock_build_note)
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH "$ORIGIN;${PLUGIN_RPATH}")
   install(TARGETS ${target} LIBRARY
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/penstock)
   set_property(GLOBAL APPEND PROPERTY PENSTOCK_PLUGINS ${target})
   if(NOT PLUGIN_NOT_IN_WHEEL)
     set_property(GLOBAL APPEND PROPERTY PENSTOCK_WHEEL_PLUGINS ${target})
   endif()
-  if(PLUGIN_ROOM)
-    add_dependencies(penstock_${PLUGIN_ROOM} ${target})
+  if(NOT PLUGIN_HEAVY)
+    add_dependencies(penstock_plugins ${target})
   endif()
 endfunction()
 
@@ -61,8 +62,9 @@ function(penstock_plugin_program target)
   set_property(GLOBAL APPEND PROPERTY PENSTOCK_WHEEL_PROGRAMS ${target})
 endfunction()
 
-# penstock_tests(NAME SOURCES ... DEPS ... HEADERS ...): the program NAME_tests.
-# HEADERS are precompiled for it, beside those that all tests share. Where
+# penstock_tests(NAME SOURCES ... DEPS ... HEADERS ...): the program NAME_tests,
+# which is linked to the core and to the targets penstock_DEPS. HEADERS are
+# precompiled for it, beside those that all tests share. Where
 # PENSTOCK_TESTS_OF does not name it, it is built only when it is asked for.
 function(penstock_tests name)
   if(NOT PENSTOCK_TESTS)
@@ -73,7 +75,9 @@ function(penstock_tests name)
   foreach(dep ${T_DEPS})
     target_link_libraries(${name}_tests PRIVATE penstock_${dep})
   endforeach()
-  target_link_libraries(${name}_tests PRIVATE penstock_test_options
+  add_dependencies(${name}_tests penstock_plugins)
+  target_link_libraries(${name}_tests PRIVATE penstock_core
+    penstock_test_options
     GTest::gmock GTest::gtest_main)
   if(T_HEADERS)
     target_precompile_headers(${name}_tests

@@ -26,6 +26,7 @@
 #include "penstock/base/listed_numbers.h"
 #include "penstock/base/log.h"
 #include "penstock/base/plugin.h"
+#include "penstock/base/plugin_build.h"
 #include "penstock/base/random.h"
 #include "penstock/base/sample.h"
 #include "penstock/base/secret.h"

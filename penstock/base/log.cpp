@@ -98,9 +98,3 @@ void set_log_writer(std::function<void(LogLevel, std::string_view)> writer) {
 }
 
 }  // namespace penstock
-
-extern "C" void penstock_part_log_to(void (*writer)(penstock::LogLevel,
-                                                    std::string_view)) {
-  penstock::set_log_level(penstock::LogLevel::debug);
-  penstock::set_log_writer(writer);
-}

@@ -22,9 +22,4 @@ void set_log_level(LogLevel level);
 /// Replaces the writer; an empty function restores the default.
 void set_log_writer(std::function<void(LogLevel, std::string_view)> writer);
 
-/// Looked up in a plugin, whose own copy of the log then writes all its
-/// messages to `writer`: the program's log.
-using PluginLogEntry = void (*)(void (*writer)(LogLevel, std::string_view));
-inline constexpr const char* kPluginLogEntry = "penstock_part_log_to";
-
 }  // namespace penstock

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "build_name.h"
 #include "penstock/base/base.h"
 #include "penstock/cli/command_line.h"
 #include "penstock/cli/output.h"
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
                         .save = &save_requested(),
                         .json = wants_json(argc, argv)};
   try {
+    check_core("the program", PENSTOCK_BUILD_NAME);
     return run_program(argc, argv, invocation);
   } catch (const OutputClosed&) {
     // The exit code of a program that SIGPIPE ended; SIGPIPE itself would have

@@ -12,8 +12,6 @@ namespace penstock {
 
 /// The API of a plugin that adds a device.
 struct DevicePlugin {
-  static constexpr std::int64_t kVersion = 3;
-  std::int64_t version;
   /// `number`: as DeviceSpec has it. Throws Error(device) when the machine has
   /// none, or not this one.
   std::unique_ptr<Device> (*open)(std::optional<int> number,

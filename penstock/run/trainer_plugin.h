@@ -24,12 +24,8 @@ std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
                                     const FittedDataset& data, Device& device,
                                     std::int64_t steps);
 
-/// The one symbol that is looked up in libpenstock_trainer.so. Program and part
-/// are built together; `version` refuses a stranger.
+/// What libpenstock_trainer.so gives to the program.
 struct TrainerPlugin {
-  static constexpr std::int64_t kVersion = 7;
-
-  std::int64_t version;
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
                                            const FittedDataset& data,
                                            Device& device, std::int64_t steps);
@@ -38,6 +34,7 @@ struct TrainerPlugin {
   /// Why models cannot be trained on a GPU here; empty when they can.
   std::string (*cuda_unavailable_reason)();
 };
+/// The one symbol that is looked up in it.
 inline constexpr const char* kTrainerPartEntry = "penstock_trainer_part";
 
 /// The device to train on: `opened`, or the cpu with a warning that says why

@@ -74,7 +74,7 @@ TEST(Model, RefusesATrainerOfAnotherVersion) {
   Error error = error_of([] { load_trainer({kTestParts / "old"}); });
   EXPECT_EQ(error.kind(), ErrorKind::request);
   EXPECT_EQ(error.parts().code, "trainer.part_version");
-  EXPECT_THAT(error.what(), HasSubstr("has version 0"));
+  EXPECT_THAT(error.what(), HasSubstr("0.0.9 (build old)"));
 }
 
 TEST(Model, WithoutACurrentFolderTheTrainerIsNotLoaded) {

@@ -6,6 +6,7 @@
 
 #include "penstock/base/plugin.h"
 #include "penstock/sources/arrow/libraries.h"
+#include "penstock/sources/files/object_store.h"
 #include "penstock/sources/kinds.h"
 
 namespace penstock {
@@ -41,16 +42,16 @@ PluginChoice choice_of(const std::string& name) {
   return found == choices().by_name.end() ? PluginChoice() : found->second;
 }
 
-/// Without another choice, the plugin for object stores with the libraries that
-/// the environment names.
-files::StoreChoice choice_of_stores() {
-  const files::StoreChoice chosen = files::store_choice();
-  if (chosen != nullptr) return chosen;
-  return [](const std::string&,
-            const Error*) -> std::shared_ptr<const files::ObjectStore> {
-    arrow_files::load_named_libraries(arrow_files::Libraries::of_stores);
-    return nullptr;
-  };
+/// Object stores are reached with the libraries that the environment names,
+/// where nothing else was chosen.
+void choose_stores() {
+  if (files::store_choice() != nullptr) return;
+  files::choose_store(
+      [](const std::string&,
+         const Error*) -> std::shared_ptr<const files::ObjectStore> {
+        arrow_files::load_named_libraries(arrow_files::Libraries::of_stores);
+        return nullptr;
+      });
 }
 
 }  // namespace
@@ -69,8 +70,9 @@ const SourcePlugin& source_plugin(
   const PluginChoice choice = choice_of(name);
   if (choice)
     if (const SourcePlugin* other = choice(nullptr)) return *other;
+  choose_stores();
   try {
-    const SourcePlugin& plugin = load_plugin<SourcePlugin>(
+    return load_plugin<SourcePlugin>(
         {.library = "libpenstock_source_" + name + ".so",
          .entry = kSourcePluginEntry,
          .shown = "the plugin for " + kind + " sources",
@@ -78,8 +80,6 @@ const SourcePlugin& source_plugin(
          .code = "source",
          .install = install_hint(kind)},
         folders);
-    if (plugin.choose_store != nullptr) plugin.choose_store(choice_of_stores());
-    return plugin;
   } catch (const Error& why) {
     if (choice)
       if (const SourcePlugin* other = choice(&why)) return *other;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "penstock/base/error.h"
-#include "penstock/sources/files/object_store.h"
 #include "penstock/sources/source.h"
 #include "penstock/sources/source_options.h"
 #include "penstock/sources/spec.h"
@@ -19,12 +18,7 @@ namespace penstock {
 /// What a plugin gives to the program: the API of this room for one kind of
 /// source. The plugin `libpenstock_source_KIND.so` is linked to the database's
 /// own library, so that the program starts where that library is missing.
-///
-/// Program and plugin are built together; any other `version` is refused.
 struct SourcePlugin {
-  static constexpr std::int64_t kVersion = 13;
-
-  std::int64_t version;
   std::unique_ptr<Source> (*open_source)(
       const SourceSpec& spec, const std::vector<ColumnRequest>& requests,
       SourceOptions options);
@@ -32,8 +26,6 @@ struct SourcePlugin {
   std::unique_ptr<TableWriter> (*create_table)(
       const SourceSpec& spec, const std::vector<NewColumn>& columns,
       bool replace);
-  /// Where it reads files: choose_store() of its own copy. Else null.
-  void (*choose_store)(files::StoreChoice choice) = nullptr;
 };
 
 /// The one symbol that is looked up in a plugin.

@@ -1,11 +1,13 @@
 #include "penstock/sources/plugin.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "penstock/base/error.h"
+#include "penstock/base/plugin_build.h"
 
 namespace penstock {
 namespace {
@@ -29,12 +31,12 @@ Error refusal(const std::string& kind,
 TEST(Part, IsFoundInAnyOfTheFolders) {
   const SourcePlugin& part =
       source_plugin("good", {"/nowhere", kTestParts[0], "/nowhere/else"});
-  EXPECT_EQ(part.version, SourcePlugin::kVersion);
+  EXPECT_NE(part.open_source, nullptr);
   EXPECT_EQ(&source_plugin("good", kTestParts), &part);
 }
 
 TEST(Part, IsTakenOrReplacedAsSomebodyChooses) {
-  static const SourcePlugin other{.version = SourcePlugin::kVersion};
+  static const SourcePlugin other{};
   static std::vector<std::string> asked;
   asked.clear();
   choose_plugin("good", [](const Error* why) {
@@ -90,19 +92,24 @@ TEST(Part, WhoseLibraryIsMissingSaysWhichOne) {
   EXPECT_THAT(error.parts().next, HasSubstr("install"));
 }
 
-TEST(Part, OfAnotherVersionIsRefused) {
+TEST(Part, OfAnotherBuildIsRefusedWithBothNames) {
   Error error = refusal("old", kTestParts);
   EXPECT_EQ(error.parts().code, "source.part_version");
-  EXPECT_THAT(
-      error.what(),
-      AllOf(HasSubstr("has version 0"),
-            HasSubstr("needs " + std::to_string(SourcePlugin::kVersion))));
+  EXPECT_THAT(error.parts().where, HasSubstr("libpenstock_source_old.so"));
+  EXPECT_THAT(error.parts().why, AllOf(HasSubstr("0.0.9 (build old)"),
+                                       HasSubstr(std::string(own_build()))));
+  EXPECT_EQ(::dlopen((kTestParts[0] / "libpenstock_source_old.so").c_str(),
+                     RTLD_NOW | RTLD_NOLOAD),
+            nullptr)
+      << "it was opened";
 }
 
-TEST(Part, WithoutAnEntryIsRefused) {
-  Error error = refusal("empty", kTestParts);
-  EXPECT_EQ(error.parts().code, "source.part_version");
-  EXPECT_THAT(error.what(), HasSubstr("not a plugin of Penstock"));
+TEST(Part, WithoutABuildOrAnEntryIsRefused) {
+  for (const char* kind : {"stranger", "empty"}) {
+    Error error = refusal(kind, kTestParts);
+    EXPECT_EQ(error.parts().code, "source.part_version") << kind;
+    EXPECT_THAT(error.what(), HasSubstr("not a plugin of Penstock")) << kind;
+  }
 }
 
 }  // namespace

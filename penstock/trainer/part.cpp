@@ -2,7 +2,6 @@
 
 extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
   static constexpr penstock::TrainerPlugin kPart{
-      .version = penstock::TrainerPlugin::kVersion,
       .make_stepper = penstock::make_stepper,
       .build_info = penstock::build_info,
       .cuda_unavailable_reason = penstock::cuda_unavailable_reason};

@@ -1,6 +1,8 @@
 // The module penstock._engine: faces of the rooms, given to Python. No logic.
 #include <nanobind/nanobind.h>
 
+#include "build_name.h"
+#include "penstock/base/base.h"
 #include "penstock/monitor/monitor.h"
 #include "python/engine/arrow_scanner.h"
 #include "python/engine/batch.h"
@@ -23,8 +25,21 @@
 #include "python/engine/train.h"
 #include "python/engine/verdict.h"
 
+namespace {
+
+void check_core() {
+  try {
+    penstock::check_core("Python's package", PENSTOCK_BUILD_NAME);
+  } catch (const penstock::Error& other) {
+    throw nanobind::import_error(other.what());
+  }
+}
+
+}  // namespace
+
 NB_MODULE(_engine, module) {
   using namespace penstock::python;
+  check_core();
   // A loader that still is a global variable at the end is no leak.
   nanobind::set_leak_warnings(false);
   module.doc() = "The engine of Penstock; `penstock` is its face.";

@@ -25,7 +25,7 @@ class NoDriver : public testing::Test {
 };
 
 TEST_F(NoDriver, ThePartIsFoundAndLoadedAllTheSame) {
-  EXPECT_EQ(load_cuda_plugin(plugin_folders()).version, DevicePlugin::kVersion);
+  EXPECT_NE(load_cuda_plugin(plugin_folders()).open, nullptr);
 }
 
 TEST_F(NoDriver, OpeningCudaSaysWhatIsMissing) {

@@ -14,7 +14,6 @@ std::unique_ptr<Device> open_one(std::optional<int> number,
 }  // namespace penstock
 
 extern "C" const penstock::DevicePlugin* penstock_device_part() {
-  static constexpr penstock::DevicePlugin kPart{
-      .version = penstock::DevicePlugin::kVersion, .open = penstock::open_one};
+  static constexpr penstock::DevicePlugin kPart{.open = penstock::open_one};
   return &kPart;
 }

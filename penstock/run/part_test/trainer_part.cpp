@@ -1,11 +1,10 @@
 #include "penstock/run/trainer_plugin.h"
 
-// A trainer for model_test.cpp: everything it does is throw. Built once as it
-// should be, and once with PENSTOCK_TEST_VERSION of a stranger.
+// A trainer for trainer_plugin_test.cpp: everything it does is throw. Built
+// once as it should be, and once with the note of another build.
 extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
   using namespace penstock;
   static constexpr TrainerPlugin kPart{
-      .version = PENSTOCK_TEST_VERSION,
       .make_stepper = [](const ModelSpec& spec, const FittedDataset&, Device&,
                          std::int64_t) -> std::unique_ptr<Stepper> {
         throw Error(ErrorKind::request, {.code = "test.thrown",

@@ -144,8 +144,7 @@ std::shared_ptr<const ObjectStore> connect(const std::string& given) {
       checked(arrow::fs::S3FileSystem::Make(options), path));
 }
 
-constexpr ObjectStorePlugin kPlugin{.version = ObjectStorePlugin::kVersion,
-                                    .connect = connect};
+constexpr ObjectStorePlugin kPlugin{.connect = connect};
 
 }  // namespace
 }  // namespace penstock::files

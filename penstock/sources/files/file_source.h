@@ -33,7 +33,6 @@ Schema read_file_schema(const SourceSpec& spec, const FileKind& kind);
 /// `kind_of` tells them apart.
 template <const FileKind& (*kind_of)(const SourceSpec& spec)>
 inline constexpr SourcePlugin kFilePlugin{
-    .version = SourcePlugin::kVersion,
     .open_source =
         [](const SourceSpec& spec, const std::vector<ColumnRequest>& requests,
            SourceOptions options) {
@@ -43,7 +42,6 @@ inline constexpr SourcePlugin kFilePlugin{
         [](const SourceSpec& spec) {
           return read_file_schema(spec, kind_of(spec));
         },
-    .create_table = refuse_writing,
-    .choose_store = choose_store};
+    .create_table = refuse_writing};
 
 }  // namespace penstock::files

@@ -59,11 +59,6 @@ std::string advice(const std::string& says) {
 std::atomic<StoreChoice> chosen = nullptr;
 
 std::shared_ptr<const ObjectStore> connect_by_plugin(const std::string& uri) {
-  // It lies beside the plugin that we are in, which Python may have loaded.
-  static const char here = 0;
-  std::vector<std::filesystem::path> folders = plugin_folders();
-  if (const auto ours = folder_of_library(&here); !ours.empty())
-    folders.insert(folders.begin(), ours);
   return load_plugin<ObjectStorePlugin>(
              {.library = "libpenstock_object_store.so",
               .entry = kObjectStoreEntry,
@@ -73,7 +68,7 @@ std::shared_ptr<const ObjectStore> connect_by_plugin(const std::string& uri) {
               .install = "pip install pyarrow==26.0.1; a build from source "
                          "without it: run tools/fetch_arrow and configure "
                          "again"},
-             folders)
+             plugin_folders())
       .connect(uri);
 }
 

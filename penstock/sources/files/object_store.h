@@ -47,16 +47,13 @@ class ObjectStore {
 using StoreChoice = std::shared_ptr<const ObjectStore> (*)(
     const std::string& uri, const Error* why);
 
-/// From now on connect_store() asks `choice`; a plugin has a copy of its own of
-/// all this. Thread-safe.
+/// From now on connect_store() asks `choice`. Thread-safe.
 void choose_store(StoreChoice choice);
 /// What was chosen; null: nothing.
 StoreChoice store_choice();
 
 /// What the plugin libpenstock_object_store.so gives to those that read files.
 struct ObjectStorePlugin {
-  static constexpr std::int64_t kVersion = 1;
-  std::int64_t version;
   std::shared_ptr<const ObjectStore> (*connect)(const std::string& uri);
 };
 

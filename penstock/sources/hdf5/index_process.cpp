@@ -40,11 +40,8 @@ Error failed(const files::DataFile& file, std::string code, std::string why,
 }
 
 std::string program_path() {
-  static const char here = 0;
-  std::vector<std::filesystem::path> folders = plugin_folders();
-  folders.insert(folders.begin(), folder_of_library(&here));
-  for (const std::filesystem::path& folder : folders)
-    if (!folder.empty() && ::access((folder / kProgram).c_str(), X_OK) == 0)
+  for (const std::filesystem::path& folder : plugin_folders())
+    if (::access((folder / kProgram).c_str(), X_OK) == 0)
       return folder / kProgram;
   throw Error(ErrorKind::source,
               {.code = "hdf5.no_program",

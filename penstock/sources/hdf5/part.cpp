@@ -64,8 +64,7 @@ Schema schema(const SourceSpec& spec) {
   return files::read_file_schema(spec, kind_of({}));
 }
 
-constexpr SourcePlugin kPlugin{.version = SourcePlugin::kVersion,
-                               .open_source = open,
+constexpr SourcePlugin kPlugin{.open_source = open,
                                .read_schema = schema,
                                .create_table = files::refuse_writing};
 

@@ -317,8 +317,7 @@ Schema read_images_schema(const SourceSpec& spec) {
   return schema_of(find_pictures(spec, nullptr));
 }
 
-constexpr SourcePlugin kPlugin{.version = SourcePlugin::kVersion,
-                               .open_source = open_images,
+constexpr SourcePlugin kPlugin{.open_source = open_images,
                                .read_schema = read_images_schema,
                                .create_table = files::refuse_writing};
 

@@ -1,8 +1,8 @@
 #include "penstock/base/error.h"
 #include "penstock/sources/plugin.h"
 
-// A part for part_test.cpp: everything it does is throw. Built once as it
-// should be, and once with PENSTOCK_TEST_VERSION of a stranger.
+// A plugin for plugin_test.cpp: everything it does is throw. Built once as it
+// should be, once with the note of another build, and once without one.
 namespace {
 
 [[noreturn]] void fail(const penstock::SourceSpec& spec) {
@@ -17,7 +17,6 @@ namespace {
 extern "C" const penstock::SourcePlugin* penstock_source_part() {
   using namespace penstock;
   static constexpr SourcePlugin kPart{
-      .version = PENSTOCK_TEST_VERSION,
       .open_source =
           [](const SourceSpec& spec, const std::vector<ColumnRequest>&,
              SourceOptions) -> std::unique_ptr<Source> { fail(spec); },

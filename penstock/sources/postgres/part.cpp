@@ -3,7 +3,6 @@
 
 extern "C" const penstock::SourcePlugin* penstock_source_part() {
   static constexpr penstock::SourcePlugin kPart{
-      .version = penstock::SourcePlugin::kVersion,
       .open_source = penstock::postgres::open_table,
       .read_schema = penstock::postgres::read_table_schema,
       .create_table = penstock::postgres::make_table};

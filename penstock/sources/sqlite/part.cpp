@@ -3,7 +3,6 @@
 
 extern "C" const penstock::SourcePlugin* penstock_source_part() {
   static constexpr penstock::SourcePlugin kPart{
-      .version = penstock::SourcePlugin::kVersion,
       .open_source = penstock::sqlite::open_table,
       .read_schema = penstock::sqlite::read_table_schema,
       .create_table = penstock::sqlite::make_table};

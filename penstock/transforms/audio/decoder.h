@@ -36,9 +36,6 @@ using ResampleBySoxr = std::string (*)(double from_rate, double to_rate,
 
 /// What the plugin libpenstock_audio.so gives to the program.
 struct AudioPart {
-  static constexpr std::int64_t kVersion = 2;
-
-  std::int64_t version;
   std::unique_ptr<SoundDecoder> (*make_decoder)();
   ResampleBySoxr resample_by_soxr;  ///< null: built without libsoxr
 };

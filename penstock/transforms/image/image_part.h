@@ -14,9 +14,6 @@ class PictureDecoder;
 /// the libraries of the formats, so that the program starts where they are
 /// missing.
 struct ImagePart {
-  static constexpr std::int64_t kVersion = 3;
-
-  std::int64_t version;
   std::unique_ptr<PictureDecoder> (*make_decoder)();
   /// What zlib compressed, if it has no more than `most` bytes; else nothing.
   std::string (*inflate)(std::span<const std::byte> bytes, std::size_t most);

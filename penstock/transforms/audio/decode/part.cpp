@@ -144,7 +144,6 @@ constexpr ResampleBySoxr kResampleBySoxr = nullptr;
 #endif
 
 constexpr AudioPart kPart{
-    .version = AudioPart::kVersion,
     .make_decoder = []() -> std::unique_ptr<SoundDecoder> {
       return std::make_unique<SndfileDecoder>();
     },

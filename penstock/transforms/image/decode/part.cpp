@@ -52,9 +52,7 @@ std::string inflate(std::span<const std::byte> bytes, std::size_t most) {
   return text;
 }
 
-constexpr ImagePart kPart{.version = ImagePart::kVersion,
-                          .make_decoder = make_any_decoder,
-                          .inflate = inflate};
+constexpr ImagePart kPart{.make_decoder = make_any_decoder, .inflate = inflate};
 
 }  // namespace
 
