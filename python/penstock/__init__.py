@@ -40,8 +40,18 @@ started before a loader is opened. Messages go to the logger "penstock".
 import os
 from typing import TYPE_CHECKING
 
-from ._engine import Batch, Field
-from ._engine import version as __version__
+try:
+    from ._engine import Batch, Field
+    from ._engine import version as __version__
+except ImportError as failed:
+    # It lacks its library, or one of another build stands in its place.
+    if "penstock" not in str(failed):
+        raise
+    raise ImportError(
+        f"{failed}. Penstock's package is incomplete, or parts of it come from "
+        "another build: libpenstock_core.so belongs in lib/penstock of the "
+        f"folder {os.path.dirname(__file__)}. Next: pip install "
+        "--force-reinstall penstock") from failed
 from .errors import (DeviceError, Error, InternalError, OutOfMemory,
                      RequestError, SourceError, TransformError)
 from .loader import Loader, open
