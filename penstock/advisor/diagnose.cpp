@@ -49,8 +49,8 @@ class Diagnosis {
     double host = seconds(window_.parts.host) / wall_;
     double order = std::min(seconds(window_.wait_order) / wall_, data);
     verdict_.because = formatted(
-        "of the wall time %.1f %% computes, %.1f %% waits for data, %.1f %% "
-        "for the copy, %.1f %% for the host",
+        "of the steps' time, %.1f %% is computing, %.1f %% waiting for data, "
+        "%.1f %% waiting for copies and %.1f %% waiting for the host",
         100 * compute_ / wall_, 100 * data, 100 * copy, 100 * host);
     if (window_.virtual_time)
       verdict_.because +=

@@ -73,7 +73,7 @@ class WholeTime {
     verdict_.cause = std::string(more_saving ? "checkpoints" : "validation") +
                      (more_saving ? " take " : " takes ") +
                      percent_of(most, time_.wall_s) + " of the wall time";
-    verdict_.because = measured() + "; within the steps: " + verdict_.because;
+    verdict_.because = measured() + "; " + verdict_.because;
     verdict_.no_action =
         more_saving
             ? "this run could not have fewer checkpoints: write them to a "
