@@ -17,6 +17,7 @@
 #include "bench/measure.h"
 #include "bench/positions.h"
 #include "penstock/run/loop.h"
+#include "penstock/run/report.h"
 
 namespace penstock {
 namespace {
@@ -116,7 +117,7 @@ Json report_of(const Workload& work, const Json* action,
              .state = state},
             work.steps);
   loop.run();
-  Json report = session->report();
+  Json report = report_of(*session);
   session->close();
   folder.discard();
   return report;
@@ -136,8 +137,9 @@ double copy_ms(std::size_t bytes) {
          wall_seconds([&] { std::memcpy(to.data(), from.data(), bytes); });
 }
 
-/// For how long the loop waits for a checkpoint: two runs that differ by those
-/// after the first.
+/// How long the loop waits for a checkpoint: two runs that differ by those
+/// after the first. Both wait for the last one to be written at their end,
+/// which is not counted.
 Json waits(const Positions& data, int repeats) {
   Workload one{"", 100, 0, 0, 150, 150, 256};
   Workload many = one;
@@ -151,8 +153,8 @@ Json waits(const Positions& data, int repeats) {
     const double last = number(all, {"checkpoints", "write_s"}) /
                         number(all, {"checkpoints", "saved"});
     wait.add(1e3 *
-             (number(all, {"outside", "checkpoint_s"}) -
-              number(first, {"outside", "checkpoint_s"})) /
+             (number(all, {"checkpoints", "copy_s"}) -
+              number(first, {"checkpoints", "copy_s"})) /
              more);
     write.add(1e3 * last);
     floor.add(copy_ms(100'000'000));
