@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/run/report.h"
 #include "penstock/run/session.h"
 
 // Rows that the device cannot hold: it keeps a quarter of them, and the others
@@ -53,7 +54,7 @@ class LargerThanTheDevice : public testing::TestWithParam<int> {
   }
   static Json report_after(Session& loader, int steps) {
     for (int step = 0; step < steps; ++step) EXPECT_TRUE(loader.next());
-    return loader.report();
+    return report_of(loader);
   }
 
   PositionsRun positions_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/run/report.h"
 
 namespace penstock {
 namespace {
@@ -119,7 +120,7 @@ class LoopTest : public testing::Test {
               steps_in_all(job, session->order()));
     ended.all = loop.run();
     ended.numbers = session->numbers();
-    ended.report = session->report();
+    ended.report = report_of(*session);
     return ended;
   }
 

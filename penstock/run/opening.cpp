@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "penstock/run/prepare.h"
+#include "penstock/run/scan_line.h"
 #include "penstock/run/staging.h"
 #include "penstock/run/stores.h"
 #include "penstock/run/unused_labels.h"

@@ -16,11 +16,6 @@ struct PrepareListener {
   std::function<void(const ScanProgress&)> progress;
 };
 
-/// "1.2 GiB of 2.9 GiB read, 41 % [00:12<00:17]", after so many seconds: as
-/// bytes of text, which cost time where rows do not. What an interrupted call
-/// had left says nothing of the time.
-std::string scan_line(const ScanProgress& progress, double taken);
-
 /// Where else prepare_job() writes the tokens, as export_tokens() does.
 struct TokenExport {
   std::string format, dir;  ///< no format: nowhere

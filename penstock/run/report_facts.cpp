@@ -71,26 +71,6 @@ void flatten(const Json& json, const std::string& path,
 
 }  // namespace
 
-std::optional<double> number_in(const Json& json,
-                                std::initializer_list<std::string_view> keys) {
-  const Json* found = found_in(json, keys);
-  if (found == nullptr || !found->is_number()) return std::nullopt;
-  return found->number();
-}
-
-std::string text_in(const Json& json,
-                    std::initializer_list<std::string_view> keys) {
-  const Json* found = found_in(json, keys);
-  return found != nullptr && found->is_string() ? found->string() : "";
-}
-
-const Json::Array& list_in(const Json& json,
-                           std::initializer_list<std::string_view> keys) {
-  static const Json::Array kNone;
-  const Json* found = found_in(json, keys);
-  return found != nullptr && found->is_array() ? found->array() : kNone;
-}
-
 std::string verdict_sentence(const Json& report) {
   const std::string cause = text_in(report, {"verdict", "cause"});
   return name_of_limit(text_in(report, {"verdict", "limit"})) +

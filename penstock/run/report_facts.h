@@ -17,15 +17,6 @@ namespace penstock {
 // older or a newer version, or only begun: what is missing, or is something
 // else than expected, is unknown, and never an error.
 
-std::optional<double> number_in(const Json& json,
-                                std::initializer_list<std::string_view> keys);
-/// Empty where there is no text.
-std::string text_in(const Json& json,
-                    std::initializer_list<std::string_view> keys);
-/// Empty where there is no list.
-const Json::Array& list_in(const Json& json,
-                           std::initializer_list<std::string_view> keys);
-
 /// The parts of the time, in the order in which they are drawn.
 struct PartName {
   const char* key;    ///< in "parts" and "timeline"

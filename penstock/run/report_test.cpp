@@ -87,7 +87,7 @@ TEST_P(ReportOfLoop, NamesTheSamplesOfTheLongestSteps) {
     for (SampleId id : batch->ids().first(5))
       keys.push_back(key_of(session->rows(), id));
   }
-  const Json report = session->report();
+  const Json report = report_of(*session);
   const Json::Array& worst = report.find("worst_steps")->array();
   ASSERT_EQ(worst.size(), StepClock::kSlowest);
   for (const Json& step : worst)
@@ -108,7 +108,7 @@ TEST(Report, OfALoopThatIsNotTimedHasAnEmptyTimeLine) {
   PositionsRun positions;
   auto session = open_loader(positions.job());
   while (session->next()) continue;
-  const Json report = session->report();
+  const Json report = report_of(*session);
   EXPECT_TRUE(report.find("timeline")->find("seconds")->array().empty());
   EXPECT_TRUE(report.find("worst_steps")->array().empty());
 }

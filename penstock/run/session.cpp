@@ -4,8 +4,8 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/run/classes.h"
-#include "penstock/run/findings.h"
 #include "penstock/run/rank_facts.h"
+#include "penstock/run/spilled_memory.h"
 
 // A session owns the device, the rows, the loader, one stream and one clock, in
 // that order of life. Batches that it hands out may be released on any thread,
@@ -497,11 +497,6 @@ RunNumbers Session::numbers(bool wait) {
                          .rests = tuner_->tuner().rests(),
                          .settled = tuner_->settled(numbers.snapshot)});
   return numbers;
-}
-
-Json Session::report(bool wait) {
-  RunNumbers numbers = this->numbers(wait);
-  return report_json(numbers, job_, opened().get(), *device_);
 }
 
 Json Session::rank_facts() const {

@@ -12,7 +12,7 @@
 #include "penstock/run/live_tuner.h"
 #include "penstock/run/opening.h"
 #include "penstock/run/progress_reporter.h"
-#include "penstock/run/report.h"
+#include "penstock/run/run_numbers.h"
 #include "penstock/run/timeline.h"
 
 namespace penstock {
@@ -143,8 +143,7 @@ class Session {
   /// All numbers up to now. Waits for the steps, or leaves out those that have
   /// not ended.
   RunNumbers numbers(bool wait = true);
-  /// The same as in a run's `report.json`.
-  Json report(bool wait = true);
+  const Job& job() const { return job_; }
 
   /// Ends the threads and lets the data set go. next() then throws
   /// Error(request); batches that were handed out stay as they are.

@@ -10,6 +10,7 @@
 #include "penstock/demo/fake/positions_run.h"
 #include "penstock/run/checkpoint.h"
 #include "penstock/run/quarantine.h"
+#include "penstock/run/report.h"
 
 namespace penstock {
 namespace {
@@ -135,7 +136,8 @@ TEST_F(OpenLoaderTest, RowsOfSourcesMadeOfOthersAreThoseOfTheWhole) {
     apply_setting(both.document, set);
     auto session = open_loader(parse_job(both.document));
     EXPECT_EQ(session->rows().fingerprint(), whole);
-    EXPECT_EQ(session->report().find("dataset")->find("rows")->integer(), 600);
+    EXPECT_EQ(report_of(*session).find("dataset")->find("rows")->integer(),
+              600);
     EXPECT_EQ(open_loader(with("joined", "1", "1"))->rows().fingerprint(),
               whole);
   }
@@ -174,7 +176,7 @@ TEST_F(OpenLoaderTest, BadSamplesAreCountedAndListedOnceEach) {
     EXPECT_THAT(lines, HasSubstr("\"key\": 7,"));
     EXPECT_THAT(lines, HasSubstr("\"key\": 2507,"));
     EXPECT_THAT(lines, HasSubstr("found a rotten number"));
-    EXPECT_EQ(loader->report().find("bad_samples")->integer(), 6);
+    EXPECT_EQ(report_of(*loader).find("bad_samples")->integer(), 6);
   }
 }
 
@@ -248,7 +250,7 @@ TEST_F(OpenLoaderTest, TimesTheStepsOfALoop) {
       open({.batches = -1, .timed = true},
            {R"(device={"kind": "sim", "step_ms": 10, "clock": "virtual"})"});
   ids_of(*loader, 11);
-  Json report = loader->report();
+  Json report = report_of(*loader);
   EXPECT_EQ(report.find("steps")->integer(), 11);
   EXPECT_NEAR(report.find("au")->number(), 1.0, 0.01);
   EXPECT_EQ(report.find("verdict")->find("limit")->string(), "compute");
@@ -257,7 +259,7 @@ TEST_F(OpenLoaderTest, TimesTheStepsOfALoop) {
 TEST_F(OpenLoaderTest, ReportsMemoryAsPlannedAndAsUsed) {
   auto loader = open({.batches = -1}, {"device=sim", "loader.cache=device"});
   ids_of(*loader, 2);
-  Json report = loader->report();
+  Json report = report_of(*loader);
   const Json& memory = *report.find("memory");
   EXPECT_EQ(memory.find("planned")->find("device_bytes")->integer(),
             memory.find("used")->find("device_bytes")->integer());
@@ -285,7 +287,7 @@ TEST_F(OpenLoaderTest, AStepThatIsMarkedIsTheTimeOfTheStep) {
     loader->end_step();
     std::this_thread::sleep_for(std::chrono::milliseconds(8));
   }
-  Json report = loader->report();
+  Json report = report_of(*loader);
   EXPECT_LT(report.find("au")->number(), 0.5);
   EXPECT_GT(report.find("parts")->find("host")->number(), 0.5);
 }
@@ -318,7 +320,7 @@ TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
                     .compute = std::chrono::milliseconds(9),
                     .wait_data = std::chrono::milliseconds(1)},
                    0);
-  Json report = loader->report(false);
+  Json report = report_of(*loader, false);
   EXPECT_NEAR(report.find("au")->number(), 0.9, 1e-9);
   EXPECT_NEAR(report.find("samples_per_s")->number(), 2400, 1e-6);
   loader->time_elsewhere(false);
@@ -335,7 +337,7 @@ TEST_F(OpenLoaderTest, KeepsNoMoreThanTheLastEpochsForItsReport) {
     loader->seek({.epoch = epoch});
     ASSERT_TRUE(loader->next());
   }
-  Json report = loader->report();
+  Json report = report_of(*loader);
   const Json::Array& told = report.find("epochs")->array();
   ASSERT_EQ(told.size(), listed);
   EXPECT_EQ(told.front().find("epoch")->integer(), 5);
@@ -343,7 +345,7 @@ TEST_F(OpenLoaderTest, KeepsNoMoreThanTheLastEpochsForItsReport) {
   loader->seek({.epoch = 0});  // an earlier one is told too
   ASSERT_TRUE(loader->next());
   ASSERT_TRUE(loader->next());
-  report = loader->report();
+  report = report_of(*loader);
   ASSERT_EQ(report.find("epochs")->array().size(), listed);
   const Json& first = report.find("epochs")->array().front();
   EXPECT_EQ(first.find("epoch")->integer(), 0);
@@ -371,7 +373,7 @@ TEST_F(OpenLoaderTest, CountsTheStagesAcrossASeek) {
   ids_of(*loader, 3);
   loader->seek({.epoch = 7});
   ids_of(*loader, 2);
-  Json report = loader->report();
+  Json report = report_of(*loader);
   const Json& deliver = report.find("stages")->array().back();
   EXPECT_EQ(deliver.find("rows")->integer(), report.find("samples")->integer());
   const Snapshot all = loader->numbers().snapshot;
@@ -407,7 +409,7 @@ TEST_F(OpenLoaderTest, RowsOfOnesOwnNeedNoSource) {
   EXPECT_EQ(loader->dataset(), nullptr);
   EXPECT_THAT(first_tensor(*loader->next()),
               testing::ElementsAre(0, 10, 20, 30));
-  Json report = loader->report();
+  Json report = report_of(*loader);
   EXPECT_EQ(report.find("dataset")->find("rows")->integer(), 9);
   EXPECT_EQ(report.find("plan")->find("tier")->string(), "none");
   EXPECT_THROW(parse_job_of_rows(Json::parse(R"({"source": {}})", "a test")),
@@ -430,7 +432,7 @@ TEST_F(OpenLoaderTest, MapsFromTheNextBatchOn) {
   EXPECT_NE(loader->dataset(), nullptr);
   EXPECT_EQ(parts_of([&] { loader->load_state(before); }).code,
             "resume.other_data");
-  Json report = loader->report();
+  Json report = report_of(*loader);
   std::vector<std::string> names;
   for (const Json& stage : report.find("stages")->array())
     names.push_back(stage.find("name")->string());

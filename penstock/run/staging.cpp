@@ -14,13 +14,13 @@
 #include "penstock/base/base.h"
 #include "penstock/base/cache_folder.h"
 #include "penstock/base/file_lock.h"
+#include "penstock/base/json_path.h"
 #include "penstock/cache/cache.h"
 #include "penstock/exec/exec.h"
 #include "penstock/run/copied_file.h"
 #include "penstock/run/copied_list.h"
 #include "penstock/run/drive.h"
 #include "penstock/run/machine_profile.h"
-#include "penstock/run/report_facts.h"
 
 // Files are copied to a folder of their own, named after what they are, and
 // read there. Processes that want the same files meet at a lock beside the

@@ -322,8 +322,8 @@ void Engine::pause(std::int64_t iteration) {
 }
 
 std::string Engine::report(bool wait) {
-  std::string text =
-      with_loader([&](Session& loader) { return loader.report(wait).dump(); });
+  std::string text = with_loader(
+      [&](Session& loader) { return report_of(loader, wait).dump(); });
   write_messages();
   return text;
 }
