@@ -49,7 +49,7 @@ class Diagnosis {
     double host = seconds(window_.parts.host) / wall_;
     double order = std::min(seconds(window_.wait_order) / wall_, data);
     verdict_.because = formatted(
-        "of the steps' time, %.1f %% is computing, %.1f %% waiting for data, "
+        "%.1f %% of the steps' time is computing, %.1f %% waiting for data, "
         "%.1f %% waiting for copies and %.1f %% waiting for the host",
         100 * compute_ / wall_, 100 * data, 100 * copy, 100 * host);
     if (window_.virtual_time)

@@ -29,7 +29,8 @@ TEST(GapsInSteps, AreTheLoopsWhereTheGpuIsDoneWheneverItComesBack) {
   Verdict verdict = diagnose(loop_on_gpu(0.06));
   EXPECT_EQ(verdict.limit, Limit::host);
   EXPECT_THAT(verdict.cause, HasSubstr("works for 6 % of the time"));
-  EXPECT_THAT(verdict.because, HasSubstr("99.5 % is computing"))
+  EXPECT_THAT(verdict.because,
+              HasSubstr("99.5 % of the steps' time is computing"))
       << "as events have it";
   EXPECT_THAT(verdict.because, HasSubstr("done after 100 % of the steps"));
 }

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 Verdict of_steps() {
   return {.limit = Limit::compute,
           .cause = "the accelerator is busy",
-          .because = "of the steps' time, 99.0 % is computing",
+          .because = "99.0 % of the steps' time is computing",
           .no_action = "no setting would gain 5 %"};
 }
 

@@ -34,7 +34,7 @@ inline constexpr char kSampleReport[] = R"({
       "sync": 0.0}, "samples": [12, "seven", null]}],
     "verdict": {"limit": "data", "stage": "read",
       "cause": "batches come late: 'read' waits for its source",
-      "because": "of the steps' time, 50.0 % is computing",
+      "because": "50.0 % of the steps' time is computing",
       "actions": [
         {"knob": "loader.cache", "from": "none", "to": "ram",
          "predicted_gain": 1.0, "cost": "1 MiB of memory"},
