@@ -8,6 +8,7 @@
 #include "penstock/base/secret.h"
 #include "penstock/base/user_file.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sampling/sampling.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
@@ -60,6 +61,27 @@ void use_own_model(Json& document, const std::string& named) {
   document["model"] = std::move(section);
 }
 
+bool names_job(const std::string& text) {
+  return text.ends_with(".json") && kind_of_uri(text) == nullptr;
+}
+
+namespace {
+
+/// A section in its short form becomes an object, so that one of its keys can
+/// be set.
+void write_out(const std::string& section, Json& at) {
+  if (section == "device" && at.is_string()) {
+    Json kind = at;
+    at = Json(Json::Object{{"kind", std::move(kind)}});
+  } else if (section == "source" && at.is_string()) {
+    at = source_section(parse_source_spec(at, section));
+  } else if (section == "split" && at.is_number()) {
+    at = split_section(at, section);
+  }
+}
+
+}  // namespace
+
 void apply_setting(Json& document, const std::string& set) {
   auto refuse = [&](const std::string& where, std::string why) {
     throw Error(ErrorKind::request,
@@ -95,10 +117,7 @@ void apply_setting(Json& document, const std::string& set) {
   for (std::size_t start = 0; start <= path.size();) {
     std::size_t dot = std::min(path.find('.', start), path.size());
     std::string so_far = path.substr(0, start == 0 ? 0 : start - 1);
-    if (so_far == "device" && at->is_string()) {
-      Json kind = *at;
-      *at = Json(Json::Object{{"kind", std::move(kind)}});
-    }
+    write_out(so_far, *at);
     if (!at->is_null() && !at->is_object())
       refuse(so_far.empty() ? "the top of the file" : so_far,
              "found " + std::string(at->type_name()));
@@ -118,6 +137,16 @@ namespace {
                .where = path,
                .why = std::move(why),
                .next = std::move(next)});
+}
+
+/// Of what is a source of rows, or would be one if it were written otherwise:
+/// the answer that a source's name gets.
+[[noreturn]] void refuse_source(const std::string& path) {
+  const SourceSpec spec = parse_source_spec(Json(path), "job");
+  const SourceKind* kind = source_kind(spec.kind);
+  refuse_rows(path, "it is a source of rows (" + kind->shown + ")",
+              "to write and run a job for it: penstock train --init " + path +
+                  " --target COLUMN");
 }
 
 /// True for settings of which at least one is a section of a job.
@@ -144,11 +173,15 @@ Json parsed_job(const std::string& path) {
     if (!how.empty() && !empty && !has_section(document)) refuse();
     return document;
   } catch (const Error& error) {
+    if (error.parts().code != "json.syntax") throw;
+    const std::string text = read_user_file(path, "cannot read the job file");
     // Of a job that is not valid JSON the place of the mistake is told.
-    if (error.parts().code == "json.syntax" && !how.empty() &&
-        read_user_file(path, "cannot read the job file").find("\"source") ==
-            std::string::npos)
-      refuse();
+    if (!how.empty() && text.find("\"source") == std::string::npos) refuse();
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    const std::string suffix = std::filesystem::path(path).extension();
+    if (first != text.npos && text[first] != '{' && text[first] != '/' &&
+        !suffix.empty() && suffix != ".json")
+      refuse_source(path);
     throw;
   }
 }
@@ -162,11 +195,11 @@ Json read_settings(const std::string& path) {
 
 Json read_job(const std::string& path, const std::vector<std::string>& sets) {
   std::error_code unknown;
-  if (const SourceKind* kind = kind_of_file(path);
-      kind != nullptr && std::filesystem::exists(path, unknown))
-    refuse_rows(path, "it is a source of rows (" + kind->shown + ")",
-                "to write and run a job for it: penstock train --init " + path +
-                    " --target COLUMN");
+  const bool there = std::filesystem::exists(path, unknown);
+  if (std::filesystem::is_directory(path, unknown) ||
+      (there && kind_of_file(path) != nullptr) ||
+      (!there && path.find(':') != path.npos))
+    refuse_source(path);
   Json document = parsed_job(path);
   for (const std::string& set : sets) apply_setting(document, set);
   return document;

@@ -9,9 +9,13 @@ namespace penstock {
 
 // A job's settings as they are given: a document that is not yet checked.
 
+/// Whether a text names a job file, NAME.json, rather than a source: one that
+/// begins with the kind of a source, as "jsonl:rows.json" does, names a source.
+bool names_job(const std::string& text);
+
 /// Reads a job file, not yet checked, and applies `sets`, each
-/// "section.key=value" (a value that parses as JSON is JSON, else text;
-/// "device.key" makes an object of a device that was given by its name).
+/// "section.key=value" (a value that parses as JSON is JSON, else text; the
+/// sections device, source and split may be in their short form).
 Json read_job(const std::string& path, const std::vector<std::string>& sets);
 
 /// Settings of any file, of JSON with comments.

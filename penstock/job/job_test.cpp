@@ -67,6 +67,13 @@ TEST(Job, SetGoesIntoObjectsAlone) {
               HasSubstr("section.key=value"));
   Json list = Json::parse("[1]", "test");
   EXPECT_THROW(apply_setting(list, "loader.seed=1"), Error);
+  Json short_forms = Json::parse(R"({"source": "t.csv", "split": 0.8})", "");
+  apply_setting(short_forms, "source.path=u.csv");
+  apply_setting(short_forms, "split.seed=3");
+  EXPECT_EQ(short_forms.find("source")->find("path")->string(), "u.csv");
+  EXPECT_EQ(short_forms.find("source")->find("kind")->string(), "csv");
+  EXPECT_EQ(short_forms.find("split")->dump(),
+            R"({"train": 0.8, "val": 0.2, "seed": 3})");
 }
 
 TEST(Job, EveryRefusalHasANextStep) {

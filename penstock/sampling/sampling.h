@@ -132,6 +132,11 @@ struct Split {
   bool whole() const { return train >= 1 && !limited(); }
 };
 
+/// The section that a share of the rows stands for: 0.8 means {"train": 0.8,
+/// "val": 0.2}, by the same bits. Throws Error(request), at `path`, for a
+/// number that is not between 0 and 1.
+Json split_section(const Json& share, const std::string& path);
+
 /// Checks a `split` section, or a share to train on (0.8 leaves 0.2 for val).
 /// Missing: all is train; `train` alone missing: what `val` leaves.
 Split parse_split(const Json* section, const std::string& path);

@@ -30,10 +30,7 @@ const SettingsTable<Split>& split_settings() {
   return table;
 }
 
-namespace {
-
-/// 0.8 means {"train": 0.8, "val": 0.2}, by the same bits.
-Json written_out(const Json& share, const std::string& path) {
+Json split_section(const Json& share, const std::string& path) {
   constexpr double kDigits = 1e12;  // 1 - 0.8 is not the number nearest to 0.2
   const double train = share.number();
   if (!(train > 0 && train < 1))
@@ -51,12 +48,10 @@ Json written_out(const Json& share, const std::string& path) {
   return section;
 }
 
-}  // namespace
-
 Split parse_split(const Json* section, const std::string& path) {
   if (section == nullptr || section->is_null()) return {};
   if (section->is_number()) {
-    const Json written = written_out(*section, path);
+    const Json written = split_section(*section, path);
     return split_settings().parse(Spec(written, path));
   }
   return split_settings().parse(Spec(*section, path));

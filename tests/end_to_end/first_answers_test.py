@@ -76,6 +76,7 @@ class FirstAnswers(Case):
             with self.subTest(folder):
                 self.assertIn(f"write {uri}\n",
                               self.asked("peek", folder))
+                self.assertIn(uri, self.asked("train", folder))
         self.assertIn("none of its files", self.asked("peek", "odd"))
 
     def test_a_file_is_answered_by_what_it_is(self):
@@ -91,6 +92,19 @@ class FirstAnswers(Case):
                 ("t.bytes", b"\0\1\2", "KIND:PATH")):
             with self.subTest(name):
                 self.assertIn(answer, self.asked("peek", self.file(name, data)))
+                if "." in name:
+                    self.assertIn(answer, self.asked("train", name))
+
+    def test_the_answers_for_rows_in_json_work(self):
+        self.file("lines.json", b'{"a": 1, "b": 0}\n{"a": 2, "b": 1}\n' * 20)
+        for verb in "peek", "check":
+            with self.subTest(verb):
+                self.assertIn("40 rows", self.succeed(verb, "jsonl:lines.json").out)
+        self.assertIn("penstock train --init jsonl:lines.json",
+                      self.asked("train", "jsonl:lines.json"))
+        self.run_it("train", "--init", "jsonl:lines.json", "--target", "b",
+                    "--set", "device=sim")  # the job is written, not trained
+        self.assertIn("jsonl", (self.folder / "lines.job.json").read_text())
 
     def test_a_pipe_is_not_waited_for(self):
         for name in "f.sqlite", "f.tar", "f.csv":

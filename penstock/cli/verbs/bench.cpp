@@ -147,7 +147,7 @@ std::string summary_of_sweep(const Json& json) {
 }
 
 bool is_job(const BenchArguments& arguments) {
-  return arguments.job.ends_with(".json");
+  return names_job(arguments.job);
 }
 
 /// The job of the file, or one over the source.

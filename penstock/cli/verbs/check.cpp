@@ -95,10 +95,8 @@ std::string summary_of_check(const Json& json) {
          "\"loader.on_bad\"\n";
 }
 
-bool is_job(const std::string& name) { return name.ends_with(".json"); }
-
 Json checked(const CheckArguments& arguments, StopFlag stop) {
-  if (is_job(arguments.what)) {
+  if (names_job(arguments.what)) {
     Job job = load_job(arguments.what, arguments.sets);
     if (arguments.workers > 0) job.loading.workers = arguments.workers;
     return check_job(job, stop);

@@ -37,9 +37,8 @@ std::string summary_of_table(const Json& json) {
 
 void run_peek(const std::string& named, const std::string& column,
               const std::string& sheet, bool json) {
-  SheetQuery query{.source = Json(named),
-                   .is_job = named.ends_with(".json"),
-                   .column = column};
+  SheetQuery query{
+      .source = Json(named), .is_job = names_job(named), .column = column};
   Json source = query.source;
   if (query.is_job) {
     query.source = read_job(named, {});

@@ -178,7 +178,7 @@ void refuse_empty_folders(const std::vector<std::string>& declared,
 void refuse(const char* code, const std::string& place, std::string why,
             std::string next) {
   throw Error(ErrorKind::source, {.code = code,
-                                  .what = "cannot list pictures",
+                                  .what = "cannot list the files",
                                   .where = place,
                                   .why = std::move(why),
                                   .next = std::move(next)});
