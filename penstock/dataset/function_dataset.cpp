@@ -303,6 +303,21 @@ RowLayout layout_of_tensors(std::vector<TensorSpec> tensors) {
   return layout;
 }
 
+namespace {
+
+[[noreturn]] void refuse_lengths(const std::string& output) {
+  throw Error(ErrorKind::request,
+              {.code = "map.lengths",
+               .what = "cannot map these rows",
+               .where = "field '" + output + "'",
+               .why = "its samples differ in length, and a function gets rows "
+                      "of equal size",
+               .next = "change the batches in the loop instead, or give the "
+                       "field one size"});
+}
+
+}  // namespace
+
 FunctionDataset::FunctionDataset(std::int64_t count, RowFunction function,
                                  RowSides sides)
     : function_(std::move(function)), sides_(std::move(sides)) {
@@ -324,8 +339,7 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
       device_(device.memory_kind() == MemoryKind::cpu ? nullptr : &device),
       info_(source_->info()) {
   for (const Output& output : info_.outputs)
-    PENSTOCK_ASSERT(output.lengths == Lengths::equal,
-                    "a function maps rows of equal size");
+    if (output.lengths != Lengths::equal) refuse_lengths(output.name);
   info_.outputs = outputs_of(function_.layout);
   info_.device_fields = {};
   info_.plan.tier = Tier::none;

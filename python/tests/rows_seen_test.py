@@ -196,5 +196,25 @@ class States(unittest.TestCase):
         loader.load_state_dict(good)
 
 
+class OfDifferentLengths(unittest.TestCase):
+    def test_no_function_maps_them(self):
+        rows = pyarrow_or_skip(self).table(
+            {"s": [[1.0] * (i % 5 + 1) for i in range(20)],
+             "y": list(range(20))})
+        with penstock.Loader(rows, batch_size=4) as loader:
+            with self.assertRaises(penstock.RequestError) as raised:
+                loader.map(lambda batch: {"y2": batch["y"] * 2})
+        self.assertEqual(raised.exception.code, "map.lengths")
+        self.assertIn("'s'", str(raised.exception))
+
+
+def pyarrow_or_skip(test):
+    try:
+        import pyarrow
+    except ImportError:
+        test.skipTest("pyarrow is not installed")
+    return pyarrow
+
+
 if __name__ == "__main__":
     main()
