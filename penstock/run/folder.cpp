@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "penstock/base/folder.h"
@@ -12,6 +14,11 @@ namespace penstock {
 namespace {
 
 constexpr const char* kSetting = "'output.dir'";
+
+bool is_on_disk(const std::filesystem::path& path) {
+  std::error_code none;
+  return std::filesystem::exists(path, none);
+}
 
 /// <UTC time>-<hex>: sorts by time, and two runs of one moment differ.
 std::string new_name() {
@@ -83,7 +90,9 @@ void OutputFolder::link(const std::string& name,
 
 RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
                      const Json& run)
-    : files_(files), folder_(files, dir / new_name(), kSetting) {
+    : files_(files),
+      makes_parent_(!is_on_disk(dir)),
+      folder_(files, dir / new_name(), kSetting) {
   try {
     write("run.json", run, Lasting::with_next);
   } catch (const Error&) {
@@ -108,6 +117,9 @@ void RunFolder::check_latest() {
 
 void RunFolder::discard() noexcept {
   remove_tree(path());  // the error that led here is the one to tell
+  std::error_code none;
+  if (makes_parent_)  // it stays where others have put something into it
+    std::filesystem::remove(path().parent_path(), none);
 }
 
 void RunFolder::write(const std::string& name, const Json& document,

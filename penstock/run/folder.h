@@ -59,7 +59,8 @@ class RunFolder {
   /// Throws what become_latest() would, where something that is not a link has
   /// its name.
   void check_latest();
-  /// Removes the folder: for a run that took no step. Never throws.
+  /// Removes the folder, and the one around it where it made that: for a run
+  /// that took no step. Never throws.
   void discard() noexcept;
   void write(const std::string& name, const Json& document,
              Lasting lasting = Lasting::now);
@@ -78,6 +79,7 @@ class RunFolder {
 
  private:
   FileSystem& files_;
+  const bool makes_parent_;  // `dir` was not there
   OutputFolder folder_;
 };
 

@@ -40,17 +40,17 @@ int ranks_started() {
 }
 
 /// Each of several would train the whole model on all rows, alone.
-void check_one_rank(const Job& job, const TrainOptions& options) {
+void check_one_rank(const Job& job) {
   const int ranks = ranks_started();
-  if (ranks == 1 || job.model.none() || options.own) return;
+  if (ranks == 1 || job.model.none()) return;
   throw Error(ErrorKind::request,
               {.code = "ranks.not_here",
                .what = "cannot train this model on several ranks",
                .where = "model '" + job.model.kind + "'",
                .why = "the environment announces " + std::to_string(ranks) +
-                      " ranks (torchrun, srun or mpirun), and models that "
-                      "Penstock brings are trained by one process",
-               .next = "start 'penstock train' once, without a launcher; for "
+                      " ranks (torchrun, srun or mpirun), and each of them "
+                      "would train the whole model on all rows",
+               .next = "start the training once, without a launcher; for "
                        "several ranks write the loop in Python, over "
                        "penstock.open(), with DDP or FSDP2 (docs/frames.md)"});
 }
@@ -69,7 +69,7 @@ void check_one_rank(const Job& job, const TrainOptions& options) {
 std::shared_ptr<Device> device_of_run(const Job& job,
                                       const TrainOptions& options) {
   const std::optional<OwnTrainer>& own = options.own;
-  check_one_rank(job, options);
+  check_one_rank(job);
   if (job.model.kind == "own" && !own) refuse_without_python();
   std::unique_ptr<Device> device =
       open_device(job.device, own ? own->allocator : DeviceAllocator{});

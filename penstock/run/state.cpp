@@ -127,8 +127,10 @@ Json order_json(const Order& order, const Split& split) {
 }
 
 bool has_ended(const SavedState& state, const Job& job) {
-  return !state.fingerprint.empty() && !state.to_validate &&
-         state.steps_taken >= steps_in_all(job, lengths_of(state.order));
+  if (state.fingerprint.empty()) return false;
+  const std::int64_t left =
+      steps_in_all(job, lengths_of(state.order)) - state.steps_taken;
+  return left < 0 || (left == 0 && !state.to_validate);
 }
 
 void skip_steps(SavedState& state, std::int64_t steps, const Job& job) {

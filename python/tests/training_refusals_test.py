@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+from unittest import mock
 
 import penstock
 from entry import main
@@ -24,6 +25,12 @@ class Refusals(Case):
             with self.subTest(named), self.refused(
                     "request", "model.class", words):
                 self.train(self.job(named))
+
+    @needs_torch
+    def test_of_several_ranks(self):
+        with mock.patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1"}), \
+                self.refused("request", "ranks.not_here", "2 ranks"):
+            self.train(self.job())
 
     @needs_torch
     def test_of_a_file_that_cannot_be_imported(self):
