@@ -37,9 +37,11 @@ ProgramAnswer answer_of_program(const std::vector<std::string>& command) {
       break;
   }
   ::close(ends[0]);
-  while (answer.failed == 0 && ::waitpid(child, nullptr, 0) < 0 &&
+  int status = 0;
+  while (answer.failed == 0 && ::waitpid(child, &status, 0) < 0 &&
          errno == EINTR) {
   }
+  answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return answer;
 }
 

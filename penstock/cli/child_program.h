@@ -7,7 +7,8 @@ namespace penstock {
 
 /// What another program said.
 struct ProgramAnswer {
-  int failed = 0;  ///< why it could not be started: an errno
+  int failed = 0;     ///< why it could not be started: an errno
+  int exit_code = 0;  ///< -1: a signal ended it
   std::string said;
 };
 

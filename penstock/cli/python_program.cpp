@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/base/json_path.h"
 #include "penstock/cli/child_program.h"
 
 namespace penstock {
@@ -46,13 +47,45 @@ void check_package(const std::string& python) {
                        PENSTOCK_VERSION);
 }
 
+std::string python_with_package() {
+  const char* named = std::getenv("PENSTOCK_PYTHON");
+  std::string python = named != nullptr && *named != '\0' ? named : "python3";
+  check_package(python);
+  return python;
+}
+
+/// The error in {"error": {...}} on the last line of what Python said.
+[[noreturn]] void throw_answer(const std::string& python,
+                               const std::string& said) {
+  const std::string line = last_line(said);
+  Json answer;
+  try {
+    answer = Json::parse(line, python);
+  } catch (const Error&) {
+    refuse(python, line);
+  }
+  auto part = [&](const char* key) { return text_in(answer, {"error", key}); };
+  throw Error(ErrorKind::request, {.code = part("code"),
+                                   .what = part("what"),
+                                   .where = part("where"),
+                                   .why = part("why"),
+                                   .next = part("next")});
+}
+
 }  // namespace
 
+void check_with_python(const std::string& module, Json request) {
+  const std::string python = python_with_package();
+  request["check"] = true;
+  request["json"] = true;
+  const ProgramAnswer answer =
+      answer_of_program({python, "-m", module, request.dump()});
+  if (answer.failed != 0) refuse(python, std::strerror(answer.failed));
+  if (answer.exit_code != 0) throw_answer(python, answer.said);
+}
+
 void become_python(const std::string& module, const std::string& argument) {
-  const char* named = std::getenv("PENSTOCK_PYTHON");
-  const std::string python =
-      named != nullptr && *named != '\0' ? named : "python3";
-  check_package(python);
+  const std::string python = python_with_package();
   ::execlp(python.c_str(), python.c_str(), "-m", module.c_str(),
            argument.c_str(), static_cast<char*>(nullptr));
   refuse(python, std::strerror(errno));

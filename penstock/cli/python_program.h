@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "penstock/base/json.h"
+
 namespace penstock {
 
 /// Becomes `python3 -m MODULE ARGUMENT`, where PENSTOCK_PYTHON names another
@@ -10,5 +12,10 @@ namespace penstock {
 /// package penstock.
 [[noreturn]] void become_python(const std::string& module,
                                 const std::string& argument);
+
+/// Runs `python3 -m MODULE REQUEST`, the request with "check": true, and waits
+/// for it: whether it would refuse what it is to do. Throws Error(request) with
+/// what it answers, or as become_python() does.
+void check_with_python(const std::string& module, Json request);
 
 }  // namespace penstock

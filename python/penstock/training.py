@@ -95,11 +95,9 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     return trained
 
 
-def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
-         output: str, listener: Listener, ending: Sequence[int],
-         saving: Sequence[int], trace: bool, manifest: str = ""
-         ) -> tuple[Trained, int]:
-    """The run, and the signal that stopped it or 0."""
+def _settings_of(job: Any, model: Any, sets: Sequence[str], resume: str,
+                 manifest: str) -> tuple[str, Any]:
+    """The job with its settings, as JSON, and the model that it names."""
     if (job is None and not manifest) == (not resume):
         raise refused("model.job", "cannot start the training", "train()",
                       "both a job and a run are named" if resume else
@@ -119,9 +117,27 @@ def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
         raise refused("model.class", "cannot use the model", "the job's model",
                       "it is none of your own", "give model=Net, or name it in "
                       'the job: {"kind": "own", "class": "net.py:Net"}')
-    torch = torch_or_refused()
     if isinstance(model, str) or model is None:
+        torch_or_refused()
         model = modules.found(section["class"])
+    return settings, model
+
+
+def _check(request: Mapping[str, Any]) -> None:
+    """Raises what would end the run before its rows are known."""
+    settings, model = _settings_of(
+        request["job"] or None, request["model"] or None, request["sets"],
+        request["resume"], request["manifest"])
+    modules.check(torch_or_refused(), model, json.loads(settings)["model"])
+
+
+def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
+         output: str, listener: Listener, ending: Sequence[int],
+         saving: Sequence[int], trace: bool, manifest: str = ""
+         ) -> tuple[Trained, int]:
+    """The run, and the signal that stopped it or 0."""
+    settings, model = _settings_of(job, model, sets, resume, manifest)
+    torch = torch_or_refused()
     maker = _Maker(torch, model)
     try:
         with torch_as_asked(torch):
@@ -178,7 +194,11 @@ def main() -> NoReturn:
     logging.getLogger("penstock").setLevel(logging.DEBUG)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        code = _program(request)
+        if request.get("check"):
+            _check(request)
+            code = 0
+        else:
+            code = _program(request)
     except Error as error:
         code = _report(error, request["json"])
     sys.stdout.flush()

@@ -52,6 +52,27 @@ class Program(Case):
                          "--json")
         self.assertEqual(json.loads(part.stdout)["steps"], 2)
 
+    def test_a_plan_ends_with_what_would_end_the_run(self):
+        job = self.job("gone.py:Net")
+        self.write("job.json", json.dumps(job))
+        self.write("taken", "a file")
+        for arguments, code, words in (
+                ([], "model.class", "there is no file 'gone.py'"),
+                (["--model", "net.py:Nett"], "model.class", "'Net'"),
+                (["--model", "net.py:Net", "--set",
+                  'model.arguments={"widht": 3}'], "model.arguments",
+                 "did you mean 'width'?"),
+                (["--model", "net.py:Net", "--output", "taken"], "", "taken")):
+            with self.subTest(arguments):
+                told = run_train("job.json", "--plan", "--json", *arguments)
+                self.assertEqual(told.returncode, 2, told.stderr)
+                error = json.loads(told.stdout)["error"]
+                self.assertIn(code, error["code"])
+                self.assertIn(words, json.dumps(error))
+        told = run_train("job.json", "--plan", "--model", "net.py:Net")
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertFalse(pathlib.Path("runs").exists())
+
     def test_a_signal_ends_it_with_its_state_saved(self):
         self.write("slow.py", NET.replace(
             "    def forward(self, x, kind):", """

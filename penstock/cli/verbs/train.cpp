@@ -62,7 +62,8 @@ void check_what_is_named(const TrainArguments& arguments) {
            "write it beside --init TABLE --target COLUMN");
 }
 
-/// "penguins.json" for data/penguins.csv.gz; of a database its table's.
+/// "penguins.json" for data/penguins.csv.gz; of a database its table's; of
+/// penguins.json itself "penguins.job.json".
 std::string name_of_job(const SourceSpec& source) {
   std::filesystem::path path = source.path;
   if (path.filename().empty()) path = path.parent_path();
@@ -71,7 +72,11 @@ std::string name_of_job(const SourceSpec& source) {
   name = name.substr(0, name.find('.', 1));
   for (char& c : name)  // of a pattern, say
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
-  return (name.empty() ? "table" : name) + ".json";
+  if (name.empty()) name = "table";
+  std::error_code none;
+  const bool itself =
+      std::filesystem::equivalent(name + ".json", source.path, none);
+  return name + (itself ? ".job.json" : ".json");
 }
 
 /// Writes the job that --init asks for; its name.
@@ -162,7 +167,13 @@ Json request_of(const TrainArguments& arguments, bool json) {
   return request;
 }
 
-void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
+/// Ends with what would end the run later.
+void show_plan(const Job& job, const TrainArguments& arguments,
+               Terminal& terminal, Invocation& invocation) try {
+  if (job.model.kind == "own")
+    check_with_python("penstock.training",
+                      request_of(arguments, invocation.json));
+  if (!arguments.output.empty()) check_can_write(arguments.output);
   auto note = [&](const std::string& line) { terminal.note(line); };
   DatasetInfo info = plan_rows(job, note, {invocation.stop});
   if (invocation.json) return print_document(plan_json(job, info));
@@ -221,7 +232,7 @@ void run_train(TrainArguments arguments, Invocation& invocation) {
   Job job = job_of(arguments, said);
   for (const ManifestKey& key : said) terminal.note(key.text());
   tell_costs(job, terminal);
-  if (arguments.plan) return show_plan(job, terminal, invocation);
+  if (arguments.plan) return show_plan(job, arguments, terminal, invocation);
   if (job.model.kind == "own")
     become_python("penstock.training",
                   request_of(arguments, invocation.json).dump());

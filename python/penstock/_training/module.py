@@ -149,17 +149,35 @@ def name_of(model: Any) -> str:
     return f"{os.path.relpath(file)}:{name}" if known else name
 
 
-def made(torch: Any, model: Any, facts: Mapping[str, Any],
-         fields: Mapping[str, Field]) -> Any:
-    """The module: `model` itself, or what the class or function makes."""
-    named = facts["model"]["class"]
+def check(torch: Any, model: Any, section: Mapping[str, Any]) -> None:
+    """Raises RequestError where `model` makes no module, or lacks a parameter
+    that the job's section `model` names under "arguments"."""
+    named = section["class"]
     if isinstance(model, torch.nn.Module):
-        return model
+        return
     if not callable(model):
         _refuse(named, f"it is a {type(model).__name__}", _EXAMPLE)
     if inspect.isclass(model) and not issubclass(model, torch.nn.Module):
         _refuse(named, f"the class '{model.__name__}' is not a torch.nn.Module",
                 "derive it from torch.nn.Module")
+    parameters = inspect.signature(model).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    for name in section.get("arguments", {}):
+        if name not in parameters:
+            raise refused("model.arguments", "cannot make the model",
+                          f"model.arguments.{name}",
+                          "its constructor has no such parameter",
+                          did_you_mean(name, parameters))
+
+
+def made(torch: Any, model: Any, facts: Mapping[str, Any],
+         fields: Mapping[str, Field]) -> Any:
+    """The module: `model` itself, or what the class or function makes."""
+    check(torch, model, facts["model"])
+    if isinstance(model, torch.nn.Module):
+        return model
+    named = facts["model"]["class"]
     given = _arguments(model, facts, fields)
     with told("it was made", file_of(model)):
         module = model(**given)
@@ -179,18 +197,8 @@ def _arguments(model: Callable[..., Any], facts: Mapping[str, Any],
         "statistics": {name: field.statistics
                        for name, field in fields.items()},
         "steps": facts["steps"], **fields}
-    wanted = facts["model"].get("arguments", {})
-    parameters = inspect.signature(model).parameters
-    takes_any = any(each.kind is each.VAR_KEYWORD
-                    for each in parameters.values())
-    for name in wanted:
-        if name not in parameters and not takes_any:
-            raise refused("model.arguments", "cannot make the model",
-                          f"model.arguments.{name}",
-                          "its constructor has no such parameter",
-                          did_you_mean(name, parameters))
-    given = dict(wanted)
-    for name, each in parameters.items():
+    given = dict(facts["model"].get("arguments", {}))
+    for name, each in inspect.signature(model).parameters.items():
         if name in given or each.kind in (each.VAR_KEYWORD,
                                           each.VAR_POSITIONAL):
             continue
