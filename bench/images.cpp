@@ -72,7 +72,7 @@ class Pipeline {
       rows.push_back(values.row(row));
     bound->encoder(Json(), "x")->encode(rows, {.runs = &runs_}, faults);
     PENSTOCK_ASSERT(faults.rows.empty(), "all pictures are good");
-    out_.resize(kind_->outputs()[0].bytes());
+    out_.resize(kind_->facts().outputs[0].bytes());
   }
   /// Pictures per second of processor time.
   double rate() {

@@ -68,27 +68,19 @@ class BoundTokens : public BoundField {
 /// The kind itself: which columns it reads, what it keeps, what it gives.
 class ByteTokens : public FieldKind {
  public:
-  ByteTokens(std::string name, std::string column)
-      : name_(std::move(name)), column_(std::move(column)) {}
+  ByteTokens(const std::string& name, const std::string& column)
+      : FieldKind({.columns = {{.column = column,
+                                .as = ReadAs::value,
+                                .setting = name}},
+                   .stored = {.element_bytes = 4},
+                   .outputs = {{.name = name,
+                                .dtype = Dtype::int32,
+                                .lengths = Lengths::padded}},
+                   .recipe = Json(Json::Object{{"byte_tokens", column}})}) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = column_, .as = ReadAs::value, .setting = name_}};
-  }
-  StoredForm stored() const override { return {.element_bytes = 4}; }
-  std::vector<Output> outputs() const override {
-    return {{.name = name_, .dtype = Dtype::int32, .lengths = Lengths::padded}};
-  }
-  Json recipe() const override {
-    Json recipe;
-    recipe["byte_tokens"] = column_;
-    return recipe;
-  }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     return std::make_shared<BoundTokens>(std::move(columns));
   }
-
- private:
-  const std::string name_, column_;
 };
 
 /// A table of three texts.

@@ -100,7 +100,7 @@ BoundFields bind_fields(const std::vector<Field>& fields,
   for (const Field& field : fields) {
     check_declared(field);
     FieldColumns columns;
-    for (const ColumnRequest& request : field.kind->columns()) {
+    for (const ColumnRequest& request : field.kind->facts().columns) {
       const std::size_t at = places.find(request.column).value();
       columns.info.push_back(infos[at]);
       columns.types.push_back(types[at]);

@@ -21,7 +21,7 @@ std::size_t row_bytes(const StoredForm& stored) {
 }
 
 bool equal_outputs(const FieldKind& kind) {
-  return std::ranges::all_of(kind.outputs(), [](const Output& output) {
+  return std::ranges::all_of(kind.facts().outputs, [](const Output& output) {
     return output.lengths == Lengths::equal;
   });
 }
@@ -34,15 +34,15 @@ std::array<std::vector<DeviceField>, 2> device_fields(
   if (memory == MemoryKind::cpu) return found;
   std::size_t output = 0;
   const auto stored_runs = std::ranges::count_if(fields, [](const Field& of) {
-    return of.kind->stored().element_bytes > 0;
+    return of.kind->facts().stored.element_bytes > 0;
   });
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
-    const StoredForm stored = kind.stored();
+    const StoredForm& stored = kind.facts().stored;
     DeviceField field{
         .field = f,
         .first_output = output,
-        .outputs = kind.outputs().size(),
+        .outputs = kind.facts().outputs.size(),
         .row_bytes = row_bytes(stored),
         .element_bytes = stored.read_by_host ? 0 : stored.element_bytes,
         .roomy_run = static_cast<std::int32_t>(stored.most_rejected)};
@@ -70,7 +70,7 @@ bool finished_on_device(
     const std::array<std::vector<DeviceField>, 2>& on_device) {
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
-    const StoredForm stored = kind.stored();
+    const StoredForm& stored = kind.facts().stored;
     if (stored.read_by_host) return false;
     for (bool train : {true, false}) {
       bool copied =
@@ -89,7 +89,7 @@ std::vector<std::string> finish_notes(
     const std::string& why_not) {
   std::vector<std::string> notes;
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    if (!fields[f].kind->wants_device()) continue;
+    if (!fields[f].kind->facts().wants_device) continue;
     std::string note = "field '" + fields[f].name + "' is finished on the ";
     const auto found = std::ranges::find(on_device[0], f, &DeviceField::field);
     if (found == on_device[0].end()) {

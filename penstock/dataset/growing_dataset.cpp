@@ -40,7 +40,7 @@ std::size_t recent_bytes() {
 }
 
 std::string packs_all(const Field& field) {
-  const std::optional<Packing> packing = field.kind->packing();
+  const std::optional<Packing>& packing = field.kind->facts().packing;
   if (!packing || packing->how == Packing::How::stream) return {};
   return "field '" + field.name +
          "' packs all samples together, which needs their lengths; \"pack\": "
@@ -61,7 +61,7 @@ std::string GrowingDataset::needs_scan(const TableDatasetOptions& options,
     if (bound[f]->may_leave_out())
       return "field '" + field.name + "' may leave rows out";
     if (why = packs_all(field); !why.empty()) return why;
-    for (const Output& output : field.kind->outputs())
+    for (const Output& output : field.kind->facts().outputs)
       if (output.own_lengths() && output.lengths != Lengths::bins &&
           output.most == 0)
         return "it is not known how long the samples of field '" + field.name +
@@ -88,11 +88,12 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
   info_.on_side = {train_.size(), val_.size()};
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;
-    for (const Output& output : kind.outputs()) {
+    for (const Output& output : kind.facts().outputs) {
       if (!output.own_lengths()) continue;
       varying_.push_back(f);
-      info_.longest.push_back(
-          output.lengths == Lengths::bins ? kind.packing()->size : output.most);
+      info_.longest.push_back(output.lengths == Lengths::bins
+                                  ? kind.facts().packing->size
+                                  : output.most);
     }
   }
   lengths_.assign(
@@ -221,7 +222,7 @@ void GrowingDataset::prepare(
       row->tensors.assign(by.row(i), by.row(i) + layout_.row_bytes);
     for (std::size_t f = 0; f < bound_.size(); ++f) {
       std::vector<std::byte>& run = row->runs.emplace_back();
-      if (options_.fields[f].kind->stored().element_bytes == 0) continue;
+      if (options_.fields[f].kind->facts().stored.element_bytes == 0) continue;
       const std::span<const std::byte> bytes = by.run(f, i);
       run.assign(bytes.begin(), bytes.end());
     }
@@ -243,7 +244,7 @@ void GrowingDataset::remember(std::span<const SampleId> ids,
     for (std::size_t v = 0; v < varying_.size(); ++v) {
       const std::size_t f = varying_[v];
       const std::size_t element =
-          options_.fields[f].kind->stored().element_bytes;
+          options_.fields[f].kind->facts().stored.element_bytes;
       lengths_[v][static_cast<std::size_t>(ids[i])] =
           rows[i]->fault
               ? kBadLength

@@ -12,13 +12,13 @@ namespace {
 std::size_t first_request(const std::vector<Field>& fields,
                           const FieldKind& kind) {
   std::vector<ColumnRequest> requests = requests_of(fields);
-  auto found = std::ranges::find(requests, kind.columns().front().column,
+  auto found = std::ranges::find(requests, kind.facts().columns.front().column,
                                  &ColumnRequest::column);
   return static_cast<std::size_t>(found - requests.begin());
 }
 
 bool varies(const FieldKind& kind) {
-  return std::ranges::any_of(kind.outputs(), [](const Output& output) {
+  return std::ranges::any_of(kind.facts().outputs, [](const Output& output) {
     return output.lengths != Lengths::equal;
   });
 }
@@ -67,7 +67,7 @@ std::string IndexedDataset::needs_scan(const IndexedOptions& options,
       return "field '" + field.name + "' needs statistics of the data";
     if (!lengths || !varies(*field.kind)) continue;
     std::int32_t length = 0;
-    if (field.kind->length(0) < 0 ||
+    if (field.kind->facts().column_elements == 0 ||
         !source.lengths(first_request(options.fields, *field.kind), 0,
                         std::span(&length, source.count().rows > 0 ? 1 : 0)))
       return "the samples of field '" + field.name +
@@ -179,8 +179,9 @@ void IndexedDataset::find_lengths() {
     if (!varies(kind)) continue;
     std::vector<std::int32_t> lengths(static_cast<std::size_t>(info_.rows));
     source_->lengths(first_request(options_.fields, kind), 0, lengths);
-    for (std::int32_t& length : lengths) length = kind.length(length);
-    for (const Output& output : kind.outputs()) {
+    for (std::int32_t& length : lengths)
+      length = static_cast<std::int32_t>(length / kind.facts().column_elements);
+    for (const Output& output : kind.facts().outputs) {
       if (!output.own_lengths()) continue;
       varying_.push_back(f);
       info_.longest.push_back(

@@ -45,7 +45,7 @@ void IndexedFiller::check_lengths(const FillItem& item) const {
   for (std::size_t v = 0; v < dataset_.varying_.size(); ++v) {
     std::size_t field = dataset_.varying_[v];
     std::size_t element =
-        dataset_.options_.fields[field].kind->stored().element_bytes;
+        dataset_.options_.fields[field].kind->facts().stored.element_bytes;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < 0) continue;
       auto found =

@@ -60,7 +60,7 @@ void LargerFiller::keep(const FillItem& item) {
     if (made_.ids()[i] < 0 || rows_.has(item.ids[i])) continue;
     parts_.assign(1, {made_.row(i), rows_.layout().row_bytes});
     for (std::size_t f = 0; f < fields.size(); ++f)
-      parts_.push_back(fields[f].kind->stored().element_bytes == 0
+      parts_.push_back(fields[f].kind->facts().stored.element_bytes == 0
                            ? std::span<const std::byte>()
                            : made_.run(f, i));
     rows_.keep(item.ids[i], parts_);

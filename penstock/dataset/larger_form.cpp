@@ -30,7 +30,7 @@ const Json& known_schema() {
 }
 
 std::optional<Marked> marked(const Field& field) {
-  const Json recipe = field.kind->recipe();
+  const Json recipe = field.kind->facts().recipe;
   if (!recipe.is_object()) return std::nullopt;
   for (const auto& [kind, settings] : recipe.object()) {
     const Json* rules =
@@ -60,7 +60,8 @@ bool makes_same_bytes(const Marked& of) {
 }  // namespace
 
 std::optional<LargerForm> larger_form(const Field& field) try {
-  if (field.kind->wants_device()) return std::nullopt;  // of a form of its own
+  if (field.kind->facts().wants_device)
+    return std::nullopt;  // of a form of its own
   const std::optional<Marked> of = marked(field);
   if (!of || of->made == of->settings) return std::nullopt;
   Json fields;

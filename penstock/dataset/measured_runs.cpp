@@ -41,7 +41,7 @@ void TableDataset::measure_runs(const RowsById& rows) {
         block.keys.numbers().size_bytes() + block.keys.characters().size();
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const Field& field = options_.fields[f];
-    StoredForm form = field.kind->stored();
+    const StoredForm& form = field.kind->facts().stored;
     if (form.element_bytes == 0) continue;
     std::size_t longest = 0;
     for (SampleId id = 0; id < rows.count(); ++id) {

@@ -175,7 +175,7 @@ std::optional<Packing> packing_of(const TableDatasetOptions& options) {
   const std::string* name = nullptr;
   std::optional<Packing> found;
   for (const Field& field : options.fields)
-    if (std::optional<Packing> packing = field.kind->packing()) {
+    if (const std::optional<Packing>& packing = field.kind->facts().packing) {
       found = packing;
       name = &field.name;
     }

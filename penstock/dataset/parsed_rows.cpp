@@ -120,7 +120,7 @@ namespace {
 
 /// Of a run, as far as its kind says: else what a length can be.
 std::size_t most_elements(const FieldKind& kind) {
-  for (const Output& output : kind.outputs())
+  for (const Output& output : kind.facts().outputs)
     if (output.own_lengths() && output.lengths != Lengths::bins &&
         output.most > 0)
       return static_cast<std::size_t>(output.most);
@@ -136,7 +136,7 @@ RowEncoder::RowEncoder(const BoundFields& fields,
     : stride_(layout.row_bytes), source_(source) {
   std::size_t tensor = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    StoredForm stored = names[f].kind->stored();
+    const StoredForm& stored = names[f].kind->facts().stored;
     parts_.push_back(
         {checked_encoder(names[f], *fields[f], statistics[f]),
          stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,

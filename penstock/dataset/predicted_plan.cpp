@@ -160,7 +160,7 @@ IndexedDataset::Sampled IndexedDataset::sample(bool timed) const {
   Block block;
   for (std::size_t f = 0; f < bound_.size(); ++f) {
     const Field& field = options_.fields[f];
-    if (field.kind->stored().element_bytes == 0) continue;
+    if (field.kind->facts().stored.element_bytes == 0) continue;
     const std::vector<std::int64_t> positions = spread(info_.rows);
     if (block.rows == 0)
       open_checked_reader(*source_)->read(ReadRequest(positions), block);
@@ -245,7 +245,7 @@ void IndexedDataset::keep_larger(const TableDatasetOptions& options,
   if (info_.rows == 0 || !come_again || source_->chunks() != nullptr) return;
   const bool marked =
       std::ranges::any_of(options_.fields, [](const Field& field) {
-        return field.kind->stored().element_bytes > 0 &&
+        return field.kind->facts().stored.element_bytes > 0 &&
                (has_larger_form(field) || larger_form(field));
       });
   if (!marked) return;
@@ -261,7 +261,7 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
                                   const Device& device) try {
   const bool runs_differ =
       std::ranges::any_of(options_.fields, [](const Field& field) {
-        return field.kind->stored().element_bytes > 0;
+        return field.kind->facts().stored.element_bytes > 0;
       });
   // A row of a chunk costs as much as the whole chunk.
   if (info_.rows == 0 || (runs_differ && source_->chunks() != nullptr)) return;

@@ -39,7 +39,7 @@ bool comes_in_chunks(const Source& source) {
 
 bool packs_a_stream(const TableDatasetOptions& options) {
   return std::ranges::any_of(options.fields, [](const Field& field) {
-    const std::optional<Packing> packing = field.kind->packing();
+    const std::optional<Packing>& packing = field.kind->facts().packing;
     return packing && packing->how == Packing::How::stream;
   });
 }

@@ -82,7 +82,7 @@ std::vector<SharedFit> shared_fits(const Options& options,
     const BoundFields bound = bind_fields(fields, *sources[s]);
     for (std::size_t f = 0; f < fields.size(); ++f)
       if (!bound[f]->unfitted())
-        found[{f, fields[f].kind->recipe().dump()}].push_back(s);
+        found[{f, fields[f].kind->facts().recipe.dump()}].push_back(s);
   }
   for (auto& [key, in] : found)
     if (in.size() > 1) fits.push_back({key.first, std::move(in)});

@@ -27,12 +27,12 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
   std::size_t tensor = 0, output = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
-    StoredForm stored = kind.stored();
+    const StoredForm& stored = kind.facts().stored;
     Part part{
         .field = f,
         .name = fields[f].name,
         .first_output = output,
-        .outputs = kind.outputs().size(),
+        .outputs = kind.facts().outputs.size(),
         .offset = stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,
         .run_bytes = stored.element_bytes,
         .finisher = checked_finisher(fields[f], options.side == Side::train)};

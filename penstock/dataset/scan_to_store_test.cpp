@@ -25,15 +25,16 @@ constexpr std::int64_t kRows = 40'000;
 /// The bytes of a text. Its encoder refuses one with a '!', and statistics.
 class Texts final : public FieldKind {
  public:
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = "text", .as = ReadAs::value, .setting = "text"}};
-  }
-  StoredForm stored() const override { return {.element_bytes = 1}; }
-  std::vector<Output> outputs() const override {
-    return {
-        {.name = "text", .dtype = Dtype::uint8, .lengths = Lengths::packed}};
-  }
-  Json recipe() const override { return Json("texts"); }
+  Texts()
+      : FieldKind({.columns = {{.column = "text",
+                                .as = ReadAs::value,
+                                .setting = "text"}},
+                   .stored = {.element_bytes = 1},
+                   .outputs = {{.name = "text",
+                                .dtype = Dtype::uint8,
+                                .lengths = Lengths::packed}},
+                   .recipe = "texts"}) {}
+
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     return std::make_shared<Bound>(columns.at[0]);
   }

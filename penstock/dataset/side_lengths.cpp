@@ -18,9 +18,9 @@ const RunTable* runs_of(const Dataset& rows) {
   if (table == nullptr) return nullptr;
   const std::vector<Field>& fields = table->fields();
   auto varies = [](const Field& field) {
-    return std::ranges::any_of(field.kind->outputs(), [](const Output& output) {
-      return output.own_lengths();
-    });
+    return std::ranges::any_of(
+        field.kind->facts().outputs,
+        [](const Output& output) { return output.own_lengths(); });
   };
   const auto found = std::ranges::find_if(fields, varies);
   return found == fields.end()

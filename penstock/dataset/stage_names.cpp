@@ -10,7 +10,7 @@ std::string joined(const std::vector<Field>& fields,
                    std::string FieldWork::*name) {
   std::vector<std::string> names;
   for (const Field& field : fields) {
-    std::string own = field.kind->work().*name;
+    std::string own = field.kind->facts().work.*name;
     if (!own.empty() && std::ranges::find(names, own) == names.end())
       names.push_back(std::move(own));
   }

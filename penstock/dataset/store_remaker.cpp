@@ -95,7 +95,7 @@ void StoreRemaker::copy_runs(const Store& store, std::size_t field,
                              std::size_t begin,
                              std::span<std::byte> out) const {
   const std::size_t element =
-      options_.fields[field].kind->stored().element_bytes;
+      options_.fields[field].kind->facts().stored.element_bytes;
   const std::span<const std::int32_t> lengths = lengths_of(store, field);
   std::size_t first = 0, first_byte = 0;
   auto bytes_of = [&](std::size_t row) {

@@ -106,7 +106,7 @@ void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
     table_ = std::make_unique<Table>(store, "rows", layout_.row_bytes);
   runs_.clear();
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
-    std::size_t element = options_.fields[f].kind->stored().element_bytes;
+    std::size_t element = options_.fields[f].kind->facts().stored.element_bytes;
     std::string number = std::to_string(f);
     runs_.push_back(element == 0 ? nullptr
                                  : std::make_shared<RunTable>(

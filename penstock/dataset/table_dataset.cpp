@@ -113,7 +113,7 @@ void TableDataset::announce_scan(const ScanLimit& limit,
   if (limit.expected_rows) {
     auto rows = static_cast<std::size_t>(*limit.expected_rows);
     bool more = std::ranges::any_of(options_.fields, [](const Field& field) {
-      return field.kind->stored().element_bytes > 0;
+      return field.kind->facts().stored.element_bytes > 0;
     });
     options_.scanning("~" + std::to_string(rows) + " rows of " +
                       std::to_string(layout_.row_bytes) + " bytes, ~" +
@@ -183,14 +183,14 @@ void TableDataset::split(std::int64_t rows, std::span<const std::byte> sides) {
 bool TableDataset::needs_no_values() const {
   return options_.cache == "none" && options_.statistics &&
          std::ranges::all_of(options_.fields, [](const Field& field) {
-           return field.kind->stored().element_bytes == 0;
+           return field.kind->facts().stored.element_bytes == 0;
          });
 }
 
 /// A bin holds no more, however long the longest sample is.
 std::int32_t TableDataset::longest_in_batch(std::size_t field,
                                             std::int32_t longest) const {
-  const auto packing = options_.fields[field].kind->packing();
+  const auto& packing = options_.fields[field].kind->facts().packing;
   return packing ? packing->size : longest;
 }
 
@@ -215,7 +215,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   info_.longest.clear();
   const bool batches_on_host = find_device_fields(device, Runs::kept);
   for (auto [f, longest] : longest_runs_)
-    for (const Output& output : options_.fields[f].kind->outputs())
+    for (const Output& output : options_.fields[f].kind->facts().outputs)
       if (output.own_lengths())
         info_.longest.push_back(longest_in_batch(f, longest));
   const HostLimits host = rank_limits(options_);
@@ -298,7 +298,7 @@ void TableDataset::pack(const RowsById& rows, Device& device,
   const bool kept =
       plan().tier != Tier::none && (plan().tier != Tier::disk || !runs_alone());
   for (const Field& field : options_.fields) {
-    std::size_t element = field.kind->stored().element_bytes;
+    std::size_t element = field.kind->facts().stored.element_bytes;
     runs_.push_back(element == 0 ? nullptr
                                  : std::make_shared<RunTable>(element, kept));
   }
@@ -340,7 +340,7 @@ void TableDataset::move_runs(Device& device) {
   heads_.assign(runs_.size(), nullptr);
   for (std::size_t f = 0; f < runs_.size(); ++f) {
     if (runs_[f] == nullptr) continue;
-    const StoredForm form = options_.fields[f].kind->stored();
+    const StoredForm& form = options_.fields[f].kind->facts().stored;
     if (form.head_bytes > 0) {
       heads_[f] = std::make_shared<RunTable>(form.element_bytes, true);
       for (std::int64_t row = 0; row < runs_[f]->rows(); ++row) {
@@ -356,7 +356,7 @@ void TableDataset::move_runs(Device& device) {
 std::size_t TableDataset::head_bytes() const {
   std::size_t all = 0;
   for (const Field& field : options_.fields)
-    if (const std::size_t bytes = field.kind->stored().head_bytes)
+    if (const std::size_t bytes = field.kind->facts().stored.head_bytes)
       all += bytes + sizeof(std::int32_t);
   return all;
 }
@@ -468,7 +468,7 @@ void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
 void TableDataset::find_lengths() {
   info_.longest.clear();
   for (std::size_t f = 0; f < options_.fields.size(); ++f)
-    for (const Output& output : options_.fields[f].kind->outputs()) {
+    for (const Output& output : options_.fields[f].kind->facts().outputs) {
       if (!output.own_lengths()) continue;
       PENSTOCK_ASSERT(runs_[f] != nullptr, "what differs in length has a run");
       varying_.push_back(f);

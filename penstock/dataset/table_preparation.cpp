@@ -115,7 +115,7 @@ void TablePreparation::begin_store() {
   set.begun_ = std::make_unique<StoreOfScan>(
       real_files(), set.store_file_.path,
       RowEncoder(set.bound_, fields, set.layout_, {*none}, set.source_.get()),
-      fields[0].kind->stored().element_bytes);
+      fields[0].kind->facts().stored.element_bytes);
 }
 
 void TablePreparation::scan() {

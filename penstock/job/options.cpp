@@ -14,7 +14,7 @@ int automatic_workers(const Job& job) {
 }
 
 bool tokenises(const Field& field) {
-  const Json recipe = field.kind->stored_recipe();
+  const Json recipe = field.kind->facts().stored_recipe;
   const Json* tokens = recipe.is_object() ? recipe.find("tokens") : nullptr;
   const Json* by = tokens == nullptr ? nullptr : tokens->find("tokenizer");
   return by != nullptr && by->is_string() && !by->string().empty();

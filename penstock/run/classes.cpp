@@ -66,7 +66,7 @@ UnknownRows unknown_rows(const std::string& field,
 /// place for each class.
 std::optional<std::size_t> unknown_class(const Field& field,
                                          const Json& statistics) {
-  const Json recipe = field.kind->recipe();
+  const Json recipe = field.kind->facts().recipe;
   if (!has_unknown_class(recipe) || !statistics.is_object() ||
       recipe.find("category")->find("one_hot") != nullptr)
     return std::nullopt;

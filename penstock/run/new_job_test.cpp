@@ -216,7 +216,7 @@ TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
   EXPECT_EQ(job.model.kind, "image_classifier");
   EXPECT_THAT(names(job), ElementsAre("image", "class"));
   // Nothing is drawn at random but what the job says, each with a comment.
-  const Json image = *job.fields[0].kind->recipe().find("image");
+  const Json image = *job.fields[0].kind->facts().recipe.find("image");
   EXPECT_EQ(image.find("train")->string(), "random_resized_crop");
   EXPECT_EQ(image.find("flip")->number(), 0.5);
   const std::string text = job_of_pictures(folder_ + "/p", "class");

@@ -294,7 +294,7 @@ std::string not_copied_text(const SourceSpec& spec,
   if (!any) return {};
   std::string text;
   for (const Field& field : fields) {
-    const Json recipe = field.kind->recipe();
+    const Json recipe = field.kind->facts().recipe;
     for (const auto& [kind, settings] : recipe.object()) {
       const Json* folder =
           settings.is_object() ? settings.find("folder") : nullptr;

@@ -7,7 +7,7 @@ namespace penstock {
 std::string unused_labels_text(const Schema& schema,
                                const std::vector<Field>& fields) {
   for (const Field& field : fields) {
-    const Json recipe = field.kind->recipe();
+    const Json recipe = field.kind->facts().recipe;
     const Json* tokens = recipe.is_object() ? recipe.find("tokens") : nullptr;
     if (tokens == nullptr || tokens->find("labels") != nullptr ||
         *tokens->find("tokenizer") != Json(""))

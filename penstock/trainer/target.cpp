@@ -25,13 +25,13 @@ namespace {
 }  // namespace
 
 bool has_labels(const Field& field) {
-  const Json recipe = field.kind->recipe();
+  const Json recipe = field.kind->facts().recipe;
   return recipe.find("multi_hot") != nullptr;
 }
 
 std::optional<Classes> classes_of(const FittedDataset& data,
                                   const Field& field) {
-  const Json recipe = field.kind->recipe();
+  const Json recipe = field.kind->facts().recipe;
   const Json* category = recipe.find("category");
   if (category == nullptr) return std::nullopt;
   return Classes{

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "penstock/base/error.h"
-#include "penstock/transforms/built_in_kind.h"
 
 // A kind that is not built in writes rows into memory of ours: before, between
 // and behind them stand guards, and their ends are marked before it writes.
@@ -182,7 +181,7 @@ class CheckedEncoder final : public FieldEncoder {
  public:
   CheckedEncoder(const Field& field, std::unique_ptr<FieldEncoder> encoder)
       : writing_(field.name, "encode"), encoder_(std::move(encoder)) {
-    layout_.append(field.kind->stored().tensors);
+    layout_.append(field.kind->facts().stored.tensors);
   }
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
@@ -249,7 +248,7 @@ class CheckedFinisher final : public FieldFinisher {
  public:
   CheckedFinisher(const Field& field, std::unique_ptr<FieldFinisher> finisher)
       : writing_(field.name, "finish"),
-        outputs_(field.kind->outputs()),
+        outputs_(field.kind->facts().outputs),
         finisher_(std::move(finisher)),
         memory_(outputs_.size()),
         bytes_(outputs_.size()) {}
@@ -371,14 +370,14 @@ std::string not_stored(const std::vector<Output>& outputs,
 }
 
 std::string wrong_form(const FieldKind& kind) {
-  const std::vector<Output> outputs = kind.outputs();
-  const StoredForm stored = kind.stored();
+  const std::vector<Output>& outputs = kind.facts().outputs;
+  const StoredForm& stored = kind.facts().stored;
   if (outputs.empty()) return "it has no outputs";
   for (const Output& output : outputs) {
     if (varies(output) && stored.element_bytes == 0)
       return "output '" + output.name +
              "' differs in length, but no run is stored (element_bytes is 0)";
-    if ((output.lengths == Lengths::bins) != kind.packing().has_value())
+    if ((output.lengths == Lengths::bins) != kind.facts().packing.has_value())
       return "output '" + output.name +
              "' and packing() do not agree on whether its rows are bins";
   }
@@ -390,10 +389,6 @@ std::string wrong_form(const FieldKind& kind) {
 }
 
 }  // namespace
-
-bool is_built_in(const Field& field) {
-  return dynamic_cast<const BuiltInKind*>(field.kind.get()) != nullptr;
-}
 
 void check_declared(const Field& field) {
   const std::string why = wrong_form(*field.kind);
@@ -447,14 +442,14 @@ std::unique_ptr<FieldEncoder> checked_encoder(const Field& field,
                                               const BoundField& bound,
                                               const Json& statistics) {
   auto encoder = bound.encoder(statistics, "statistics." + field.name);
-  if (is_built_in(field)) return encoder;
+  if (field.kind->facts().built_in) return encoder;
   return std::make_unique<CheckedEncoder>(field, std::move(encoder));
 }
 
 std::unique_ptr<FieldFinisher> checked_finisher(const Field& field,
                                                 bool train) {
   auto finisher = field.kind->finisher(train);
-  if (finisher == nullptr || is_built_in(field)) return finisher;
+  if (finisher == nullptr || field.kind->facts().built_in) return finisher;
   return std::make_unique<CheckedFinisher>(field, std::move(finisher));
 }
 

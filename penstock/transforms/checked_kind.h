@@ -13,10 +13,6 @@
 /// own affair, and so is what it queues on a device.
 namespace penstock {
 
-/// True for the kinds of this repository, which are trusted with the memory
-/// that they write.
-bool is_built_in(const Field& field);
-
 /// Throws Error(internal), transform.wrong_form, where what a field's kind
 /// declares does not fit together.
 void check_declared(const Field& field);
@@ -28,10 +24,10 @@ void check_declared(const Field& field);
 void check_runs(const Values& values, std::int64_t before, std::int64_t rows,
                 const std::string& field);
 
-/// The encoder of a field. Unless its kind is built in, rows are encoded into
-/// memory with guards around each of them and copied from there:
-/// Error(internal), transform.wrong_bytes, where it wrote beside a row or not
-/// all of it.
+/// The encoder of a field. Unless its kind is built in, and so trusted with the
+/// memory that it writes, rows are encoded into memory with guards around each
+/// of them and copied from there: Error(internal), transform.wrong_bytes, where
+/// it wrote beside a row or not all of it.
 std::unique_ptr<FieldEncoder> checked_encoder(const Field& field,
                                               const BoundField& bound,
                                               const Json& statistics);

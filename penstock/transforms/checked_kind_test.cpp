@@ -25,27 +25,23 @@ using Encode = std::function<void(std::span<const ValueRow> rows,
 
 class OwnKind final : public FieldKind, public BoundField {
  public:
-  std::vector<ColumnRequest> columns() const override { return {}; }
-  StoredForm stored() const override { return form; }
-  std::vector<Output> outputs() const override { return outs; }
+  OwnKind(FieldFacts facts, Finish finish, Encode encode)
+      : FieldKind(std::move(facts)),
+        finish_(std::move(finish)),
+        encode_(std::move(encode)) {}
+
   std::unique_ptr<FieldFinisher> finisher(bool) const override {
-    if (!finish) return nullptr;
-    return std::make_unique<Finisher>(finish);
+    if (!finish_) return nullptr;
+    return std::make_unique<Finisher>(finish_);
   }
   std::unique_ptr<FieldParser> parser() const override { return nullptr; }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
-    return std::make_unique<Encoder>(encode);
+    return std::make_unique<Encoder>(encode_);
   }
-  Json recipe() const override { return {}; }
   std::shared_ptr<const BoundField> bind(FieldColumns) const override {
     return nullptr;
   }
-
-  StoredForm form;
-  std::vector<Output> outs;
-  Finish finish;
-  Encode encode;
 
  private:
   struct Finisher final : FieldFinisher {
@@ -67,16 +63,19 @@ class OwnKind final : public FieldKind, public BoundField {
     }
     Encode encode_;
   };
+
+  const Finish finish_;
+  const Encode encode_;
 };
 
 class CheckedKind : public testing::Test {
  protected:
   CheckedKind() {
-    kind_->outs = {
+    facts_.outputs = {
         {.name = "own", .row_shape = {3}},
         {.name = "own_ids", .dtype = Dtype::uint8, .lengths = Lengths::packed}};
-    kind_->form.element_bytes = 1;
-    kind_->finish = [](auto rows, auto to, auto&) {
+    facts_.stored.element_bytes = 1;
+    finish_ = [](auto rows, auto to, auto&) {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         std::memset(to[0].row(r), 1, to[0].bytes);
         std::memset(to[1].row(r), 2,
@@ -85,7 +84,10 @@ class CheckedKind : public testing::Test {
     };
   }
 
-  Field field() const { return {.name = "own", .kind = kind_}; }
+  std::shared_ptr<const OwnKind> kind() const {
+    return std::make_shared<OwnKind>(facts_, finish_, encode_);
+  }
+  Field field() const { return {.name = "own", .kind = kind()}; }
   std::string refused(const std::function<void()>& work) {
     try {
       work();
@@ -115,12 +117,12 @@ class CheckedKind : public testing::Test {
   }
   /// Three rows of two tensors, of 3 and of 8 bytes.
   std::string encode() {
-    kind_->form = {
+    facts_.stored = {
         .tensors = {{.name = "own", .dtype = Dtype::uint8, .row_shape = {3}},
                     {.name = "own_time", .dtype = Dtype::int64}}};
     tensor_.assign(3 * 24, std::byte{9});
     std::vector<ValueRow> rows(3);
-    auto encoder = checked_encoder(field(), *kind_, {});
+    auto encoder = checked_encoder(field(), *kind(), {});
     Faults faults;
     const std::string said = refused([&] {
       encoder->encode(rows, {.data = tensor_.data(), .stride = 24}, faults);
@@ -129,7 +131,9 @@ class CheckedKind : public testing::Test {
     return said;
   }
 
-  std::shared_ptr<OwnKind> kind_ = std::make_shared<OwnKind>();
+  FieldFacts facts_;
+  Finish finish_;
+  Encode encode_;
   std::vector<std::int64_t> starts_;
   std::vector<std::int32_t> lengths_;
   std::vector<std::byte> tensor_, ids_;
@@ -140,7 +144,7 @@ TEST_F(CheckedKind, WhatIsRightComesWhereItBelongs) {
   EXPECT_EQ(finish(), "accepted");
   EXPECT_THAT(tensor_, Each(std::byte{1}));
   EXPECT_THAT(ids_, Each(std::byte{2}));
-  kind_->encode = [](auto rows, const StoredRows& out, Faults&) {
+  encode_ = [](auto rows, const StoredRows& out, Faults&) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       std::memset(out.data + r * out.stride, 3, 3);
       std::memset(out.data + r * out.stride + 8, 4, 8);
@@ -159,7 +163,7 @@ TEST_F(CheckedKind, WhatIsRightComesWhereItBelongs) {
 
 TEST_F(CheckedKind, ARowThatIsTooLongIsNamed) {
   for (std::size_t too_many : {1u, 63u, 2000u}) {
-    kind_->finish = [&](auto rows, auto to, auto&) {
+    finish_ = [&](auto rows, auto to, auto&) {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         std::memset(to[0].row(r), 1, to[0].bytes + (r == 2 ? too_many : 0));
         std::memset(to[1].row(r), 2,
@@ -172,7 +176,7 @@ TEST_F(CheckedKind, ARowThatIsTooLongIsNamed) {
 }
 
 TEST_F(CheckedKind, ElementsBeyondThePlaceOfASampleAreNamed) {
-  kind_->finish = [](auto rows, auto to, auto&) {
+  finish_ = [](auto rows, auto to, auto&) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       std::memset(to[0].row(r), 1, to[0].bytes);
       std::memset(to[1].row(r), 2, 21);  // as if all were as long as the last
@@ -182,14 +186,12 @@ TEST_F(CheckedKind, ElementsBeyondThePlaceOfASampleAreNamed) {
 }
 
 TEST_F(CheckedKind, WhatLiesBeforeARowIsNotWritten) {
-  kind_->finish = [](auto, auto to, auto&) {
-    *(to[0].row(0) - 1) = std::byte{};
-  };
+  finish_ = [](auto, auto to, auto&) { *(to[0].row(0) - 1) = std::byte{}; };
   EXPECT_THAT(finish(), HasSubstr("it wrote before row 0"));
 }
 
 TEST_F(CheckedKind, AnElementThatIsLeftOutIsNamed) {
-  kind_->finish = [](auto rows, auto to, auto&) {
+  finish_ = [](auto rows, auto to, auto&) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       std::memset(to[0].row(r), 1, to[0].bytes);
       if (r == 2) std::memset(to[1].row(r), 2, 12);  // of 20
@@ -199,7 +201,7 @@ TEST_F(CheckedKind, AnElementThatIsLeftOutIsNamed) {
 }
 
 TEST_F(CheckedKind, ARowThatIsRejectedNeedNotBeWritten) {
-  kind_->finish = [](auto rows, auto to, std::vector<RowFault>& rejected) {
+  finish_ = [](auto rows, auto to, std::vector<RowFault>& rejected) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (r == 1) continue;
       std::memset(to[0].row(r), 1, to[0].bytes);
@@ -215,10 +217,10 @@ TEST_F(CheckedKind, ARowThatIsRejectedNeedNotBeWritten) {
 TEST_F(CheckedKind, RowsAreCountedOverAllParts) {
   // Each row is a part of its own.
   const std::size_t large = std::size_t{300} << 10;
-  kind_->outs = {{.name = "own",
-                  .dtype = Dtype::uint8,
-                  .row_shape = {static_cast<std::int64_t>(large)}}};
-  kind_->finish = [&](auto rows, auto to, std::vector<RowFault>& rejected) {
+  facts_.outputs = {{.name = "own",
+                     .dtype = Dtype::uint8,
+                     .row_shape = {static_cast<std::int64_t>(large)}}};
+  finish_ = [&](auto rows, auto to, std::vector<RowFault>& rejected) {
     ASSERT_EQ(rows.size(), 1u);
     const std::int64_t sample = rows[0].range.sample;
     std::memset(to[0].row(0), static_cast<int>(sample), large);
@@ -238,17 +240,17 @@ TEST_F(CheckedKind, RowsAreCountedOverAllParts) {
 }
 
 TEST_F(CheckedKind, AStoredRowIsCheckedToo) {
-  kind_->encode = [](auto rows, const StoredRows& out, Faults&) {
+  encode_ = [](auto rows, const StoredRows& out, Faults&) {
     for (std::size_t r = 0; r < rows.size(); ++r)
       std::memset(out.data + r * out.stride, 3, 20);  // of 16
   };
   EXPECT_THAT(encode(), HasSubstr("behind the 16 bytes of row 0"));
-  kind_->encode = [](auto rows, const StoredRows& out, Faults&) {
+  encode_ = [](auto rows, const StoredRows& out, Faults&) {
     for (std::size_t r = 0; r < rows.size(); ++r)
       std::memset(out.data + r * out.stride, 3, 8);
   };
   EXPECT_THAT(encode(), HasSubstr("left bytes of row 0 unwritten, of 8"));
-  kind_->encode = [](auto, const StoredRows&, Faults& faults) {
+  encode_ = [](auto, const StoredRows&, Faults& faults) {
     for (std::int64_t row : {0, 1, 2}) faults.reject({.row = row});
   };
   EXPECT_EQ(encode(), "accepted");
@@ -278,20 +280,20 @@ TEST_F(CheckedKind, RunsFollowEachOtherToTheLastByte) {
 TEST_F(CheckedKind, WhatItDeclaresMustFitTogether) {
   auto said = [&] { return refused([&] { check_declared(field()); }); };
   EXPECT_EQ(said(), "accepted");
-  kind_->form.element_bytes = 0;
+  facts_.stored.element_bytes = 0;
   EXPECT_THAT(said(), HasSubstr("transform.wrong_form: output 'own_ids' "
                                 "differs in length, but no run is stored"));
-  kind_->form.element_bytes = 1;
-  kind_->outs[1].lengths = Lengths::bins;
+  facts_.stored.element_bytes = 1;
+  facts_.outputs[1].lengths = Lengths::bins;
   EXPECT_THAT(said(), HasSubstr("whether its rows are bins"));
-  kind_->outs[1].lengths = Lengths::packed;
-  kind_->finish = nullptr;  // stored rows are copied as they are
+  facts_.outputs[1].lengths = Lengths::packed;
+  finish_ = nullptr;  // stored rows are copied as they are
   EXPECT_THAT(said(), HasSubstr("2 outputs, expected the 1 that are stored"));
-  kind_->form.tensors = {{.name = "own", .row_shape = {4}}};
+  facts_.stored.tensors = {{.name = "own", .row_shape = {4}}};
   EXPECT_THAT(said(), HasSubstr("has 12 bytes where 16 are stored"));
-  kind_->form.tensors[0].row_shape = {3};
+  facts_.stored.tensors[0].row_shape = {3};
   EXPECT_EQ(said(), "accepted");
-  kind_->form.element_bytes = 4;
+  facts_.stored.element_bytes = 4;
   EXPECT_THAT(said(), HasSubstr("has 1 bytes where 4 are stored"));
 }
 

@@ -53,7 +53,7 @@ class Encode : public testing::Test {
                    {bytes_.data() + layout_.tensors[tensor].offset,
                     layout_.row_bytes},
                    faults_);
-      tensor += fields_[f].kind->stored().tensors.size();
+      tensor += fields_[f].kind->facts().stored.tensors.size();
     }
   }
   template <class T>

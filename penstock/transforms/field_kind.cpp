@@ -1,7 +1,7 @@
 #include "penstock/transforms/field_kind.h"
 
-#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "penstock/base/error.h"
 
@@ -28,23 +28,6 @@ class CopyEncoder final : public FieldEncoder {
 
 }  // namespace
 
-// The group begins where its widest element may: so offsets within it do not
-// depend on what comes before.
-void RowLayout::append(std::vector<TensorSpec> more) {
-  std::size_t widest = 1;
-  for (const TensorSpec& tensor : more)
-    widest = std::max(widest, size_of(tensor.dtype));
-  round_up(widest);
-  for (TensorSpec& tensor : more) {
-    round_up(size_of(tensor.dtype));
-    tensor.offset = row_bytes;
-    tensor.bytes = static_cast<std::size_t>(elements_of(tensor.row_shape)) *
-                   size_of(tensor.dtype);
-    row_bytes = tensor.offset + tensor.bytes;
-    tensors.push_back(std::move(tensor));
-  }
-}
-
 void check_rejected(std::span<const RowFault> rejected, std::int64_t rows,
                     const std::string& field) {
   std::int64_t least = 0;
@@ -64,17 +47,10 @@ void check_rejected(std::span<const RowFault> rejected, std::int64_t rows,
   }
 }
 
-std::vector<Output> outputs_of(const RowLayout& layout) {
-  std::vector<Output> outputs;
-  for (const TensorSpec& tensor : layout.tensors)
-    outputs.push_back({.name = tensor.name,
-                       .dtype = tensor.dtype,
-                       .row_shape = tensor.row_shape});
-  return outputs;
-}
-
-std::vector<Output> FieldKind::outputs() const {
-  return outputs_of({.tensors = stored().tensors});
+FieldKind::FieldKind(FieldFacts facts) : facts_(std::move(facts)) {
+  if (facts_.outputs.empty())
+    facts_.outputs = outputs_of({.tensors = facts_.stored.tensors});
+  if (facts_.stored_recipe.is_null()) facts_.stored_recipe = facts_.recipe;
 }
 
 void FieldFinisher::queue(const QueuedRows& rows, Stream& stream) {

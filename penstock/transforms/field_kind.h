@@ -11,104 +11,9 @@
 
 #include "penstock/base/base.h"
 #include "penstock/device/device.h"
+#include "penstock/transforms/field_facts.h"
 
 namespace penstock {
-
-/// One tensor of a batch, seen per row.
-struct TensorSpec {
-  std::string name;
-  Dtype dtype = Dtype::float32;
-  Shape row_shape;         ///< without the batch dimension
-  std::size_t offset = 0;  ///< of its bytes in a stored row
-  std::size_t bytes = 0;   ///< per row
-};
-
-/// How a stored row looks: its tensors one after the other, each at a multiple
-/// of its element size.
-struct RowLayout {
-  std::vector<TensorSpec> tensors;
-  std::size_t row_bytes = 0;  ///< of a table's rows a multiple of 8
-
-  /// Adds a group of tensors, one field's; sets their offset and bytes.
-  void append(std::vector<TensorSpec> more);
-  /// Makes a row's bytes a multiple of `bytes`.
-  void round_up(std::size_t bytes) {
-    row_bytes = (row_bytes + bytes - 1) / bytes * bytes;
-  }
-};
-
-/// How the samples of a batch are arranged where they differ in length.
-enum class Lengths : std::uint8_t {
-  equal,   ///< they do not: [rows, ...]
-  padded,  ///< [rows, longest, ...], zeros after each row's last element
-  packed,  ///< [elements of all rows, ...], one after the other
-  /// [rows, size, ...]: each row is a bin that samples and padding fill, as the
-  /// field's Packing says, beside the offsets of all of them
-  bins,
-};
-
-/// How a field puts its samples into bins, which then are the rows of batches.
-struct Packing {
-  enum class How : std::uint8_t {
-    best_fit,  ///< each where the least room is left, the longest first
-    wrapped,   ///< one after the other, cut where a bin ends
-    /// Best fit in windows, one behind the other and without an end: lengths
-    /// are needed window by window.
-    stream,
-  };
-  How how = How::best_fit;
-  std::int32_t size = 0;  ///< elements of a bin
-  bool repack = false;    ///< other bins in every epoch
-  /// Samples that are packed together; 0: all, but of a stream.
-  std::int64_t window = 0;
-};
-
-/// What a field puts into a batch: a tensor, seen per sample.
-struct Output {
-  std::string name;
-  Dtype dtype = Dtype::float32;
-  Shape row_shape;  ///< of a sample; of one element where lengths differ
-  Lengths lengths = Lengths::equal;
-  /// Where lengths differ: the name of the tensor that says them; empty:
-  /// NAME_lengths, or NAME_cu_seqlens.
-  std::string beside = {};
-  /// It has the lengths of the output before it, and none beside it.
-  bool shares = false;
-  std::int64_t padding = 0;  ///< what stands where no sample does, an integer
-  /// Where lengths differ: the elements that a sample has at most; 0: nobody
-  /// knows before it is parsed.
-  std::int32_t most = 0;
-
-  /// The lengths of a run of the stored form: one of each group that shares.
-  bool own_lengths() const { return lengths != Lengths::equal && !shares; }
-  /// Of a sample, or of one element.
-  std::size_t bytes() const {
-    return static_cast<std::size_t>(elements_of(row_shape)) * size_of(dtype);
-  }
-};
-
-/// The tensors of a layout as they stand in a batch.
-std::vector<Output> outputs_of(const RowLayout& layout);
-
-/// What is kept of a sample: tensors of equal size, and a run of elements where
-/// samples differ in length.
-struct StoredForm {
-  std::vector<TensorSpec> tensors = {};
-  std::size_t element_bytes = 0;  ///< of the run; 0: there is none
-  /// What of a run the host sees where a device finishes it: these first bytes,
-  std::size_t head_bytes = 0;
-  /// and all of a run of so many bytes or fewer, which may be one that is
-  /// rejected. It takes the room of the longest one, which may come in its
-  /// place.
-  std::size_t most_rejected = 0;
-  /// All of the run instead, where it is kept: nothing of it is copied to the
-  /// device.
-  bool read_by_host = false;
-
-  std::size_t seen_of(std::size_t run_bytes) const {
-    return run_bytes <= most_rejected ? run_bytes : head_bytes;
-  }
-};
 
 /// Rows of one field as runs of bytes: parsed values, which the kind alone
 /// understands, or stored runs.
@@ -287,17 +192,6 @@ class FieldParser {
   virtual std::unique_ptr<FieldNotes> take_notes() { return nullptr; }
 };
 
-/// What the stages of a loader mostly do for a field, as a user would call it.
-struct FieldWork {
-  /// Parsing its column, as a verb: "tokenize"; empty: nothing beyond parsing.
-  std::string parsing = {};
-  /// Putting a row into a batch: "decode"; empty: nothing beyond copying.
-  std::string making = {};
-  /// Where other settings of the field would spare some of that work: which
-  /// ones, as half a sentence; empty: there are none.
-  std::string cheaper = {};
-};
-
 /// Finds a field's statistics over the rows of a data set in one or more
 /// passes. Threads add ranges of rows to partial fits, which are then merged in
 /// order of id, so that the result does not depend on the threads.
@@ -430,43 +324,26 @@ Error column_error(std::string code, std::string setting,
 class FieldKind {
  public:
   virtual ~FieldKind() = default;
-  /// The columns that it reads.
-  virtual std::vector<ColumnRequest> columns() const = 0;
-  /// What is kept of a sample: always the same, whatever the columns hold.
-  virtual StoredForm stored() const = 0;
-  /// The bytes of the run that is stored of a parsed value, as far as these
-  /// show without encoding it. As it is: its own.
-  virtual std::size_t stored_run(ValueRow value) const { return value.size(); }
-  /// What comes into a batch. The first has the field's name, others begin with
-  /// it, but for names that the kind says. Where there is no finisher they are
-  /// the stored tensors in their order, and then the run, whose range is
-  /// copied.
-  virtual std::vector<Output> outputs() const;
-  /// The elements of a sample's run, given those of the first column that it
-  /// reads (bytes, for text and binary); -1: only parsing shows it.
-  virtual std::int32_t length(std::int32_t /*column_elements*/) const {
-    return -1;
-  }
-  /// How its samples are put into bins; nullopt: they are not. The outputs of
-  /// such a field, and of no other, are Lengths::bins.
-  virtual std::optional<Packing> packing() const { return std::nullopt; }
+  /// What it is, as far as that shows before any column is seen.
+  const FieldFacts& facts() const { return facts_; }
+  /// Throws Error(request) where the columns cannot be what the field needs.
+  virtual std::shared_ptr<const BoundField> bind(
+      FieldColumns columns) const = 0;
   /// For the train side or another; null: the stored form is copied as it is.
   virtual std::unique_ptr<FieldFinisher> finisher(bool /*train*/) const {
     return nullptr;
   }
-  /// Whether it shall be finished on the device: what is planned then says
-  /// where it is.
-  virtual bool wants_device() const { return false; }
-  virtual FieldWork work() const { return {}; }
-  /// Everything that decides the bytes of a batch, defaults filled in.
-  virtual Json recipe() const = 0;
-  /// Of these, what decides the stored form: a store is named by it.
-  virtual Json stored_recipe() const { return recipe(); }
+  /// The bytes of the run that is stored of a parsed value, as far as these
+  /// show without encoding it. As it is: its own.
+  virtual std::size_t stored_run(ValueRow value) const { return value.size(); }
   /// The same field where it is a job's only one; null: it is no other then.
   virtual std::shared_ptr<const FieldKind> alone() const { return nullptr; }
-  /// Throws Error(request) where the columns cannot be what the field needs.
-  virtual std::shared_ptr<const BoundField> bind(
-      FieldColumns columns) const = 0;
+
+ protected:
+  explicit FieldKind(FieldFacts facts);
+
+ private:
+  FieldFacts facts_;
 };
 
 /// One entry of a job's `fields` section.

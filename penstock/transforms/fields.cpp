@@ -123,7 +123,7 @@ void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
       if (field.name == kept)
         section.refuse(kept, "this name is reserved for " + std::string(what),
                        "give the field another name");
-    for (const Output& tensor : field.kind->outputs())
+    for (const Output& tensor : field.kind->facts().outputs)
       if (!taken.insert(tensor.name).second)
         section.refuse(
             field.name,
@@ -136,10 +136,10 @@ void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
 void check_column_uses(const Spec& section, const std::vector<Field>& fields) {
   std::set<std::string> documents;
   for (const Field& field : fields)
-    for (const ColumnRequest& request : field.kind->columns())
+    for (const ColumnRequest& request : field.kind->facts().columns)
       if (request.as == ReadAs::json) documents.insert(request.column);
   for (const Field& field : fields)
-    for (const ColumnRequest& request : field.kind->columns())
+    for (const ColumnRequest& request : field.kind->facts().columns)
       if (request.as != ReadAs::json && documents.contains(request.column))
         section.refuse(field.name + ".columns",
                        "column '" + request.column +
@@ -183,14 +183,15 @@ Json fields_schema() {
 std::vector<Output> outputs_of(const std::vector<Field>& fields) {
   std::vector<Output> outputs;
   for (const Field& field : fields)
-    for (Output& output : field.kind->outputs())
-      outputs.push_back(std::move(output));
+    for (const Output& output : field.kind->facts().outputs)
+      outputs.push_back(output);
   return outputs;
 }
 
 RowLayout layout_of(const std::vector<Field>& fields) {
   RowLayout layout;
-  for (const Field& field : fields) layout.append(field.kind->stored().tensors);
+  for (const Field& field : fields)
+    layout.append(field.kind->facts().stored.tensors);
   layout.round_up(8);
   return layout;
 }
@@ -199,10 +200,10 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
   std::deque<ColumnRequest> requests;  // whose names stay where they are
   NameIndex places;
   for (const Field& field : fields)
-    for (ColumnRequest& wanted : field.kind->columns()) {
+    for (const ColumnRequest& wanted : field.kind->facts().columns) {
       const std::optional<std::size_t> place = places.find(wanted.column);
       if (!place) {
-        places.add(requests.emplace_back(std::move(wanted)).column);
+        places.add(requests.emplace_back(wanted).column);
         continue;
       }
       ColumnRequest* found = &requests[*place];
@@ -226,14 +227,14 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
 Json stored_recipes_of(const std::vector<Field>& fields) {
   Json::Object recipes;  // fields have different names
   for (const Field& field : fields)
-    recipes.emplace_back(field.name, field.kind->stored_recipe());
+    recipes.emplace_back(field.name, field.kind->facts().stored_recipe);
   return recipes;
 }
 
 std::string cheaper(const std::vector<Field>& fields) {
   std::string all;
   for (const Field& field : fields) {
-    const std::string own = field.kind->work().cheaper;
+    const std::string& own = field.kind->facts().work.cheaper;
     if (own.empty()) continue;
     if (!all.empty()) all += "; ";
     all += "field '" + field.name + "': " + own;
@@ -244,7 +245,7 @@ std::string cheaper(const std::vector<Field>& fields) {
 Json recipes_of(const std::vector<Field>& fields) {
   Json::Object recipes;
   for (const Field& field : fields)
-    recipes.emplace_back(field.name, field.kind->recipe());
+    recipes.emplace_back(field.name, field.kind->facts().recipe);
   return recipes;
 }
 

@@ -78,7 +78,7 @@ TEST(Fields, OfAJobAreOfTheDtypesThatColumnsHold) {
     const std::string section =
         R"({"x": {"columns": ["a"], "dtype": ")" + name + "\"}}";
     if (dtype != Dtype::bfloat16)
-      EXPECT_EQ(parse(section)[0].kind->stored().tensors[0].dtype, dtype);
+      EXPECT_EQ(parse(section)[0].kind->facts().stored.tensors[0].dtype, dtype);
     else
       EXPECT_THAT(error_of(section),
                   AllOf(HasSubstr("fields.x.dtype"), HasSubstr(name),

@@ -56,7 +56,7 @@ Json recipe_of(const FieldDescriptor& kind, const Json& section) {
   Spec spec(section, "fields.x");
   const std::shared_ptr<const FieldKind> made = kind.make("x", spec);
   spec.finish();
-  return made->recipe();
+  return made->facts().recipe;
 }
 
 void check_settings(const FieldDescriptor& kind, const Example& example) {

@@ -169,11 +169,11 @@ Json facts_of_fields(const Job& job, const Session& session) {
   const auto rows = session.fitted();
   for (const penstock::Field& field : job.fields) {
     Json& facts = fields[field.name];
-    facts["recipe"] = field.kind->recipe();
+    facts["recipe"] = field.kind->facts().recipe;
     facts["statistics"] =
         rows == nullptr ? Json() : rows->statistics_of(field.name);
     facts["tensors"] = Json::Array{};
-    for (const Output& output : field.kind->outputs())
+    for (const Output& output : field.kind->facts().outputs)
       facts["tensors"].push_back(output.name);
   }
   return fields;

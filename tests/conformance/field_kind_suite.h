@@ -65,15 +65,15 @@ class FieldKindSuite : public testing::TestWithParam<FieldKindCase> {
     block_.columns = GetParam().columns();
     block_.rows = block_.columns.at(0).length;
     FieldColumns columns;
-    for (const ColumnRequest& request : field_.kind->columns()) {
+    for (const ColumnRequest& request : field_.kind->facts().columns) {
       const std::size_t at = columns.at.size();
       columns.at.push_back(at);
       columns.info.push_back({.name = request.column});
       columns.types.push_back(block_.columns.at(at).type);
     }
     bound_ = field_.kind->bind(std::move(columns));
-    layout_.append(field_.kind->stored().tensors);
-    outputs_ = field_.kind->outputs();
+    layout_.append(field_.kind->facts().stored.tensors);
+    outputs_ = field_.kind->facts().outputs;
   }
 
   static std::string text_of(std::span<const std::byte> bytes) {
@@ -185,7 +185,7 @@ class FieldKindSuite : public testing::TestWithParam<FieldKindCase> {
   Stored store(std::span<const ValueRow> rows, const Json& statistics,
                std::size_t at_once, std::byte fill) const {
     constexpr std::size_t kBehind = 64;
-    const StoredForm form = field_.kind->stored();
+    const StoredForm& form = field_.kind->facts().stored;
     const std::size_t stride = (layout_.row_bytes + kBehind + 7) / 8 * 8;
     auto encoder = bound_->encoder(statistics, "statistics." + field_.name);
     Stored stored;
@@ -264,7 +264,7 @@ class FieldKindSuite : public testing::TestWithParam<FieldKindCase> {
   struct Batch {
     Batch(const FieldKindSuite& of, std::span<const ValueRow> values,
           const Json& statistics) {
-      const std::size_t element = of.field_.kind->stored().element_bytes;
+      const std::size_t element = of.field_.kind->facts().stored.element_bytes;
       const std::size_t stride = (of.layout_.row_bytes + 7) / 8 * 8;
       memory.resize(values.size() * stride);
       Faults faults;
@@ -416,16 +416,17 @@ TEST_P(FieldKindSuite, FinishesARowTheSameWithTheSameKey) {
 
 TEST_P(FieldKindSuite, TheRecipeIsThatOfTheSameSettings) {
   const FieldKind& kind = *field_.kind;
-  const std::string recipe = kind.recipe().dump();
-  EXPECT_EQ(GetParam().field().kind->recipe().dump(), recipe);
+  const std::string recipe = kind.facts().recipe.dump();
+  EXPECT_EQ(GetParam().field().kind->facts().recipe.dump(), recipe);
   EXPECT_EQ(Json::parse(recipe, "recipe").dump(), recipe);
-  const std::string stored = kind.stored_recipe().dump();
+  const std::string stored = kind.facts().stored_recipe.dump();
   EXPECT_EQ(Json::parse(stored, "recipe").dump(), stored);
-  if (!is_built_in(field_)) return;
+  if (!kind.facts().built_in) return;
   // That of a built-in kind is its section, with nothing left to defaults.
   Json section{Json::Object{}};
-  section[field_.name] = kind.recipe();
-  EXPECT_EQ(parse_fields(section, "fields")[0].kind->recipe().dump(), recipe);
+  section[field_.name] = kind.facts().recipe;
+  EXPECT_EQ(parse_fields(section, "fields")[0].kind->facts().recipe.dump(),
+            recipe);
 }
 
 }  // namespace penstock

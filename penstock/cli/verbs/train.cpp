@@ -196,7 +196,7 @@ void show_plan(const Job& job, const TrainArguments& arguments,
 /// start.
 void tell_costs(const Job& job, Terminal& terminal) {
   for (const Field& field : job.fields) {
-    const Json recipe = field.kind->recipe();
+    const Json recipe = field.kind->facts().recipe;
     if (!recipe.is_object()) continue;
     for (const auto& [kind, settings] : recipe.object()) {
       const Json* parity = found_in(settings, {"parity"});

@@ -10,7 +10,6 @@
 #include "penstock/base/settings.h"
 #include "penstock/base/with_number.h"
 #include "penstock/transforms/array/json_numbers.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 
 // Numbers are converted once, when they are parsed: what is hashed and stored
@@ -285,57 +284,59 @@ class BoundArray final : public BoundField {
   const std::size_t column_;
 };
 
-class ArrayKind final : public BuiltInKind {
+std::vector<Output> outputs_of(const std::string& name, const Arrays& array) {
+  std::vector<Output> all = {{.name = name,
+                              .dtype = array.dtype,
+                              .row_shape = array.row_shape(),
+                              .lengths = array.lengths}};
+  if (array.ragged == Arrays::Ragged::offsets)
+    all[0].beside = name + "_offsets";
+  if (array.ragged == Arrays::Ragged::pad)
+    all.push_back({.name = name + "_mask",
+                   .dtype = Dtype::boolean,
+                   .row_shape = {},
+                   .lengths = Lengths::padded,
+                   .shares = true});
+  if (array.missing.masked())
+    all.push_back({.name = name + "_mask", .row_shape = {}});
+  return all;
+}
+
+FieldFacts facts_of(const std::string& name, const Arrays& array) {
+  const std::int64_t each = elements_of(array.row_shape());
+  StoredForm stored;
+  if (array.lengths == Lengths::equal)
+    stored.tensors = layout_of(name, array).tensors;
+  else
+    stored.element_bytes =
+        static_cast<std::size_t>(each) * size_of(array.dtype);
+  Arrays unchanged = array;
+  unchanged.augment.clear();
+  return {.columns = {{.column = array.column,
+                       .as = ReadAs::value,
+                       .setting = "fields." + name + ".array.column",
+                       .window = array.window,
+                       .stride = array.stride}},
+          .stored = std::move(stored),
+          .column_elements =
+              array.of ? each * static_cast<std::int64_t>(size_of(*array.of))
+                       : each,
+          .outputs = outputs_of(name, array),
+          .recipe = array_settings().shown(array),
+          .stored_recipe = array_settings().shown(unchanged),
+          .built_in = true};
+}
+
+class ArrayKind final : public FieldKind {
  public:
   ArrayKind(std::string name, Arrays array)
-      : name_(std::move(name)), array_(std::move(array)) {}
+      : FieldKind(facts_of(name, array)),
+        name_(std::move(name)),
+        array_(std::move(array)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    ColumnRequest request{.column = array_.column,
-                          .as = ReadAs::value,
-                          .setting = "fields." + name_ + ".array.column"};
-    request.window = array_.window;
-    request.stride = array_.stride;
-    return {std::move(request)};
-  }
-  StoredForm stored() const override {
-    const Output output = outputs()[0];
-    if (array_.lengths != Lengths::equal)
-      return {.element_bytes = output.bytes()};
-    return {.tensors = layout_of(name_, array_).tensors};
-  }
-  std::vector<Output> outputs() const override {
-    std::vector<Output> all = {{.name = name_,
-                                .dtype = array_.dtype,
-                                .row_shape = array_.row_shape(),
-                                .lengths = array_.lengths}};
-    if (array_.ragged == Arrays::Ragged::offsets)
-      all[0].beside = name_ + "_offsets";
-    if (array_.ragged == Arrays::Ragged::pad)
-      all.push_back({.name = name_ + "_mask",
-                     .dtype = Dtype::boolean,
-                     .row_shape = {},
-                     .lengths = Lengths::padded,
-                     .shares = true});
-    if (array_.missing.masked())
-      all.push_back({.name = name_ + "_mask", .row_shape = {}});
-    return all;
-  }
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_array_finisher(array_, train);
   }
-  Json stored_recipe() const override {
-    Arrays stored = array_;
-    stored.augment.clear();
-    return array_settings().shown(stored);
-  }
-  std::int32_t length(std::int32_t column_elements) const override {
-    const auto each = outputs()[0].bytes() / size_of(array_.dtype) *
-                      (array_.of ? size_of(*array_.of) : std::size_t{1});
-    return static_cast<std::int32_t>(static_cast<std::size_t>(column_elements) /
-                                     each);
-  }
-  Json recipe() const override { return array_settings().shown(array_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnKind kind = columns.types[0].kind;
     const bool bytes = kind == ColumnKind::binary;

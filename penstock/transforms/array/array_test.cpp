@@ -202,11 +202,11 @@ TEST(Array, OfTextsIsCheckedAsOfLists) {
 TEST(Array, RowsThatDifferInLengthAreRuns) {
   Arrays array{.column = "c", .shape = {2}, .lengths = Lengths::packed};
   auto kind = make_array("x", array);
-  EXPECT_EQ(kind->stored().element_bytes, 8u);
-  EXPECT_EQ(kind->outputs()[0].lengths, Lengths::packed);
-  EXPECT_EQ(kind->length(6), 3);
+  EXPECT_EQ(kind->facts().stored.element_bytes, 8u);
+  EXPECT_EQ(kind->facts().outputs[0].lengths, Lengths::packed);
+  EXPECT_EQ(kind->facts().column_elements, 2);
   array.of = Dtype::float64;
-  EXPECT_EQ(make_array("x", array)->length(48), 3) << "of bytes";
+  EXPECT_EQ(make_array("x", array)->facts().column_elements, 16) << "of bytes";
 }
 
 TEST(Array, ARowsShapeThatTheSourceKnowsIsPrintedWhereItIsAnother) {
@@ -262,15 +262,15 @@ TEST(Array, RaggedNamesWhatStandsBesideTheRows) {
         .kind;
   };
   const auto padded = kind_of(R"(, "shape": [2], "ragged": "pad")");
-  ASSERT_THAT(padded->outputs(), SizeIs(2));
-  EXPECT_EQ(padded->outputs()[0].lengths, Lengths::padded);
-  EXPECT_EQ(padded->outputs()[1].name, "x_mask");
-  EXPECT_EQ(padded->outputs()[1].dtype, Dtype::boolean);
-  EXPECT_TRUE(padded->outputs()[1].shares);
+  ASSERT_THAT(padded->facts().outputs, SizeIs(2));
+  EXPECT_EQ(padded->facts().outputs[0].lengths, Lengths::padded);
+  EXPECT_EQ(padded->facts().outputs[1].name, "x_mask");
+  EXPECT_EQ(padded->facts().outputs[1].dtype, Dtype::boolean);
+  EXPECT_TRUE(padded->facts().outputs[1].shares);
   const auto packed = kind_of(R"(, "ragged": "offsets")");
-  ASSERT_THAT(packed->outputs(), SizeIs(1));
-  EXPECT_EQ(packed->outputs()[0].lengths, Lengths::packed);
-  EXPECT_EQ(packed->outputs()[0].beside, "x_offsets");
+  ASSERT_THAT(packed->facts().outputs, SizeIs(1));
+  EXPECT_EQ(packed->facts().outputs[0].lengths, Lengths::packed);
+  EXPECT_EQ(packed->facts().outputs[0].beside, "x_offsets");
   EXPECT_THAT(refusal(R"(, "ragged": "pad", "lengths": "packed")",
                       lists_of<double>(Dtype::float64, {{{1}}})),
               HasSubstr("\"lengths\" says something else"));

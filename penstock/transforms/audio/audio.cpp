@@ -8,7 +8,6 @@
 #include "penstock/base/error.h"
 #include "penstock/transforms/audio/clip.h"
 #include "penstock/transforms/audio/mel.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/named_files.h"
 
@@ -220,65 +219,82 @@ class BoundAudio final : public BoundField {
   const std::int64_t opened_ns_ = file_clock_ns();
 };
 
-class AudioKind final : public BuiltInKind {
+std::string setting_of(const std::string& name, const std::string& key) {
+  return "fields." + name + ".audio." + key;
+}
+
+std::vector<ColumnRequest> columns_of(const std::string& name,
+                                      const Audio& audio) {
+  std::vector<ColumnRequest> all = {{.column = audio.column,
+                                     .as = ReadAs::value,
+                                     .setting = setting_of(name, "column")}};
+  for (const auto& [key, column] :
+       {std::pair("start", audio.start), std::pair("end", audio.end)})
+    if (!column.empty())
+      all.push_back({.column = column,
+                     .as = ReadAs::number,
+                     .setting = setting_of(name, key)});
+  return all;
+}
+
+StoredForm stored_form(const std::string& name, const Audio& audio) {
+  const Audio::Form form = audio.stored_form();
+  if (form == Audio::Form::encoded) return {.element_bytes = 1};
+  RowLayout layout;
+  layout.append(
+      {{.name = name,
+        .dtype = Dtype::float32,
+        .row_shape = form == Audio::Form::features
+                         ? audio.row_shape()
+                         : Shape{audio.channels(), audio.samples()}}});
+  return {.tensors = std::move(layout.tensors)};
+}
+
+Json stored_recipe_of(const Audio& audio) {
+  Audio stored = audio;
+  stored.form = audio.stored_form();
+  stored.augment.clear();
+  Json recipe = audio_settings().shown(stored);
+  // What an older version stored differs in the last bits, or by a factor.
+  if (stored.form == Audio::Form::features) {
+    recipe["window"] = "float32";
+    if (audio.mel.of_amplitudes()) recipe["decibels"] = "20 log10";
+  }
+  return recipe;
+}
+
+FieldFacts facts_of(const std::string& name, const Audio& audio) {
+  const bool encoded = audio.stored_form() == Audio::Form::encoded;
+  FieldFacts facts{.columns = columns_of(name, audio),
+                   .stored = stored_form(name, audio),
+                   .outputs = {{.name = name, .row_shape = audio.row_shape()}},
+                   .work = {.parsing = encoded ? "" : "decode",
+                            .making = encoded ? "decode" : "transform"},
+                   .recipe = audio_settings().shown(audio),
+                   .stored_recipe = stored_recipe_of(audio),
+                   .built_in = true};
+  if (!audio.folder.empty())
+    facts.folder = FolderFacts{.path = audio.folder,
+                               .setting = "fields." + name + ".audio.folder",
+                               .source_kind = "audio"};
+  return facts;
+}
+
+class AudioKind final : public FieldKind {
  public:
   AudioKind(std::string name, Audio audio)
-      : name_(std::move(name)), audio_(std::move(audio)) {}
+      : FieldKind(facts_of(name, audio)),
+        name_(std::move(name)),
+        audio_(std::move(audio)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    std::vector<ColumnRequest> all = {{.column = audio_.column,
-                                       .as = ReadAs::value,
-                                       .setting = setting("column")}};
-    for (const char* end : {"start", "end"}) {
-      const std::string& column =
-          end == std::string("start") ? audio_.start : audio_.end;
-      if (!column.empty())
-        all.push_back(
-            {.column = column, .as = ReadAs::number, .setting = setting(end)});
-    }
-    return all;
-  }
-  StoredForm stored() const override {
-    const Audio::Form form = audio_.stored_form();
-    if (form == Audio::Form::encoded) return {.element_bytes = 1};
-    RowLayout layout;
-    layout.append(
-        {{.name = name_,
-          .dtype = Dtype::float32,
-          .row_shape = form == Audio::Form::features
-                           ? audio_.row_shape()
-                           : Shape{audio_.channels(), audio_.samples()}}});
-    return {.tensors = std::move(layout.tensors)};
-  }
-  std::vector<Output> outputs() const override {
-    return {{.name = name_, .row_shape = audio_.row_shape()}};
-  }
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_audio_finisher(audio_, train);
-  }
-  FieldWork work() const override {
-    const Audio::Form form = audio_.stored_form();
-    return {.parsing = form == Audio::Form::encoded ? "" : "decode",
-            .making = form == Audio::Form::encoded ? "decode" : "transform"};
-  }
-  Json recipe() const override { return audio_settings().shown(audio_); }
-  Json stored_recipe() const override {
-    Audio stored = audio_;
-    stored.form = audio_.stored_form();
-    stored.augment.clear();
-    Json recipe = audio_settings().shown(stored);
-    // What an older version stored differs in the last bits, or by a factor.
-    if (stored.form == Audio::Form::features) {
-      recipe["window"] = "float32";
-      if (audio_.mel.of_amplitudes()) recipe["decibels"] = "20 log10";
-    }
-    return recipe;
   }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnKind kind = columns.types[0].kind;
     if (kind != ColumnKind::binary && kind != ColumnKind::utf8)
-      throw column_error("fields.not_bytes", setting("column"), columns.info[0],
-                         columns.types[0],
+      throw column_error("fields.not_bytes", setting_of(name_, "column"),
+                         columns.info[0], columns.types[0],
                          "expected the bytes of sound files, or their paths",
                          "name the column that holds them");
     Places places{.sound = columns.at[0]};
@@ -291,10 +307,6 @@ class AudioKind final : public BuiltInKind {
   }
 
  private:
-  std::string setting(const std::string& key) const {
-    return "fields." + name_ + ".audio." + key;
-  }
-
   const std::string name_;
   const Audio audio_;
 };

@@ -57,7 +57,7 @@ struct SoundRun {
     why.clear();
     parsed_as_bad = !faults.rows.empty();
     if (parsed_as_bad) return fail(faults.rows[0]);
-    const StoredForm stored = kind->stored();
+    const StoredForm stored = kind->facts().stored;
     std::vector<std::byte> tensors(
         stored.tensors.empty() ? 0 : stored.tensors[0].bytes);
     Values runs;
@@ -71,8 +71,8 @@ struct SoundRun {
     StoredRow from{.tensors = tensors.data(),
                    .run = runs.rows() == 0 ? ValueRow() : runs.row(0)};
     from.range.sample = sample;
-    std::vector<float> out(
-        static_cast<std::size_t>(elements_of(kind->outputs()[0].row_shape)));
+    std::vector<float> out(static_cast<std::size_t>(
+        elements_of(kind->facts().outputs[0].row_shape)));
     const auto finisher = kind->finisher(train);
     if (finisher == nullptr) {
       std::memcpy(out.data(), tensors.data(), tensors.size());
@@ -174,7 +174,8 @@ TEST(Audio, StoresOfSpectrogramsSayHowTheWindowWasMade) {
   auto recipe = [](const char* store) {
     return SoundRun(std::string(R"({"seconds": 0.2, "mel": {}, "store": ")") +
                     store + "\"}")
-        .kind->stored_recipe();
+        .kind->facts()
+        .stored_recipe;
   };
   const Json features = recipe("features");
   ASSERT_NE(features.find("window"), nullptr) << features.dump();
@@ -182,7 +183,8 @@ TEST(Audio, StoresOfSpectrogramsSayHowTheWindowWasMade) {
   EXPECT_EQ(features.find("decibels"), nullptr);
   const Json magnitudes =
       SoundRun(R"({"seconds": 0.2, "mel": {"power": "magnitude"}})")
-          .kind->stored_recipe();
+          .kind->facts()
+          .stored_recipe;
   EXPECT_NE(magnitudes.find("decibels"), nullptr) << magnitudes.dump();
 }
 

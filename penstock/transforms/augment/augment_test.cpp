@@ -24,7 +24,7 @@ std::vector<Augmentation> parsed(const std::string& list) {
           "}}}",
       "test");
   const std::vector<Field> fields = parse_fields(section, "fields");
-  const Json recipe = fields[0].kind->recipe();
+  const Json recipe = fields[0].kind->facts().recipe;
   Json holder(Json::Object{});
   holder["augment"] = *recipe.find("array")->find("augment");
   Spec spec(holder, "test");

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "penstock/base/error.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/picture_bytes.h"
 #include "penstock/transforms/image/picture_header.h"
@@ -125,49 +124,57 @@ class BoundBoxes final : public BoundField {
   const std::int64_t opened_ns_ = file_clock_ns();
 };
 
-class BoxesKind final : public BuiltInKind {
+std::vector<ColumnRequest> columns_of(const std::string& name,
+                                      const Boxes& boxes) {
+  std::vector<ColumnRequest> all;
+  auto add = [&](const std::string& column, ReadAs as, const std::string& key) {
+    all.push_back({.column = column,
+                   .as = as,
+                   .setting = "fields." + name + ".boxes." + key});
+  };
+  add(boxes.column, ReadAs::value, "column");
+  if (boxes.width.empty()) {
+    add(boxes.image.column, ReadAs::value, std::string("image") + ".column");
+  } else {
+    add(boxes.width, ReadAs::number, "width");
+    add(boxes.height, ReadAs::number, "height");
+  }
+  if (!boxes.classes.empty()) add(boxes.classes, ReadAs::value, "classes");
+  return all;
+}
+
+std::vector<Output> outputs_of(const std::string& name, const Boxes& boxes) {
+  const std::int64_t most = boxes.most;
+  if (boxes.format == BoxFormat::points)
+    return {{.name = name, .dtype = Dtype::float32, .row_shape = {most, 3}}};
+  return {
+      {.name = name, .dtype = Dtype::float32, .row_shape = {most, 4}},
+      {.name = name + "_class", .dtype = Dtype::int64, .row_shape = {most}}};
+}
+
+FieldFacts facts_of(const std::string& name, const Boxes& boxes) {
+  RowLayout layout;
+  layout.append({{.name = name,
+                  .dtype = Dtype::int32,
+                  .row_shape = {static_cast<std::int64_t>(
+                      stored_bytes(boxes) / sizeof(std::int32_t))}}});
+  return {.columns = columns_of(name, boxes),
+          .stored = {.tensors = std::move(layout.tensors)},
+          .outputs = outputs_of(name, boxes),
+          .recipe = boxes_settings().shown(boxes),
+          .built_in = true};
+}
+
+class BoxesKind final : public FieldKind {
  public:
   BoxesKind(std::string name, Boxes boxes)
-      : name_(std::move(name)), boxes_(std::move(boxes)) {}
+      : FieldKind(facts_of(name, boxes)),
+        name_(std::move(name)),
+        boxes_(std::move(boxes)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    std::vector<ColumnRequest> all;
-    auto add = [&](const std::string& column, ReadAs as,
-                   const std::string& key) {
-      all.push_back({.column = column,
-                     .as = as,
-                     .setting = "fields." + name_ + ".boxes." + key});
-    };
-    add(boxes_.column, ReadAs::value, "column");
-    if (boxes_.width.empty()) {
-      add(boxes_.image.column, ReadAs::value, std::string("image") + ".column");
-    } else {
-      add(boxes_.width, ReadAs::number, "width");
-      add(boxes_.height, ReadAs::number, "height");
-    }
-    if (!boxes_.classes.empty()) add(boxes_.classes, ReadAs::value, "classes");
-    return all;
-  }
-  StoredForm stored() const override {
-    RowLayout layout;
-    layout.append({{.name = name_,
-                    .dtype = Dtype::int32,
-                    .row_shape = {static_cast<std::int64_t>(
-                        stored_bytes(boxes_) / sizeof(std::int32_t))}}});
-    return {.tensors = std::move(layout.tensors)};
-  }
-  std::vector<Output> outputs() const override {
-    const std::int64_t most = boxes_.most;
-    if (boxes_.format == BoxFormat::points)
-      return {{.name = name_, .dtype = Dtype::float32, .row_shape = {most, 3}}};
-    return {
-        {.name = name_, .dtype = Dtype::float32, .row_shape = {most, 4}},
-        {.name = name_ + "_class", .dtype = Dtype::int64, .row_shape = {most}}};
-  }
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_boxes_finisher(boxes_, train);
   }
-  Json recipe() const override { return boxes_settings().shown(boxes_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     for (std::size_t i = 0; i < columns.types.size(); ++i) {
       const ColumnKind kind = columns.types[i].kind;

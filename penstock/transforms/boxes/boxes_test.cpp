@@ -48,7 +48,7 @@ class BoxesTest : public testing::Test {
   }
   /// The numbers of the first output; those of the second in classes_.
   std::vector<float> finished(const Field& of, bool train = true) {
-    const std::vector<Output> outputs = of.kind->outputs();
+    const std::vector<Output> outputs = of.kind->facts().outputs;
     std::vector<float> numbers(outputs[0].bytes() / sizeof(float), -7.0F);
     std::vector<TensorPlace> to = {
         {.data = reinterpret_cast<std::byte*>(numbers.data()),

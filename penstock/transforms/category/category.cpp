@@ -8,7 +8,6 @@
 
 #include "penstock/base/settings.h"
 #include "penstock/base/sync.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/category/parsed_values.h"
 #include "penstock/transforms/category/vocabulary.h"
 #include "penstock/transforms/kinds.h"
@@ -265,32 +264,37 @@ class Encoder final : public FieldEncoder {
   std::vector<std::int64_t> classes_;
 };
 
-class CategoryKind final : public BuiltInKind {
+/// Which classes are rare or frequent, only rows can tell.
+bool by_count(const Category& category) {
+  return category.min_count > 1 || category.by_frequency;
+}
+
+FieldFacts facts_of(const std::string& name, const Category& category) {
+  RowLayout layout;
+  if (category.one_hot > 0)
+    layout.append({{.name = name, .row_shape = {category.one_hot}}});
+  else
+    layout.append({{.name = name, .dtype = Dtype::int64, .row_shape = {}}});
+  return {.columns = {{.column = category.column,
+                       .as = ReadAs::value,
+                       .setting = "fields." + name + ".category.column",
+                       .coded = !by_count(category)}},
+          .stored = {.tensors = std::move(layout.tensors)},
+          .recipe = category_settings().shown(category),
+          .built_in = true,
+          .classes = ClassFacts{.unknown = category.unknown_is_class,
+                                .one_hot = category.one_hot > 0}};
+}
+
+class CategoryKind final : public FieldKind {
  public:
   CategoryKind(std::string name, Category category)
-      : name_(std::move(name)), category_(std::move(category)) {}
+      : FieldKind(facts_of(name, category)),
+        name_(std::move(name)),
+        category_(std::move(category)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = category_.column,
-             .as = ReadAs::value,
-             .setting = "fields." + name_ + ".category.column",
-             .coded = !by_count()}};
-  }
-  StoredForm stored() const override {
-    RowLayout layout;
-    if (category_.one_hot > 0)
-      layout.append({{.name = name_, .row_shape = {category_.one_hot}}});
-    else
-      layout.append({{.name = name_, .dtype = Dtype::int64, .row_shape = {}}});
-    return {.tensors = std::move(layout.tensors)};
-  }
-  Json recipe() const override { return category_settings().shown(category_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
-  /// Which classes are rare or frequent, only rows can tell.
-  bool by_count() const {
-    return category_.min_count > 1 || category_.by_frequency;
-  }
   const std::string& name() const { return name_; }
   const Category& category() const { return category_; }
 
@@ -381,7 +385,8 @@ std::shared_ptr<const BoundField> CategoryKind::bind(
     codes = std::make_shared<const std::vector<std::string>>(info.values);
   return std::make_shared<BoundCategory>(
       *this, columns.at[0], codes != nullptr ? ClassType::text : *type,
-      by_count() ? std::vector<std::string>() : info.values, std::move(codes));
+      by_count(category_) ? std::vector<std::string>() : info.values,
+      std::move(codes));
 }
 
 }  // namespace
@@ -406,7 +411,7 @@ bool has_unknown_class(const Json& recipe) {
 }
 
 std::vector<Json> class_names(const Field& field, const Json& statistics) {
-  const Json recipe = field.kind->recipe();
+  const Json recipe = field.kind->facts().recipe;
   if (recipe.find("category") == nullptr && recipe.find("multi_hot") == nullptr)
     return {};
   if (!statistics.is_object()) return {};

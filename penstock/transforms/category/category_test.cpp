@@ -252,8 +252,8 @@ TEST(Category, ARecipeSaysWhichClassIsTheUnknownOne) {
   auto recipe = [](const std::string& field) {
     return *parse_fields(Json::parse("{\"x\": " + field + "}", "test"),
                          "fields")[0]
-                .kind->recipe()
-                .find("category");
+                .kind->facts()
+                .recipe.find("category");
   };
   for (const char* said :
        {"", R"(, "unknown": "class")", R"(, "unknown": "last")"})

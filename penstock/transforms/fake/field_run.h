@@ -27,7 +27,7 @@ class FieldRun {
         layout_(layout_of(fields_)) {
     block_.rows = answers[0].length;
     FieldColumns columns;
-    for (const ColumnRequest& request : fields_[0].kind->columns()) {
+    for (const ColumnRequest& request : fields_[0].kind->facts().columns) {
       info.name = request.column;
       columns.at.push_back(columns.info.size());
       columns.types.push_back(answers[columns.info.size()].type);

@@ -23,22 +23,19 @@ class Letters final : public FieldKind {
     half_an_element
   };
 
-  Letters(std::string name, std::string column, Lengths lengths,
+  Letters(const std::string& name, const std::string& column, Lengths lengths,
           Wrong wrong = Wrong::nothing)
-      : name_(std::move(name)),
-        column_(std::move(column)),
-        lengths_(lengths),
+      : FieldKind({.columns = {{.column = column,
+                                .as = ReadAs::value,
+                                .setting = name}},
+                   .stored = {.element_bytes = 4},
+                   .column_elements = 1,
+                   .outputs = {{.name = name,
+                                .dtype = Dtype::int32,
+                                .lengths = lengths}},
+                   .recipe = "letters"}),
         wrong_(wrong) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = column_, .as = ReadAs::value, .setting = name_}};
-  }
-  StoredForm stored() const override { return {.element_bytes = 4}; }
-  std::vector<Output> outputs() const override {
-    return {{.name = name_, .dtype = Dtype::int32, .lengths = lengths_}};
-  }
-  std::int32_t length(std::int32_t bytes) const override { return bytes; }
-  Json recipe() const override { return Json("letters"); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     return std::make_shared<Bound>(columns.at[0], wrong_);
   }
@@ -101,8 +98,6 @@ class Letters final : public FieldKind {
     const Wrong wrong_;
   };
 
-  const std::string name_, column_;
-  const Lengths lengths_;
   const Wrong wrong_;
 };
 

@@ -26,21 +26,22 @@ class Noisy final : public FieldKind {
     writes_behind_its_rows
   };
 
-  Noisy(std::string name, std::string column, Wrong wrong = Wrong::nothing)
-      : name_(std::move(name)), column_(std::move(column)), wrong_(wrong) {}
+  Noisy(const std::string& name, const std::string& column,
+        Wrong wrong = Wrong::nothing)
+      : FieldKind({.columns = {{.column = column,
+                                .as = ReadAs::number,
+                                .setting = name}},
+                   .stored = {.tensors = {{.name = name,
+                                           .dtype = Dtype::uint8,
+                                           .row_shape = {3}},
+                                          {.name = name + "_value",
+                                           .row_shape = {1}}}},
+                   .recipe = "noisy"}),
+        wrong_(wrong) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = column_, .as = ReadAs::number, .setting = name_}};
-  }
-  StoredForm stored() const override {
-    return {
-        .tensors = {{.name = name_, .dtype = Dtype::uint8, .row_shape = {3}},
-                    {.name = name_ + "_value", .row_shape = {1}}}};
-  }
   std::unique_ptr<FieldFinisher> finisher(bool) const override {
     return std::make_unique<Finisher>(wrong_);
   }
-  Json recipe() const override { return Json("noisy"); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     return std::make_shared<Bound>(columns.at[0]);
   }
@@ -141,7 +142,6 @@ class Noisy final : public FieldKind {
     const std::size_t column_;
   };
 
-  const std::string name_, column_;
   const Wrong wrong_;
 };
 

@@ -23,7 +23,7 @@ inline std::vector<std::shared_ptr<const BoundField>> bound_to_float64(
   std::vector<std::shared_ptr<const BoundField>> bound;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     FieldColumns columns;
-    for (const ColumnRequest& request : fields[f].kind->columns()) {
+    for (const ColumnRequest& request : fields[f].kind->facts().columns) {
       auto found =
           std::ranges::find(all, request.column, &ColumnRequest::column);
       std::size_t c = columns.info.size();

@@ -16,22 +16,21 @@ namespace penstock {
 /// finishes it. For tests.
 class Strip final : public FieldKind {
  public:
-  Strip(std::string name, std::string column, std::size_t width)
-      : name_(std::move(name)), column_(std::move(column)), width_(width) {}
+  Strip(const std::string& name, const std::string& column, std::size_t width)
+      : FieldKind(
+            {.columns = {{.column = column,
+                          .as = ReadAs::value,
+                          .setting = name}},
+             .stored = {.element_bytes = 1},
+             .outputs = {{.name = name,
+                          .dtype = Dtype::uint8,
+                          .row_shape = {static_cast<std::int64_t>(width)}}},
+             .recipe = "strip"}),
+        width_(width) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = column_, .as = ReadAs::value, .setting = name_}};
-  }
-  StoredForm stored() const override { return {.element_bytes = 1}; }
-  std::vector<Output> outputs() const override {
-    return {{.name = name_,
-             .dtype = Dtype::uint8,
-             .row_shape = {static_cast<std::int64_t>(width_)}}};
-  }
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return std::make_unique<Finisher>(width_, train);
   }
-  Json recipe() const override { return Json("strip"); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     return std::make_shared<Bound>(columns.at[0], width_);
   }
@@ -93,7 +92,6 @@ class Strip final : public FieldKind {
     const std::size_t column_, width_;
   };
 
-  const std::string name_, column_;
   const std::size_t width_;
 };
 

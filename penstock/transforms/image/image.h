@@ -54,6 +54,7 @@ struct Image {
   /// those that are kept, or of files that it decodes.
   bool finish_on_device = false, decode_on_device = false;
 
+  bool on_device() const { return finish_on_device || decode_on_device; }
   /// The changes of a picture's pixels at most.
   int most_changes() const;
 };

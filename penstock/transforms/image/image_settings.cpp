@@ -208,7 +208,7 @@ void check_crops(Spec& section, Image& image) {
 /// What a device does is to crop, resize, mirror and normalise pixels, that are
 /// kept or that it decodes.
 void check_device(Spec& section, Image& image) {
-  if (!image.finish_on_device && !image.decode_on_device) return;
+  if (!image.on_device()) return;
   const std::string key = image.decode_on_device ? "decode" : "finish";
   auto refuse = [&](const std::string& why, const std::string& other) {
     section.refuse(key, why, "leave \"" + other + "\" or \"" + key + "\" out");

@@ -240,7 +240,7 @@ class ImageFieldTest : public testing::Test {
   }
   /// The first output of the stored row 0.
   std::vector<std::uint8_t> finished(const Field& of, bool train) {
-    const Output output = of.kind->outputs()[0];
+    const Output output = of.kind->facts().outputs[0];
     std::vector<std::uint8_t> out(output.bytes(), 0xDB);
     const TensorPlace place{.data = reinterpret_cast<std::byte*>(out.data()),
                             .bytes = out.size()};
@@ -291,8 +291,8 @@ TEST_F(ImageFieldTest, APictureWithMorePixelsThanAreAllowedIsBad) {
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_THAT(faults[0].why, AllOf(HasSubstr(" bytes decoded"),
                                    HasSubstr("allows 100 pixels")));
-  EXPECT_EQ(field(R"({"max_pixels": 178956970})").kind->recipe(),
-            field("{}").kind->recipe());
+  EXPECT_EQ(field(R"({"max_pixels": 178956970})").kind->facts().recipe,
+            field("{}").kind->facts().recipe);
   EXPECT_THAT(refused(R"({"max_pixels": 0})"), HasSubstr("x.image.max_pixels"));
 }
 
@@ -343,14 +343,15 @@ TEST_F(ImageFieldTest, OnlyFilesInColourAreDecodedByADevice) {
     EXPECT_THAT(refused(decode + ", " + setting + "}"),
                 AllOf(HasSubstr("x.image.decode"),
                       HasSubstr("leave \"" + std::string(other) + "\" or")));
-  EXPECT_EQ(field(decode + "}").kind->recipe(), field("{}").kind->recipe());
+  EXPECT_EQ(field(decode + "}").kind->facts().recipe,
+            field("{}").kind->facts().recipe);
 }
 
 // A run that began on the host goes on where a device finishes.
 TEST_F(ImageFieldTest, WhereItIsFinishedIsNoPartOfTheRecipe) {
   const std::string decoded = R"({"store": {"form": "decoded"}, "finish": )";
-  EXPECT_EQ(field(decoded + R"("host"})").kind->recipe(),
-            field(decoded + R"("device"})").kind->recipe());
+  EXPECT_EQ(field(decoded + R"("host"})").kind->facts().recipe,
+            field(decoded + R"("device"})").kind->facts().recipe);
 }
 
 TEST_F(ImageFieldTest, SaysWhatWouldSpareWork) {
@@ -417,7 +418,7 @@ TEST_F(ImageFieldTest, WhatAThreadHoldsIsKnown) {
   read_header(runs_.row(0), header);
   const std::size_t pixels = 3 * static_cast<std::size_t>(header.width) *
                              static_cast<std::size_t>(header.height);
-  std::vector<std::byte> out(whole.kind->outputs()[0].bytes());
+  std::vector<std::byte> out(whole.kind->facts().outputs[0].bytes());
   const TensorPlace place{.data = out.data(), .bytes = out.size()};
   const StoredRow row{.run = runs_.row(0)};
   const std::size_t before = held().bytes;
@@ -497,7 +498,7 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
       "flip": 0.5, "augment": [{"rotation": {"degrees": 40, "fill": 0}},
                   {"color_jitter": {"brightness": 0.5}}])";
   const Field mask = field("{\"mode\": \"P\", " + same + "}");
-  EXPECT_EQ(mask.kind->outputs()[0].row_shape, (Shape{9, 8}));
+  EXPECT_EQ(mask.kind->facts().outputs[0].row_shape, (Shape{9, 8}));
   EXPECT_TRUE(store(mask, {golden_file("palette_16.png")}).empty());
   const std::vector<std::uint8_t> numbers = finished(mask, true);
   EXPECT_THAT(numbers, testing::Each(testing::Lt(16)));
@@ -543,7 +544,7 @@ TEST_F(ImageFieldTest, ADeviceMakesWhatTheHostMakes) {
       const Field of =
           field(settings + std::string(R"(, "store": {"form": "decoded"},
                                            "finish": "device"})"));
-      EXPECT_TRUE(of.kind->wants_device());
+      EXPECT_TRUE(of.kind->facts().wants_device);
       EXPECT_TRUE(store(of, {golden_file("palette_16.png")}).empty());
       const std::vector<std::uint8_t> expected = finished(of, train);
       const std::size_t bytes = expected.size();

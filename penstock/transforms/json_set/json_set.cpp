@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/json_set/key_types.h"
 #include "penstock/transforms/json_set/set_reader.h"
 #include "penstock/transforms/kinds.h"
@@ -133,28 +132,15 @@ class Encoder final : public FieldEncoder {
   const TensorSpec values_, mask_;
 };
 
-// The class of a kind has a name that no other has: clang 14 compares classes
-// of anonymous namespaces by name in a dynamic_cast, and takes one for the
-// other.
-class JsonSetKind final : public BuiltInKind {
+FieldFacts facts_of(const std::string& name, const JsonSet& set);
+
+class JsonSetKind final : public FieldKind {
  public:
   JsonSetKind(std::string name, JsonSet set)
-      : name_(std::move(name)), set_(std::move(set)) {}
+      : FieldKind(facts_of(name, set)),
+        name_(std::move(name)),
+        set_(std::move(set)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = set_.column,
-             .as = ReadAs::json,
-             .setting = "fields." + name_ + ".json_set.column"}};
-  }
-  StoredForm stored() const override {
-    RowLayout layout;
-    layout.append(
-        {{.name = name_,
-          .row_shape = {set_.max, static_cast<std::int64_t>(set_.keys.size())}},
-         {.name = name_ + "_mask", .row_shape = {set_.max}}});
-    return {.tensors = std::move(layout.tensors)};
-  }
-  Json recipe() const override;
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
   const std::string& name() const { return name_; }
@@ -186,7 +172,7 @@ class BoundJsonSet final : public BoundField {
     return std::make_unique<Encoder>(
         NumberEncoder(standardizations_from(statistics, kind_.set().keys, path),
                       place_, Dtype::float32),
-        kind_.stored().tensors);
+        kind_.facts().stored.tensors);
   }
 
  private:
@@ -287,7 +273,18 @@ const SettingsTable<JsonSet>& json_set_settings() {
   return table;
 }
 
-Json JsonSetKind::recipe() const { return json_set_settings().shown(set_); }
+FieldFacts facts_of(const std::string& name, const JsonSet& set) {
+  RowLayout layout;
+  layout.append({{.name = name, .row_shape = {set.max, std::ssize(set.keys)}},
+                 {.name = name + "_mask", .row_shape = {set.max}}});
+  return {.columns = {{.column = set.column,
+                       .as = ReadAs::json,
+                       .setting = "fields." + name + ".json_set.column"}},
+          .stored = {.tensors = std::move(layout.tensors)},
+          .recipe = json_set_settings().shown(set),
+          .built_in = true,
+          .set = SetFacts{.keys = set.keys, .least = set.min}};
+}
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/category/vocabulary.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/multi_hot/label_list.h"
@@ -190,22 +189,29 @@ class BoundMultiHot final : public BoundField {
   const std::size_t column_;
 };
 
-class MultiHotKind final : public BuiltInKind {
+std::string column_setting(const std::string& name) {
+  return "fields." + name + ".multi_hot.column";
+}
+
+FieldFacts facts_of(const std::string& name, const MultiHot& settings) {
+  RowLayout layout;
+  layout.append({{.name = name, .row_shape = {settings.size}}});
+  return {.columns = {{.column = settings.column,
+                       .as = ReadAs::value,
+                       .setting = column_setting(name)}},
+          .stored = {.tensors = std::move(layout.tensors)},
+          .recipe = multi_hot_settings().shown(settings),
+          .built_in = true,
+          .classes = ClassFacts{.many = true}};
+}
+
+class MultiHotKind final : public FieldKind {
  public:
   MultiHotKind(std::string name, MultiHot settings)
-      : name_(std::move(name)), settings_(std::move(settings)) {}
+      : FieldKind(facts_of(name, settings)),
+        name_(std::move(name)),
+        settings_(std::move(settings)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = settings_.column,
-             .as = ReadAs::value,
-             .setting = setting()}};
-  }
-  StoredForm stored() const override {
-    RowLayout layout;
-    layout.append({{.name = name_, .row_shape = {settings_.size}}});
-    return {.tensors = std::move(layout.tensors)};
-  }
-  Json recipe() const override { return multi_hot_settings().shown(settings_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnType& type = columns.types[0];
     if (may_hold_labels(type, !settings_.separator.empty()))
@@ -215,7 +221,7 @@ class MultiHotKind final : public BuiltInKind {
         ErrorKind::request,
         {.code = "fields.multi_hot",
          .what = "cannot use the settings",
-         .where = setting(),
+         .where = column_setting(name_),
          .why = "column '" + info.name + "' (" + info.declared + ") holds " +
                 std::string(name_of(type)) + ", expected lists of labels",
          .next = settings_.separator.empty()
@@ -227,10 +233,6 @@ class MultiHotKind final : public BuiltInKind {
   const MultiHot& settings() const { return settings_; }
 
  private:
-  std::string setting() const {
-    return "fields." + name_ + ".multi_hot.column";
-  }
-
   const std::string name_;
   const MultiHot settings_;
 };

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "penstock/base/half.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
 #include "penstock/transforms/numbers/number_columns.h"
@@ -49,6 +48,11 @@ class RowNumbers final : public NumberRows {
   const NumberRow row_;
   std::vector<double> out_;
 };
+
+/// Something else than the numbers comes into a batch.
+bool maps(const Numbers& numbers) {
+  return numbers.bucketized() || numbers.quantile != Quantile::none;
+}
 
 /// The tensor of the numbers, and their mask where there is one.
 RowLayout layout_of(const std::string& name, const Numbers& numbers) {
@@ -99,7 +103,7 @@ class Encoder final : public FieldEncoder {
         row_(std::move(row)),
         settings_(settings),
         statistics_(std::move(statistics)),
-        maps_(settings.bucketized() || settings.quantile != Quantile::none),
+        maps_(maps(settings)),
         mask_at_(layout_of({}, settings).tensors.back().offset),
         raw_(row_.places.size()) {
     for (const Standardization& number : statistics_)
@@ -223,46 +227,50 @@ class Encoder final : public FieldEncoder {
 /// Steps between the least and the greatest value, of a quantile transform.
 constexpr std::int64_t kQuantiles = 1000;
 
-class NumbersKind final : public BuiltInKind {
+/// Integers are read as int64, which is too narrow for these.
+bool wide(const Numbers& numbers) { return numbers.dtype == Dtype::uint64; }
+
+/// Not put into another scale.
+bool plain(const Numbers& numbers) {
+  return !numbers.standardize && !numbers.min_max && !maps(numbers);
+}
+
+FieldFacts facts_of(const std::string& name, const Numbers& numbers) {
+  FieldFacts facts{
+      .stored = {.tensors = layout_of(name, numbers).tensors},
+      .recipe = numbers_settings(numbers.single).shown(numbers),
+      .built_in = true,
+      .numbers = NumberFacts{.columns = numbers.columns,
+                             .dtype = numbers.dtype,
+                             .missing = numbers.missing,
+                             .bucketized = numbers.bucketized(),
+                             .quantiles = numbers.quantile != Quantile::none}};
+  for (const std::string& column : numbers.columns)
+    facts.columns.push_back(
+        {.column = column,
+         .as = wide(numbers)               ? ReadAs::value
+               : is_integer(numbers.dtype) ? ReadAs::integer
+                                           : ReadAs::number,
+         .setting =
+             "fields." + name + (numbers.single ? ".column" : ".columns"),
+         .rounded = numbers.dtype == Dtype::float32 && plain(numbers)});
+  return facts;
+}
+
+class NumbersKind final : public FieldKind {
  public:
   NumbersKind(std::string name, Numbers numbers)
-      : name_(std::move(name)), numbers_(std::move(numbers)) {}
+      : FieldKind(facts_of(name, numbers)),
+        name_(std::move(name)),
+        numbers_(std::move(numbers)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    std::vector<ColumnRequest> requests;
-    for (const std::string& column : numbers_.columns)
-      requests.push_back({.column = column,
-                          .as = wide()    ? ReadAs::value
-                                : exact() ? ReadAs::integer
-                                          : ReadAs::number,
-                          .setting = "fields." + name_ +
-                                     (numbers_.single ? ".column" : ".columns"),
-                          .rounded = rounded()});
-    return requests;
-  }
-  StoredForm stored() const override {
-    return {.tensors = layout_of(name_, numbers_).tensors};
-  }
-  Json recipe() const override {
-    return numbers_settings(numbers_.single).shown(numbers_);
-  }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
   bool exact() const { return is_integer(numbers_.dtype); }
-  /// Integers are read as int64, which is too narrow for these.
-  bool wide() const { return numbers_.dtype == Dtype::uint64; }
-  /// Becomes float32 as it is.
-  bool rounded() const {
-    return numbers_.dtype == Dtype::float32 && !numbers_.standardize &&
-           !numbers_.min_max && !maps();
-  }
-  bool maps() const {
-    return numbers_.bucketized() || numbers_.quantile != Quantile::none;
-  }
   /// Where NaN stays, so do they, unless something is computed of the values.
   bool keeps_infinities() const {
-    return numbers_.missing == Missing::nan && !numbers_.standardize &&
-           !numbers_.min_max && !maps() && !numbers_.maths.any();
+    return numbers_.missing == Missing::nan && plain(numbers_) &&
+           !numbers_.maths.any();
   }
   const std::string& name() const { return name_; }
   const Numbers& numbers() const { return numbers_; }
@@ -357,8 +365,7 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
                                      .why = std::move(why),
                                      .next = std::move(next)});
   };
-  bool holds_times = numbers_.standardize || numbers_.min_max || maps() ||
-                     numbers_.dtype == Dtype::float64;
+  bool holds_times = !plain(numbers_) || numbers_.dtype == Dtype::float64;
   for (const ColumnInfo& column : columns.info) {
     std::string shown =
         "column '" + column.name + "' (" + column.declared + ")";
@@ -376,7 +383,7 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
                  std::string(name_of(numbers_.dtype)),
              "add \"dtype\": \"float64\" or \"standardize\": true");
   }
-  for (std::size_t c = 0; wide() && c < columns.types.size(); ++c) {
+  for (std::size_t c = 0; wide(numbers_) && c < columns.types.size(); ++c) {
     const ColumnType type = columns.types[c];
     const bool whole =
         type.kind == ColumnKind::boolean ||

@@ -5,7 +5,6 @@
 
 #include "penstock/base/settings.h"
 #include "penstock/transforms/array/array.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 
 namespace penstock {
@@ -27,35 +26,40 @@ const SettingsTable<Text>& text_settings() {
   return table;
 }
 
-/// An array of bytes in all but its settings.
-class TextKind final : public BuiltInKind {
- public:
-  TextKind(std::string name, Text text)
-      : name_(std::move(name)),
-        text_(std::move(text)),
-        bytes_(make_array(
-            name_,
-            {.column = text_.column,
+std::shared_ptr<const FieldKind> array_of_bytes(const std::string& name,
+                                                const Text& text) {
+  return make_array(
+      name, {.column = text.column,
              .shape = {},
              .lengths = Lengths::packed,
              .dtype = Dtype::uint8,
              .of = Dtype::uint8,
-             .missing = {.by = text_.null_is_empty ? MissingValue::By::empty
-                                                   : MissingValue::By::bad}})) {
-  }
+             .missing = {.by = text.null_is_empty ? MissingValue::By::empty
+                                                  : MissingValue::By::bad}});
+}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = text_.column,
-             .as = ReadAs::value,
-             .setting = "fields." + name_ + ".text.column",
-             .document = true}};
-  }
-  StoredForm stored() const override { return bytes_->stored(); }
-  std::vector<Output> outputs() const override { return bytes_->outputs(); }
-  std::int32_t length(std::int32_t bytes) const override {
-    return bytes_->length(bytes);
-  }
-  Json recipe() const override { return text_settings().shown(text_); }
+FieldFacts facts_of(const std::string& name, const Text& text,
+                    const FieldFacts& bytes) {
+  return {.columns = {{.column = text.column,
+                       .as = ReadAs::value,
+                       .setting = "fields." + name + ".text.column",
+                       .document = true}},
+          .stored = bytes.stored,
+          .column_elements = bytes.column_elements,
+          .outputs = bytes.outputs,
+          .recipe = text_settings().shown(text),
+          .built_in = true};
+}
+
+/// An array of bytes in all but its settings.
+class TextKind final : public FieldKind {
+ public:
+  TextKind(std::string name, const Text& text,
+           std::shared_ptr<const FieldKind> bytes)
+      : FieldKind(facts_of(name, text, bytes->facts())),
+        name_(std::move(name)),
+        bytes_(std::move(bytes)) {}
+
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnType& type = columns.types[0];
     if (type.is_text() || type.kind == ColumnKind::binary ||
@@ -69,14 +73,14 @@ class TextKind final : public BuiltInKind {
 
  private:
   const std::string name_;
-  const Text text_;
   const std::shared_ptr<const FieldKind> bytes_;
 };
 
 }  // namespace
 
 std::shared_ptr<const FieldKind> make_text(std::string name, Text text) {
-  return std::make_shared<TextKind>(std::move(name), std::move(text));
+  auto bytes = array_of_bytes(name, text);
+  return std::make_shared<TextKind>(std::move(name), text, std::move(bytes));
 }
 
 FieldDescriptor text_field() {

@@ -52,11 +52,11 @@ Column texts_of(const std::vector<std::optional<std::string>>& texts) {
 TEST(TextField, GivesTheBytesOfTheTextsPacked) {
   const TextRun run("", texts_of({{"gr\xc3\xbc\xc3\x9f"}, {""}, {"ab"}}));
   EXPECT_THAT(run.texts, ElementsAre("gr\xc3\xbc\xc3\x9f", "", "ab"));
-  const Output output = run.fields[0].kind->outputs()[0];
+  const Output output = run.fields[0].kind->facts().outputs[0];
   EXPECT_EQ(output.dtype, Dtype::uint8);
   EXPECT_EQ(output.lengths, Lengths::packed);
-  EXPECT_EQ(run.fields[0].kind->length(7), 7);
-  EXPECT_EQ(run.fields[0].kind->recipe().dump(),
+  EXPECT_EQ(run.fields[0].kind->facts().column_elements, 1);
+  EXPECT_EQ(run.fields[0].kind->facts().recipe.dump(),
             R"({"text": {"column": "c", "missing": "bad"}})");
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 
 namespace penstock {
@@ -197,20 +196,22 @@ class BoundTime final : public BoundField {
   const std::size_t column_;
 };
 
-class TimeKind final : public BuiltInKind {
+FieldFacts facts_of(const std::string& name, const Times& time) {
+  return {.columns = {{.column = time.column,
+                       .as = ReadAs::number,
+                       .setting = "fields." + name + ".time.column"}},
+          .stored = {.tensors = layout_of(name, time).tensors},
+          .recipe = time_settings().shown(time),
+          .built_in = true};
+}
+
+class TimeKind final : public FieldKind {
  public:
   TimeKind(std::string name, Times time)
-      : name_(std::move(name)), time_(std::move(time)) {}
+      : FieldKind(facts_of(name, time)),
+        name_(std::move(name)),
+        time_(std::move(time)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    return {{.column = time_.column,
-             .as = ReadAs::number,
-             .setting = "fields." + name_ + ".time.column"}};
-  }
-  StoredForm stored() const override {
-    return {.tensors = layout_of(name_, time_).tensors};
-  }
-  Json recipe() const override { return time_settings().shown(time_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     if (const ColumnInfo& info = columns.info[0]; info.boolean)
       throw Error(ErrorKind::request,

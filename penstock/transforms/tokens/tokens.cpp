@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/transforms/built_in_kind.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/tokens/token_finisher.h"
 #include "penstock/transforms/tokens/token_labels.h"
@@ -176,70 +175,89 @@ class BoundTokens final : public BoundField {
   const std::vector<std::size_t> columns_;
 };
 
-class TokensKind final : public BuiltInKind {
+const char* second_setting(const Tokens& tokens) {
+  return tokens.chat             ? ".tokens.tools"
+         : tokens.labels.empty() ? ".tokens.completion"
+                                 : ".tokens.labels";
+}
+
+std::vector<ColumnRequest> columns_of(const std::string& name,
+                                      const Tokens& tokens) {
+  std::vector<ColumnRequest> asked = {
+      {.column = tokens.column,
+       .as = ReadAs::value,
+       .setting = "fields." + name + ".tokens.column",
+       .document = true}};
+  if (const std::string& more = tokens.second(); !more.empty())
+    asked.push_back({.column = more,
+                     .as = ReadAs::value,
+                     .setting = "fields." + name + second_setting(tokens),
+                     .document = tokens.labels.empty()});
+  return asked;
+}
+
+std::optional<Packing> packing_of(const Tokens& tokens) {
+  if (tokens.pack == Tokens::Pack::none) return std::nullopt;
+  Packing packing{.size = tokens.max_length,
+                  .repack = tokens.repack,
+                  .window = tokens.pack_window,
+                  .pads = true};
+  if (tokens.pack == Tokens::Pack::wrapped) packing.how = Packing::How::wrapped;
+  if (tokens.pack == Tokens::Pack::stream) {
+    packing.how = Packing::How::stream;
+    if (packing.window == 0) packing.window = Tokens::kStreamWindow;
+  }
+  return packing;
+}
+
+Json stored_recipe_of(const Tokens& tokens) {
+  Tokens stored{.column = tokens.column,
+                .tokenizer = tokens.tokenizer,
+                .chat = tokens.chat,
+                .chat_template = tokens.chat_template,
+                .tools = tokens.tools,
+                .completion = tokens.completion,
+                .labels = tokens.labels,
+                .special = tokens.special,
+                .end = tokens.end,
+                .strict_utf8 = tokens.strict_utf8,
+                .vocab_size = tokens.vocab_size,
+                .loaded = tokens.loaded,
+                .rendered_by = tokens.rendered_by};
+  stored.pack = tokens.pack == Tokens::Pack::none ? Tokens::Pack::none
+                                                  : Tokens::Pack::best_fit;
+  if (stored.pack == Tokens::Pack::none) stored.max_length = tokens.max_length;
+  return recipe_of(stored);
+}
+
+/// `alone`: it is the only field.
+FieldFacts facts_of(const std::string& name, const Tokens& tokens, bool alone) {
+  const bool tokenized = tokens.loaded != nullptr;
+  return {.columns = columns_of(name, tokens),
+          .stored = {.element_bytes = stored_token_bytes(tokens)},
+          .outputs = token_outputs(alone || name == "tokens" ? "" : name + "_",
+                                   tokens),
+          .packing = packing_of(tokens),
+          .work = {.parsing = tokenized ? "tokenize" : ""},
+          .recipe = recipe_of(tokens),
+          .stored_recipe = stored_recipe_of(tokens),
+          .built_in = true,
+          .tokens = TokenFacts{.column = tokens.column,
+                               .tokenized = tokenized,
+                               .labelled = !tokens.labels.empty(),
+                               .max_length = tokens.max_length,
+                               .vocab_size = tokens.vocab_size}};
+}
+
+class TokensKind final : public FieldKind {
  public:
   TokensKind(std::string name, Tokens tokens, bool alone)
-      : name_(std::move(name)), tokens_(std::move(tokens)), alone_(alone) {}
+      : FieldKind(facts_of(name, tokens, alone)),
+        name_(std::move(name)),
+        tokens_(std::move(tokens)) {}
 
-  std::vector<ColumnRequest> columns() const override {
-    std::vector<ColumnRequest> asked = {
-        {.column = tokens_.column,
-         .as = ReadAs::value,
-         .setting = "fields." + name_ + ".tokens.column",
-         .document = true}};
-    if (const std::string& more = tokens_.second(); !more.empty())
-      asked.push_back({.column = more,
-                       .as = ReadAs::value,
-                       .setting = "fields." + name_ + second_setting(),
-                       .document = tokens_.labels.empty()});
-    return asked;
-  }
-  StoredForm stored() const override {
-    return {.element_bytes = stored_token_bytes(tokens_)};
-  }
-  std::vector<Output> outputs() const override {
-    return token_outputs(alone_ || name_ == "tokens" ? "" : name_ + "_",
-                         tokens_);
-  }
-  std::optional<Packing> packing() const override {
-    if (tokens_.pack == Tokens::Pack::none) return std::nullopt;
-    Packing packing{.size = tokens_.max_length,
-                    .repack = tokens_.repack,
-                    .window = tokens_.pack_window};
-    if (tokens_.pack == Tokens::Pack::wrapped)
-      packing.how = Packing::How::wrapped;
-    if (tokens_.pack == Tokens::Pack::stream) {
-      packing.how = Packing::How::stream;
-      if (packing.window == 0) packing.window = Tokens::kStreamWindow;
-    }
-    return packing;
-  }
   std::unique_ptr<FieldFinisher> finisher(bool) const override {
     return token_finisher(tokens_);
-  }
-  FieldWork work() const override {
-    return {.parsing = tokens_.loaded != nullptr ? "tokenize" : ""};
-  }
-  Json recipe() const override { return recipe_of(tokens_); }
-  Json stored_recipe() const override {
-    Tokens stored{.column = tokens_.column,
-                  .tokenizer = tokens_.tokenizer,
-                  .chat = tokens_.chat,
-                  .chat_template = tokens_.chat_template,
-                  .tools = tokens_.tools,
-                  .completion = tokens_.completion,
-                  .labels = tokens_.labels,
-                  .special = tokens_.special,
-                  .end = tokens_.end,
-                  .strict_utf8 = tokens_.strict_utf8,
-                  .vocab_size = tokens_.vocab_size,
-                  .loaded = tokens_.loaded,
-                  .rendered_by = tokens_.rendered_by};
-    stored.pack = tokens_.pack == Tokens::Pack::none ? Tokens::Pack::none
-                                                     : Tokens::Pack::best_fit;
-    if (stored.pack == Tokens::Pack::none)
-      stored.max_length = tokens_.max_length;
-    return recipe_of(stored);
   }
   std::shared_ptr<const FieldKind> alone() const override {
     return std::make_shared<TokensKind>(name_, tokens_, true);
@@ -260,7 +278,8 @@ class TokensKind final : public BuiltInKind {
     const ColumnType& type = columns.types[wrong];
     throw column_error(
         "fields.tokens",
-        "fields." + name_ + (wrong == 0 ? ".tokens.column" : second_setting()),
+        "fields." + name_ +
+            (wrong == 0 ? ".tokens.column" : second_setting(tokens_)),
         columns.info[wrong], type,
         texts ? "expected texts" : "expected lists of token ids",
         texts && TokenLists::reads(type)
@@ -271,15 +290,8 @@ class TokensKind final : public BuiltInKind {
   }
 
  private:
-  const char* second_setting() const {
-    return tokens_.chat             ? ".tokens.tools"
-           : tokens_.labels.empty() ? ".tokens.completion"
-                                    : ".tokens.labels";
-  }
-
   const std::string name_;
   const Tokens tokens_;
-  const bool alone_;  // the only field
 };
 
 }  // namespace

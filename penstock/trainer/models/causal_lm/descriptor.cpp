@@ -91,7 +91,7 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
 }
 
 bool holds_tokens(const Field& field) {
-  return field.kind->recipe().find("tokens") != nullptr;
+  return field.kind->facts().recipe.find("tokens") != nullptr;
 }
 
 const Field& checked_field(const Spec& spec, const CausalLm& settings,
@@ -119,7 +119,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
                 "name the config.json of a model, whose weights are then "
                 "drawn, or as \"path\" the folder of one with its weights");
   const DecoderConfig config = config_of(model);
-  const Json recipe = field.kind->recipe();
+  const Json recipe = field.kind->facts().recipe;
   const Json* ids = recipe.find("tokens")->find("vocab_size");
   if (ids == nullptr || *ids == Json(0))
     spec.refuse(

@@ -49,7 +49,7 @@ class CausalLmModel final : public Model {
         learning_(spec.learning),
         device_(options.device()),
         field_(*tokens_field_of(settings_, data.fields())),
-        recipe_(*field_.kind->recipe().find("tokens")),
+        recipe_(*field_.kind->facts().recipe.find("tokens")),
         packed_(*recipe_.find("pack") != Json("none")),
         network_({.config = config_of(spec),
                   .lora = settings_.lora,
@@ -123,7 +123,8 @@ class CausalLmModel final : public Model {
 
  private:
   std::string name(const char* of) const {
-    const std::string first = field_.kind->outputs()[0].name;  // input_ids
+    const std::string first =
+        field_.kind->facts().outputs[0].name;  // input_ids
     return first.substr(0, first.size() - std::string("input_ids").size()) + of;
   }
 

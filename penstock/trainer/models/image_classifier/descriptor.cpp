@@ -33,7 +33,7 @@ const SettingsTable<ImageClassifier>& image_classifier_settings() {
 }
 
 void check_picture(const Spec& spec, const Field& field, Network network) {
-  const Output picture = field.kind->outputs()[0];
+  const Output picture = field.kind->facts().outputs[0];
   if (picture.lengths != Lengths::equal || picture.row_shape.size() != 3)
     spec.refuse("image",
                 "field '" + field.name +

@@ -19,7 +19,8 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
                                   const FittedDataset& data,
                                   const at::TensorOptions& where) {
   const ImageClassifier& settings = image_classifier_of(spec);
-  const Output picture = target_field(settings.image, data).kind->outputs()[0];
+  const Output picture =
+      target_field(settings.image, data).kind->facts().outputs[0];
   const bool last = picture.row_shape[2] <= 4;
   ClassifierOptions options{
       .input = picture.name,

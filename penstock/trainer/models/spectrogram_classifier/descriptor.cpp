@@ -34,7 +34,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   check_class_target(spec, settings.target, fields);
   const Field& field =
       field_named(spec, "spectrogram", settings.spectrogram, fields);
-  const Output output = field.kind->outputs()[0];
+  const Output output = field.kind->facts().outputs[0];
   const std::size_t sides = output.row_shape.size();
   if (output.lengths != Lengths::equal || sides < 1 || sides > 3)
     spec.refuse("spectrogram",

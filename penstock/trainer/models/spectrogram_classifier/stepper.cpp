@@ -102,7 +102,7 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
                                   const at::TensorOptions& where) {
   const SpectrogramClassifier& settings = spectrogram_classifier_of(spec);
   const Output input =
-      target_field(settings.spectrogram, data).kind->outputs()[0];
+      target_field(settings.spectrogram, data).kind->facts().outputs[0];
   ClassifierOptions options{
       .input = input.name,
       .shape = input.row_shape,

@@ -45,7 +45,7 @@ bool keeps_nan(const Field& field) {
 }
 
 void check_input(const Spec& spec, const Field& field) {
-  for (const Output& output : field.kind->outputs())
+  for (const Output& output : field.kind->facts().outputs)
     if (output.lengths != Lengths::equal || output.row_shape.size() > 1)
       spec.refuse("inputs",
                   "field '" + field.name +
@@ -160,7 +160,7 @@ std::vector<Field> inputs_of(const Tabular& settings,
 bool classifies(const Tabular& settings, const Field& target) {
   if (settings.task != Tabular::Task::by_target)
     return settings.task == Tabular::Task::classification;
-  const Json recipe = target.kind->recipe();
+  const Json recipe = target.kind->facts().recipe;
   const Json* dtype = recipe.find("dtype");
   return recipe.find("category") != nullptr ||
          (dtype != nullptr && *dtype == Json("bool"));

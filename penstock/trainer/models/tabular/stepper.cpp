@@ -39,7 +39,7 @@ std::vector<Input> inputs_from(const Tabular& settings,
            .classes = classes->count + (classes->unknown ? 1 : 0)});
       continue;
     }
-    for (const Output& output : field.kind->outputs())
+    for (const Output& output : field.kind->facts().outputs)
       inputs.push_back(
           {.name = output.name, .numbers = elements_of(output.row_shape)});
   }
@@ -51,7 +51,7 @@ Target target_from(const Tabular& settings, const FittedDataset& data) {
   if (std::optional<Classes> classes = classes_of(data, field))
     return target_of_classes(field, *classes, data);
   Target target{.name = field.name};
-  const Json recipe = field.kind->recipe();
+  const Json recipe = field.kind->facts().recipe;
   const Json* missing = recipe.find("missing");
   target.masked = missing != nullptr && *missing == Json("mask");
   if (classifies(settings, field))
