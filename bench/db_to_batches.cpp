@@ -145,7 +145,12 @@ struct Parsing {
 
 Parsing parsing_alone(const Workload& work, int repeats) {
   std::vector<Column> texts = some_texts(work);
-  const JsonSet& set = *json_set_of(work.options.fields[0]);
+  const FieldFacts& facts = work.options.fields[0].kind->facts();
+  const JsonSet set{.column = facts.columns[0].column,
+                    .keys = facts.set->keys,
+                    .max = static_cast<int>(facts.outputs[0].row_shape[0]),
+                    .overflow = JsonSet::Overflow::strongest,
+                    .sort_by = "snr_db"};
   OurJson ours(set);
   PlainJson plain(set.keys, "signal_present");
   std::int64_t rows = 0;

@@ -19,7 +19,7 @@ Scale scale_in(const TableDataset& data, const std::string& field,
 }
 
 std::size_t key_at(const Field& field, const std::string& key) {
-  const std::vector<std::string>& keys = json_set_of(field)->keys;
+  const std::vector<std::string>& keys = field.kind->facts().set->keys;
   return static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin());
 }
 

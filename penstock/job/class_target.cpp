@@ -3,8 +3,8 @@
 namespace penstock {
 
 void check_not_one_hot(const Spec& section, const Field& target) {
-  const Category* const category = category_of(target);
-  if (category == nullptr || category->one_hot == 0) return;
+  const std::optional<ClassFacts>& classes = target.kind->facts().classes;
+  if (!classes || !classes->one_hot) return;
   section.refuse("target",
                  "field '" + target.name +
                      "' is one_hot, and a target is the number of a class",
@@ -14,7 +14,7 @@ void check_not_one_hot(const Spec& section, const Field& target) {
 void check_class_target(const Spec& section, const std::string& name,
                         const std::vector<Field>& fields) {
   const Field& field = field_named(section, "target", name, fields);
-  if (category_of(field) == nullptr && multi_hot_of(field) == nullptr)
+  if (!field.kind->facts().classes)
     section.refuse(
         "target",
         "field '" + name + "' is neither a category nor a multi_hot field",

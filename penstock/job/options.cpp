@@ -14,10 +14,8 @@ int automatic_workers(const Job& job) {
 }
 
 bool tokenises(const Field& field) {
-  const Json recipe = field.kind->facts().stored_recipe;
-  const Json* tokens = recipe.is_object() ? recipe.find("tokens") : nullptr;
-  const Json* by = tokens == nullptr ? nullptr : tokens->find("tokenizer");
-  return by != nullptr && by->is_string() && !by->string().empty();
+  const std::optional<TokenFacts>& tokens = field.kind->facts().tokens;
+  return tokens && tokens->tokenized;
 }
 
 /// Where nothing else is asked for, text is tokenised once and what came of it

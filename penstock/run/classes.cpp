@@ -66,9 +66,9 @@ UnknownRows unknown_rows(const std::string& field,
 /// place for each class.
 std::optional<std::size_t> unknown_class(const Field& field,
                                          const Json& statistics) {
-  const Json recipe = field.kind->facts().recipe;
-  if (!has_unknown_class(recipe) || !statistics.is_object() ||
-      recipe.find("category")->find("one_hot") != nullptr)
+  const std::optional<ClassFacts>& classes = field.kind->facts().classes;
+  if (!classes || !classes->unknown || classes->one_hot ||
+      !statistics.is_object())
     return std::nullopt;
   return statistics.find("classes")->array().size();
 }

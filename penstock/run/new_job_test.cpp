@@ -67,6 +67,9 @@ class NewJob : public testing::Test {
   static const Field& field(const Job& job, const std::string& name) {
     return *std::ranges::find(job.fields, name, &Field::name);
   }
+  static const FieldFacts& facts(const Job& job, const std::string& name) {
+    return field(job, name).kind->facts();
+  }
 
   std::string folder_;
 };
@@ -93,12 +96,13 @@ std::string fruits() {
 TEST_F(NewJob, EachColumnBecomesWhatItHolds) {
   Job made = job(fruits(), "ripe");
   EXPECT_THAT(names(made), ElementsAre("numbers", "colour", "picked", "ripe"));
-  const Numbers& numbers = *numbers_of(field(made, "numbers"));
+  const NumberFacts& numbers = *facts(made, "numbers").numbers;
   EXPECT_THAT(numbers.columns, ElementsAre("grams", "length", "price"));
-  EXPECT_TRUE(numbers.standardize);
-  EXPECT_EQ(numbers.missing, Numbers::Missing::mask);
-  EXPECT_TRUE(category_of(field(made, "colour"))->unknown_is_class);
-  EXPECT_FALSE(category_of(field(made, "ripe"))->unknown_is_class);
+  EXPECT_THAT(text(fruits(), "ripe"),
+              HasSubstr("],\n      \"standardize\": true"));
+  EXPECT_EQ(numbers.missing, MissingValue::By::mask);
+  EXPECT_TRUE(facts(made, "colour").classes->unknown);
+  EXPECT_FALSE(facts(made, "ripe").classes->unknown);
   EXPECT_EQ(made.source.where, R"("ripe" IS NOT NULL)");
   EXPECT_EQ(made.split.train, 0.8);
   EXPECT_EQ(tabular_of(made.model).target, "ripe");
@@ -118,9 +122,9 @@ TEST_F(NewJob, WhatIsLeftOutIsNamedWithTheReason) {
 
 TEST_F(NewJob, ANumberIsARegression) {
   Job made = job(fruits(), "price");
-  const Numbers& price = *numbers_of(field(made, "price"));
-  EXPECT_TRUE(price.single);
-  EXPECT_TRUE(price.standardize);
+  EXPECT_EQ(facts(made, "price").outputs[0].row_shape, Shape());
+  EXPECT_THAT(text(fruits(), "price"),
+              HasSubstr("{\"column\": \"price\", \"standardize\": true}"));
   EXPECT_FALSE(classifies(tabular_of(made.model), field(made, "price")));
   EXPECT_EQ(made.source.where, "");
 }
@@ -131,8 +135,8 @@ TEST_F(NewJob, FewIntegersAreClassesAndManyARegression) {
     few += std::to_string(i * i) + "," + std::to_string(i % 20) + "\n";
     many += std::to_string(i * i) + "," + std::to_string(i % 21) + "\n";
   }
-  EXPECT_NE(category_of(field(job(few, "y"), "y")), nullptr);
-  EXPECT_NE(numbers_of(field(job(many, "y"), "y")), nullptr);
+  EXPECT_TRUE(facts(job(few, "y"), "y").classes);
+  EXPECT_TRUE(facts(job(many, "y"), "y").numbers);
 }
 
 TEST_F(NewJob, FewWholeNumbersWithGapsAreClassesAsPandasWritesThem) {
@@ -144,10 +148,10 @@ TEST_F(NewJob, FewWholeNumbersWithGapsAreClassesAsPandasWritesThem) {
     parts += std::to_string(i * i) + (i % 2 ? ",1.0\n" : ",0.5\n");
   }
   const Job made = job(few, "y");
-  EXPECT_NE(category_of(field(made, "y")), nullptr);
+  EXPECT_TRUE(facts(made, "y").classes);
   EXPECT_TRUE(classifies(tabular_of(made.model), field(made, "y")));
   EXPECT_THAT(text(few, "y"), HasSubstr("For a regression: {\"column\""));
-  EXPECT_NE(numbers_of(field(job(parts, "y"), "y")), nullptr);
+  EXPECT_TRUE(facts(job(parts, "y"), "y").numbers);
 }
 
 TEST_F(NewJob, TimesThatAreMissingInSomeRowsAreInputsBesideAMask) {
@@ -165,7 +169,7 @@ TEST_F(NewJob, OfRareClassesTheOtherSideMayHaveOneMore) {
   std::string csv = "x,y\n";
   for (int i = 0; i < 100; ++i)
     csv += std::to_string(i * i) + (i == 50 ? ",rare\n" : ",often\n");
-  EXPECT_TRUE(category_of(field(job(csv, "y"), "y"))->unknown_is_class);
+  EXPECT_TRUE(facts(job(csv, "y"), "y").classes->unknown);
 }
 
 TEST_F(NewJob, NamesThatAreTakenOrHardToQuoteAreStillFields) {
@@ -216,10 +220,8 @@ TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
   EXPECT_EQ(job.model.kind, "image_classifier");
   EXPECT_THAT(names(job), ElementsAre("image", "class"));
   // Nothing is drawn at random but what the job says, each with a comment.
-  const Json image = *job.fields[0].kind->facts().recipe.find("image");
-  EXPECT_EQ(image.find("train")->string(), "random_resized_crop");
-  EXPECT_EQ(image.find("flip")->number(), 0.5);
   const std::string text = job_of_pictures(folder_ + "/p", "class");
+  EXPECT_THAT(text, HasSubstr("\"train\": \"random_resized_crop\""));
   EXPECT_THAT(text, HasSubstr("// And half of them mirrored."));
   EXPECT_THAT(text, HasSubstr("\n      \"flip\": 0.5}},"));
   try {

@@ -106,7 +106,7 @@ Json mixed_json(const MixedDataset& mixed, Json json) {
 /// Of categories.
 void add_classes(const FittedDataset& rows, Json& json) {
   for (const Field& field : rows.fields())
-    if (category_of(field) != nullptr)
+    if (field.kind->facts().one_class())
       json["classes"][field.name] =
           Json(class_names(field, rows.statistics_of(field.name)));
 }

@@ -87,7 +87,7 @@ ContactSheet::Bad bad_rows_of(const Batch& batch) {
 ContactSheet::Classes classes_in(const Job& job, const Dataset& rows) {
   ContactSheet::Classes all;
   for (const Field& field : job.fields) {
-    if (category_of(field) == nullptr) continue;
+    if (!field.kind->facts().one_class()) continue;
     for (const Json& one : classes_of(field.name, rows))
       all[field.name].push_back(one.is_null()     ? "unknown"
                                 : one.is_string() ? one.string()

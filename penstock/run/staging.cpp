@@ -294,19 +294,14 @@ std::string not_copied_text(const SourceSpec& spec,
   if (!any) return {};
   std::string text;
   for (const Field& field : fields) {
-    const Json recipe = field.kind->facts().recipe;
-    for (const auto& [kind, settings] : recipe.object()) {
-      const Json* folder =
-          settings.is_object() ? settings.find("folder") : nullptr;
-      if (folder == nullptr || !folder->is_string() || folder->string().empty())
-        continue;
-      text += "source.stage: the files in '" + folder->string() +
-              "', which 'fields." + field.name + "." + kind +
-              ".folder' names, are not copied, and are read where they are: "
-              "copy that folder yourself and name the copy, or make it the "
-              "source, whose files are copied (\"kind\": \"" +
-              (kind == "audio" ? "audio" : "images") + "\", with \"labels\")\n";
-    }
+    const std::optional<FolderFacts>& folder = field.kind->facts().folder;
+    if (!folder) continue;
+    text += "source.stage: the files in '" + folder->path + "', which '" +
+            folder->setting +
+            "' names, are not copied, and are read where they are: copy that "
+            "folder yourself and name the copy, or make it the source, whose "
+            "files are copied (\"kind\": \"" +
+            folder->source_kind + "\", with \"labels\")\n";
   }
   return text;
 }

@@ -7,12 +7,9 @@ namespace penstock {
 std::string unused_labels_text(const Schema& schema,
                                const std::vector<Field>& fields) {
   for (const Field& field : fields) {
-    const Json recipe = field.kind->facts().recipe;
-    const Json* tokens = recipe.is_object() ? recipe.find("tokens") : nullptr;
-    if (tokens == nullptr || tokens->find("labels") != nullptr ||
-        *tokens->find("tokenizer") != Json(""))
-      continue;
-    const std::string column = tokens->find("column")->string();
+    const std::optional<TokenFacts>& tokens = field.kind->facts().tokens;
+    if (!tokens || tokens->labelled || tokens->tokenized) continue;
+    const std::string& column = tokens->column;
     const std::size_t name = column.rfind('.') + 1;  // 0 where there is none
     const std::string labels = column.substr(0, name) + "labels";
     if (column == labels ||

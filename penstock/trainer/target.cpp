@@ -25,18 +25,17 @@ namespace {
 }  // namespace
 
 bool has_labels(const Field& field) {
-  const Json recipe = field.kind->facts().recipe;
-  return recipe.find("multi_hot") != nullptr;
+  const std::optional<ClassFacts>& classes = field.kind->facts().classes;
+  return classes && classes->many;
 }
 
 std::optional<Classes> classes_of(const FittedDataset& data,
                                   const Field& field) {
-  const Json recipe = field.kind->facts().recipe;
-  const Json* category = recipe.find("category");
-  if (category == nullptr) return std::nullopt;
+  const FieldFacts& facts = field.kind->facts();
+  if (!facts.one_class()) return std::nullopt;
   return Classes{
       std::ssize(data.statistics_of(field.name).find("classes")->array()),
-      has_unknown_class(recipe)};
+      facts.classes->unknown};
 }
 
 const Field& target_field(const std::string& name, const FittedDataset& data) {

@@ -18,9 +18,7 @@ struct Classes {
   std::int64_t count = 0;
   bool unknown = false;
 };
-/// nullopt: the field is not a category. Like has_labels() it reads the field's
-/// recipe: multi_hot_of() and category_of() cast to a class of the program,
-/// which the trainer's plugin has a copy of, and would not find it.
+/// nullopt: the field is not a category.
 std::optional<Classes> classes_of(const FittedDataset& data,
                                   const Field& field);
 /// Whether the field is a `multi_hot`: a row has any number of its classes.

@@ -26,9 +26,9 @@ class Encode : public testing::Test {
     numbers_.clear();
     for (const Field& field : fields_) {
       auto& numbers = numbers_.emplace_back();
-      for (const std::string& name : json_set_of(field) != nullptr
-                                         ? json_set_of(field)->keys
-                                         : numbers_of(field)->columns)
+      const FieldFacts& facts = field.kind->facts();
+      for (const std::string& name :
+           facts.set ? facts.set->keys : facts.numbers->columns)
         numbers.push_back({.name = name});
     }
   }

@@ -38,16 +38,17 @@ TEST(Fields, AreReadInTheirOrderWithDefaults) {
       "target": {"columns": ["x", "y"]}})");
   ASSERT_EQ(fields.size(), 2u);
   EXPECT_EQ(fields[0].name, "receivers");
-  const JsonSet& set = *json_set_of(fields[0]);
-  EXPECT_EQ(set.column, "r");
-  EXPECT_EQ(set.keys, (std::vector<std::string>{"lat", "snr"}));
-  EXPECT_EQ(set.max, 7);
-  EXPECT_EQ(set.min, 1);
-  EXPECT_EQ(set.overflow, JsonSet::Overflow::first);
-  EXPECT_TRUE(set.standardize);
-  EXPECT_EQ(numbers_of(fields[0]), nullptr);
-  EXPECT_EQ(numbers_of(fields[1])->dtype, Dtype::float32);
-  EXPECT_FALSE(numbers_of(fields[1])->standardize);
+  const FieldFacts& set = fields[0].kind->facts();
+  EXPECT_EQ(set.columns[0].column, "r");
+  EXPECT_EQ(set.set->keys, (std::vector<std::string>{"lat", "snr"}));
+  EXPECT_EQ(set.set->least, 1);
+  EXPECT_EQ(set.outputs[0].row_shape, (Shape{7, 2}));
+  EXPECT_EQ(*set.recipe.find("json_set")->find("overflow"), Json("first"));
+  EXPECT_EQ(*set.recipe.find("standardize"), Json(true));
+  EXPECT_FALSE(set.numbers);
+  const FieldFacts& numbers = fields[1].kind->facts();
+  EXPECT_EQ(numbers.numbers->dtype, Dtype::float32);
+  EXPECT_EQ(*numbers.recipe.find("standardize"), Json(false));
 }
 
 TEST(Fields, EveryOverflowAndDtypeHasItsName) {
@@ -55,16 +56,16 @@ TEST(Fields, EveryOverflowAndDtypeHasItsName) {
     auto fields = parse(R"({"x": {"json_set": {"column": "c", "keys": ["a"],
                             "max": 2, )" +
                         rest + "}}}");
-    return json_set_of(fields[0])->overflow;
+    return *fields[0].kind->facts().recipe.find("json_set")->find("overflow");
   };
-  EXPECT_EQ(overflow(R"("overflow": "first")"), JsonSet::Overflow::first);
-  EXPECT_EQ(overflow(R"("overflow": "error")"), JsonSet::Overflow::error);
+  EXPECT_EQ(overflow(R"("overflow": "first")"), Json("first"));
+  EXPECT_EQ(overflow(R"("overflow": "error")"), Json("error"));
   EXPECT_EQ(overflow(R"("overflow": "strongest", "sort_by": "z")"),
-            JsonSet::Overflow::strongest);
+            Json("strongest"));
   auto dtype = [](const std::string& name) {
     auto fields =
         parse(R"({"x": {"columns": ["a"], "dtype": ")" + name + "\"}}");
-    return numbers_of(fields[0])->dtype;
+    return fields[0].kind->facts().numbers->dtype;
   };
   EXPECT_EQ(dtype("float32"), Dtype::float32);
   EXPECT_EQ(dtype("float64"), Dtype::float64);

@@ -24,9 +24,8 @@ class Fit : public testing::Test {
     notes_.clear();
     for (const Field& field : fields_) {
       notes_.push_back(std::make_unique<KeyTypes>());
-      if (json_set_of(field) != nullptr)
-        notes_.back()->keys.resize(json_set_of(field)->keys.size(),
-                                   {.number_row = "1"});
+      if (const auto& set = field.kind->facts().set)
+        notes_.back()->keys.resize(set->keys.size(), {.number_row = "1"});
     }
   }
   void set_job() {

@@ -21,9 +21,6 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kMostOneHot = 65'536;
-// "class" is what it was called while it was the first: recipes of such rows
-// and runs have that word.
-constexpr const char* kLast = "last";
 
 const SettingsTable<Category>& category_settings() {
   static const SettingsTable<Category> table =
@@ -37,7 +34,10 @@ const SettingsTable<Category>& category_settings() {
                   .integer("min_count", &Category::min_count, 1, INT64_MAX,
                            "train rows that make a class; fewer are unknown")
                   .choice("unknown", &Category::unknown_is_class,
-                          {{kLast, true}, {"class", true}, {"error", false}},
+                          // "class" is what it was called while it was the
+                          // first: recipes of such rows and runs have that
+                          // word.
+                          {{"last", true}, {"class", true}, {"error", false}},
                           "\"last\", or \"class\": a value that is not a "
                           "class, or is missing, belongs to one more class, "
                           "the last; \"error\": such a row is bad")
@@ -400,23 +400,11 @@ FieldDescriptor category_field() {
   return describe_field<Category, category_settings, make_category>("category");
 }
 
-const Category* category_of(const Field& field) {
-  auto* kind = dynamic_cast<const CategoryKind*>(field.kind.get());
-  return kind == nullptr ? nullptr : &kind->category();
-}
-
-bool has_unknown_class(const Json& recipe) {
-  const Json* category = recipe.find("category");
-  return category != nullptr && *category->find("unknown") == Json(kLast);
-}
-
 std::vector<Json> class_names(const Field& field, const Json& statistics) {
-  const Json recipe = field.kind->facts().recipe;
-  if (recipe.find("category") == nullptr && recipe.find("multi_hot") == nullptr)
-    return {};
-  if (!statistics.is_object()) return {};
+  const std::optional<ClassFacts>& classes = field.kind->facts().classes;
+  if (!classes || !statistics.is_object()) return {};
   std::vector<Json> names = statistics.find("classes")->array();
-  if (has_unknown_class(recipe)) names.emplace_back();
+  if (classes->unknown) names.emplace_back();
   return names;
 }
 

@@ -35,13 +35,6 @@ struct Category {
 std::shared_ptr<const FieldKind> make_category(std::string name,
                                                Category category);
 
-/// The settings of a field of this kind; null for another kind's.
-const Category* category_of(const Field& field);
-
-/// Whether a field of this recipe is a category that has an unknown class,
-/// which is the last.
-bool has_unknown_class(const Json& recipe);
-
 /// What each class of a `category` or place of a `multi_hot` field stands for,
 /// by its number, as the field's statistics have it. Null is the last one of a
 /// category that has an unknown class. Empty for a field of another kind.

@@ -48,11 +48,10 @@ inline std::vector<std::span<const double>> parts_of_run(
     const std::vector<Field>& fields, std::span<const double> run) {
   std::vector<std::span<const double>> parts;
   for (const Field& field : fields) {
-    std::size_t size = 0;
-    if (const JsonSet* set = json_set_of(field))
-      size = 1 + static_cast<std::size_t>(run[0]) * set->keys.size();
-    else
-      size = numbers_of(field)->columns.size();
+    const FieldFacts& facts = field.kind->facts();
+    const std::size_t size = facts.set ? 1 + static_cast<std::size_t>(run[0]) *
+                                                 facts.set->keys.size()
+                                       : facts.numbers->columns.size();
     parts.push_back(run.first(size));
     run = run.subspan(size);
   }

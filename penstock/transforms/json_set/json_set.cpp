@@ -296,9 +296,4 @@ FieldDescriptor json_set_field() {
   return describe_field<JsonSet, json_set_settings, make_json_set>("json_set");
 }
 
-const JsonSet* json_set_of(const Field& field) {
-  auto* kind = dynamic_cast<const JsonSetKind*>(field.kind.get());
-  return kind == nullptr ? nullptr : &kind->set();
-}
-
 }  // namespace penstock

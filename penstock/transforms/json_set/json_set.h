@@ -15,7 +15,4 @@ namespace penstock {
 /// [max, keys], and NAME_mask, float32 [max].
 std::shared_ptr<const FieldKind> make_json_set(std::string name, JsonSet set);
 
-/// The settings of a field of this kind; null for another kind's.
-const JsonSet* json_set_of(const Field& field);
-
 }  // namespace penstock

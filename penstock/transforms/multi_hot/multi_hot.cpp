@@ -255,9 +255,4 @@ FieldDescriptor multi_hot_field() {
               }};
 }
 
-const MultiHot* multi_hot_of(const Field& field) {
-  auto* kind = dynamic_cast<const MultiHotKind*>(field.kind.get());
-  return kind == nullptr ? nullptr : &kind->settings();
-}
-
 }  // namespace penstock

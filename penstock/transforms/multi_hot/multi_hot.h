@@ -25,7 +25,4 @@ struct MultiHot {
 std::shared_ptr<const FieldKind> make_multi_hot(std::string name,
                                                 MultiHot settings);
 
-/// The settings of a field of this kind; null for another kind's.
-const MultiHot* multi_hot_of(const Field& field);
-
 }  // namespace penstock

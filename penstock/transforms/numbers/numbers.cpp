@@ -423,9 +423,4 @@ FieldDescriptor descriptor() {
 FieldDescriptor numbers_field() { return descriptor<false>(); }
 FieldDescriptor number_field() { return descriptor<true>(); }
 
-const Numbers* numbers_of(const Field& field) {
-  auto* kind = dynamic_cast<const NumbersKind*>(field.kind.get());
-  return kind == nullptr ? nullptr : &kind->numbers();
-}
-
 }  // namespace penstock

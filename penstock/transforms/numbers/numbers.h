@@ -17,7 +17,4 @@ namespace penstock {
 std::shared_ptr<const FieldKind> make_numbers(std::string name,
                                               Numbers numbers);
 
-/// The settings of a field of this kind; null for another kind's.
-const Numbers* numbers_of(const Field& field);
-
 }  // namespace penstock

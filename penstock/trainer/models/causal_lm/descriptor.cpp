@@ -91,7 +91,7 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
 }
 
 bool holds_tokens(const Field& field) {
-  return field.kind->facts().recipe.find("tokens") != nullptr;
+  return field.kind->facts().tokens.has_value();
 }
 
 const Field& checked_field(const Spec& spec, const CausalLm& settings,
@@ -119,19 +119,18 @@ void check_fields(const Spec& spec, const ModelSpec& model,
                 "name the config.json of a model, whose weights are then "
                 "drawn, or as \"path\" the folder of one with its weights");
   const DecoderConfig config = config_of(model);
-  const Json recipe = field.kind->facts().recipe;
-  const Json* ids = recipe.find("tokens")->find("vocab_size");
-  if (ids == nullptr || *ids == Json(0))
+  const std::int64_t ids = field.kind->facts().tokens->vocab_size;
+  if (ids == 0)
     spec.refuse(
         "tokens",
         "field '" + field.name + "' does not say how many ids there are",
         "set its \"vocab_size\" to " + std::to_string(config.vocabulary) +
             ", as the model has it");
-  if (ids->is_number() && ids->integer() > config.vocabulary)
+  if (ids > config.vocabulary)
     spec.refuse("config",
                 "the model knows " + std::to_string(config.vocabulary) +
                     " tokens, and field '" + field.name + "' has ids below " +
-                    std::to_string(ids->integer()),
+                    std::to_string(ids),
                 "use the tokenizer of the model, or a model with a larger "
                 "vocab_size");
 }

@@ -38,7 +38,6 @@ const CausalLm& causal_lm_of(const ModelSpec& model);
 DecoderConfig config_of(const ModelSpec& model);
 
 /// The field of tokens, by the setting or the only one; null: there is none.
-/// Asks the fields' recipes, as classifies() does.
 const Field* tokens_field_of(const CausalLm& settings,
                              const std::vector<Field>& fields);
 

@@ -49,8 +49,7 @@ class CausalLmModel final : public Model {
         learning_(spec.learning),
         device_(options.device()),
         field_(*tokens_field_of(settings_, data.fields())),
-        recipe_(*field_.kind->facts().recipe.find("tokens")),
-        packed_(*recipe_.find("pack") != Json("none")),
+        packed_(field_.kind->facts().packing.has_value()),
         network_({.config = config_of(spec),
                   .lora = settings_.lora,
                   .seed = settings_.seed,
@@ -75,7 +74,7 @@ class CausalLmModel final : public Model {
   void check(const Batch& batch) override;
 
   at::Tensor made_up_loss(std::int64_t rows) override {
-    const std::int64_t length = recipe_.find("max_length")->integer();
+    const std::int64_t length = field_.kind->facts().tokens->max_length;
     at::Tensor positions =
         at::arange(length, at::TensorOptions(at::kLong).device(device_))
             .unsqueeze(0)
@@ -154,7 +153,6 @@ class CausalLmModel final : public Model {
   const Learning learning_;
   const at::Device device_;
   const Field field_;
-  const Json recipe_;
   const bool packed_;
   const DecoderNetwork network_;
   const std::string base_;
@@ -279,7 +277,8 @@ RowWork CausalLmModel::work_of(const FittedDataset& data,
   const Json found = data.statistics_of(field_.name);
   const double tokens = found.find("tokens")->number();
   const double documents = std::max(1.0, found.find("documents")->number());
-  const auto most = static_cast<double>(recipe_.find("max_length")->integer());
+  const auto most =
+      static_cast<double>(field_.kind->facts().tokens->max_length);
   const double mean = std::min(most, tokens / documents);
   RowWork work;
   work.tokens = packed_ ? most : mean;

@@ -35,13 +35,14 @@ const SettingsTable<SetPosition>& set_position_settings() {
   return table;
 }
 
-const JsonSet& set_of(const Spec& spec, const std::string& name,
-                      const std::vector<Field>& fields) {
-  const JsonSet* set = json_set_of(field_named(spec, "set", name, fields));
-  if (set == nullptr)
+const SetFacts& set_of(const Spec& spec, const std::string& name,
+                       const std::vector<Field>& fields) {
+  const std::optional<SetFacts>& set =
+      field_named(spec, "set", name, fields).kind->facts().set;
+  if (!set)
     spec.refuse("set", "field '" + name + "' is not a json_set",
                 "name the field that holds the receivers");
-  if (set->min < 1)
+  if (set->least < 1)
     spec.refuse("set", "field '" + name + "' may be empty: its \"min\" is 0",
                 "set \"min\" to at least 1: a position needs a receiver");
   return *set;
@@ -49,12 +50,12 @@ const JsonSet& set_of(const Spec& spec, const std::string& name,
 
 void check_target(const Spec& spec, const std::string& name,
                   const std::vector<Field>& fields) {
-  const Numbers* columns =
-      numbers_of(field_named(spec, "target", name, fields));
-  if (columns == nullptr || columns->columns.size() != 2)
+  const std::optional<NumberFacts>& numbers =
+      field_named(spec, "target", name, fields).kind->facts().numbers;
+  if (!numbers || numbers->columns.size() != 2)
     spec.refuse("target", "field '" + name + "' is not made of two columns",
                 "name a field with the columns of latitude and longitude");
-  if (columns->dtype == Dtype::int64)
+  if (numbers->dtype == Dtype::int64)
     spec.refuse("target", "field '" + name + "' holds whole numbers",
                 "leave out its \"dtype\", or make it float64");
 }
@@ -62,7 +63,7 @@ void check_target(const Spec& spec, const std::string& name,
 void check_fields(const Spec& spec, const ModelSpec& model,
                   const std::vector<Field>& fields) {
   const SetPosition& settings = set_position_of(model);
-  const JsonSet& set = set_of(spec, settings.set, fields);
+  const SetFacts& set = set_of(spec, settings.set, fields);
   check_target(spec, settings.target, fields);
   for (const auto& [key, name] : {std::pair("latitude", settings.latitude),
                                   std::pair("longitude", settings.longitude),

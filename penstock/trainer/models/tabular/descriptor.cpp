@@ -40,8 +40,8 @@ const SettingsTable<Tabular>& tabular_settings() {
 }
 
 bool keeps_nan(const Field& field) {
-  const Numbers* numbers = numbers_of(field);
-  return numbers != nullptr && numbers->missing == Numbers::Missing::nan;
+  const std::optional<NumberFacts>& numbers = field.kind->facts().numbers;
+  return numbers && numbers->missing == MissingValue::By::nan;
 }
 
 void check_input(const Spec& spec, const Field& field) {
@@ -77,7 +77,7 @@ void check_inputs(const Spec& spec, const Tabular& settings,
   for (const Field& field : inputs) check_input(spec, field);
 }
 
-void check_number(const Spec& spec, const Numbers& target,
+void check_number(const Spec& spec, const NumberFacts& target,
                   const std::string& name, bool classes) {
   if (target.columns.size() != 1)
     spec.refuse("target",
@@ -85,16 +85,16 @@ void check_number(const Spec& spec, const Numbers& target,
                     std::to_string(target.columns.size()) +
                     " columns, expected one number",
                 "name a field of one column");
-  if (target.missing == Numbers::Missing::nan)
+  if (target.missing == MissingValue::By::nan)
     spec.refuse("target",
                 "missing values of field '" + name +
                     "' are NaN, which no prediction can be compared with",
                 "set its \"missing\" to \"mask\": such rows then count for "
                 "nothing");
-  if (target.bucketized() || target.quantile != Numbers::Quantile::none)
+  if (target.bucketized || target.quantiles)
     spec.refuse("target",
                 "field '" + name + "' holds " +
-                    (target.bucketized() ? "buckets" : "quantiles") +
+                    (target.bucketized ? "buckets" : "quantiles") +
                     ", and errors are measured in the column's own unit",
                 "use \"standardize\", \"min_max\" or \"log1p\" instead");
   if (classes && target.dtype != Dtype::boolean)
@@ -109,10 +109,11 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   const Tabular& settings = tabular_of(model);
   const Field& target = field_named(spec, "target", settings.target, fields);
   check_not_one_hot(spec, target);
-  const Numbers* numbers = numbers_of(target);
-  if (numbers != nullptr)
-    check_number(spec, *numbers, target.name, classifies(settings, target));
-  else if (category_of(target) == nullptr)
+  const FieldFacts& facts = target.kind->facts();
+  if (facts.numbers)
+    check_number(spec, *facts.numbers, target.name,
+                 classifies(settings, target));
+  else if (!facts.one_class())
     spec.refuse(
         "target",
         "field '" + target.name + "' is neither a category nor a number",
@@ -160,10 +161,9 @@ std::vector<Field> inputs_of(const Tabular& settings,
 bool classifies(const Tabular& settings, const Field& target) {
   if (settings.task != Tabular::Task::by_target)
     return settings.task == Tabular::Task::classification;
-  const Json recipe = target.kind->facts().recipe;
-  const Json* dtype = recipe.find("dtype");
-  return recipe.find("category") != nullptr ||
-         (dtype != nullptr && *dtype == Json("bool"));
+  const FieldFacts& facts = target.kind->facts();
+  return facts.one_class() ||
+         (facts.numbers && facts.numbers->dtype == Dtype::boolean);
 }
 
 std::int64_t embedding_width(std::int64_t classes) {

@@ -31,9 +31,7 @@ const Tabular& tabular_of(const ModelSpec& model);
 std::vector<Field> inputs_of(const Tabular& settings,
                              const std::vector<Field>& fields);
 
-/// Whether the model tells classes of the target, or a number. Asks the field's
-/// recipe: in the trainer's plugin category_of() and numbers_of() do not know
-/// the fields that the program made.
+/// Whether the model tells classes of the target, or a number.
 bool classifies(const Tabular& settings, const Field& target);
 
 /// Numbers of a vector that stands for a class of a category with so many:

@@ -51,9 +51,8 @@ Target target_from(const Tabular& settings, const FittedDataset& data) {
   if (std::optional<Classes> classes = classes_of(data, field))
     return target_of_classes(field, *classes, data);
   Target target{.name = field.name};
-  const Json recipe = field.kind->facts().recipe;
-  const Json* missing = recipe.find("missing");
-  target.masked = missing != nullptr && *missing == Json("mask");
+  const std::optional<NumberFacts>& numbers = field.kind->facts().numbers;
+  target.masked = numbers && numbers->missing == MissingValue::By::mask;
   if (classifies(settings, field))
     target.classes = 2;
   else
