@@ -20,11 +20,9 @@ struct LargerForm {
   }
 };
 
-/// That of a field, by the setting that the schema of its kind marks "larger";
-/// nullopt where there is none, or where it is that already.
+/// That of a field, as its kind says it; nullopt: there is none, or it is that
+/// already.
 std::optional<LargerForm> larger_form(const Field& field);
-/// It is that already.
-bool has_larger_form(const Field& field);
 
 /// What a thread holds on the host that finishes a row, beside the batch, where
 /// the row's run in the larger form has so many bytes: that is made of it, and

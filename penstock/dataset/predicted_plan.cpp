@@ -173,7 +173,7 @@ IndexedDataset::Sampled IndexedDataset::sample(bool timed) const {
     };
     sampled.run_bytes += all(*field.kind);
     sampled.read_bytes += of_all(good.value_bytes(), sampled.rows, info_.rows);
-    if (has_larger_form(field)) sampled.in_larger.push_back(field.name);
+    if (field.kind->facts().is_larger) sampled.in_larger.push_back(field.name);
     std::optional<LargerForm> larger = larger_form(field);
     if (!larger) continue;
     sampled.finishing =
@@ -245,8 +245,9 @@ void IndexedDataset::keep_larger(const TableDatasetOptions& options,
   if (info_.rows == 0 || !come_again || source_->chunks() != nullptr) return;
   const bool marked =
       std::ranges::any_of(options_.fields, [](const Field& field) {
-        return field.kind->facts().stored.element_bytes > 0 &&
-               (has_larger_form(field) || larger_form(field));
+        const FieldFacts& facts = field.kind->facts();
+        return facts.stored.element_bytes > 0 &&
+               (facts.is_larger || facts.larger);
       });
   if (!marked) return;
   decide_larger(options, sample(false),

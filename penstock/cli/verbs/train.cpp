@@ -191,25 +191,11 @@ void show_plan(const Job& job, const TrainArguments& arguments,
   invocation.interrupted = true;
 }
 
-/// What a "parity" costs that gives up exactness, as the schema of the kind of
-/// field says it. All schemas together take some milliseconds: not at every
-/// start.
+/// What settings of fields cost that give up exactness.
 void tell_costs(const Job& job, Terminal& terminal) {
-  for (const Field& field : job.fields) {
-    const Json recipe = field.kind->facts().recipe;
-    if (!recipe.is_object()) continue;
-    for (const auto& [kind, settings] : recipe.object()) {
-      const Json* parity = found_in(settings, {"parity"});
-      if (parity == nullptr || !parity->is_string()) continue;
-      const Json schema = fields_schema();
-      const Json* costs =
-          found_in(schema, {"additionalProperties", "properties", kind,
-                            "properties", "parity", "costs", parity->string()});
-      if (costs != nullptr)
-        terminal.note("field '" + field.name + "', \"parity\": \"" +
-                      parity->string() + "\": " + costs->string());
-    }
-  }
+  for (const Field& field : job.fields)
+    if (const std::string& costs = field.kind->facts().costs; !costs.empty())
+      terminal.note("field '" + field.name + "', " + costs);
 }
 
 /// False where it was stopped before the file was written.

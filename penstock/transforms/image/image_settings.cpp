@@ -247,23 +247,6 @@ void add_place(SettingsTable<Image>& table, const char* key, bool Image::*to,
       .last_rule("default", "host");
 }
 
-/// What "parity": "fast" costs: of photo-like pictures, as bench/run
-/// peers_images measured it (2026-11-27).
-Json costs_of_fast() {
-  Json costs;
-  costs["fast"] =
-      "of photo-like pictures 30 % of the bytes are the exact ones, the others "
-      "are off by 1.5 on average and by 14 at most (45 dB)";
-  return costs;
-}
-
-/// The form that takes more room, and spares decoding in each epoch.
-Json decoded_form() {
-  Json form;
-  form["form"] = "decoded";
-  return form;
-}
-
 const SettingsTable<Image>& store_settings() {
   static const SettingsTable<Image> table =
       SettingsTable<Image>()
@@ -325,8 +308,7 @@ void add_framing(SettingsTable<Image>& table) {
       .choice("parity", &Image::fast, {{"exact", false}, {"fast", true}},
               "exact: Pillow's bytes; fast: JPEG is decoded with fewer bits, "
               "and at a half, a quarter or an eighth of its size where that is "
-              "enough, and pictures are resized with fewer bits")
-      .last_rule("costs", costs_of_fast());
+              "enough, and pictures are resized with fewer bits");
 }
 
 /// What is done to pixels that have their size, and how they are written.
@@ -377,10 +359,7 @@ SettingsTable<Image> make_settings() {
       .last_rule("default", kMostPixels)
       .boolean("record_draws", &Image::record_draws,
                "adds NAME_draw: top, left, height, width, mirrored")
-      .section("store", store_settings(), "What is kept of a picture.")
-      .last_rule("larger", decoded_form())
-      // Of which other pixels are decoded for each crop.
-      .last_rule("larger_differs", Json::parse(R"({"parity": "fast"})", ""));
+      .section("store", store_settings(), "What is kept of a picture.");
   add_place(table, "finish", &Image::finish_on_device,
             "where kept pixels are cropped, resized, mirrored and normalised: "
             "the same bytes");
