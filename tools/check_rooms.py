@@ -6,7 +6,9 @@ excepted) only the face; every test is listed in a CMakeLists.txt; no file of
 ours is over 600 lines; no dumping-ground names; no two files define a type of
 the same name in the same namespace; an example in a header of a
 room, in the README or in docs/own_*.md stands, line by line, in code that is
-compiled.
+compiled; what a field is, its facts say: nothing is cast to a class that derives
+from FieldKind, and outside transforms nobody looks into a field's recipe, by a
+member of it (but dump()) or by a variable of its own.
 """
 import pathlib
 import re
@@ -46,7 +48,13 @@ OURS = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake"}
 INCLUDE = re.compile(r'#include "penstock/(\w+)/([\w/.]+)"')
 DUMPS = re.compile(r"(util|helper|common|misc)s?\b")
 
-
+BASES = re.compile(r"\b(?:class|struct)\s+(\w+)(?:\s+final)?\s*:\s*([^{};]*)\{")
+CAST = re.compile(r"\bdynamic_(?:pointer_)?cast\s*<\s*(?:const\s+)?"
+                  r"(?:penstock::)?(\w+)")
+OF_FIELD = r"\bfacts(?:\(\))?\s*(?:\.|->)\s*(?:stored_)?recipe\b\s*"
+INTO_RECIPE = re.compile(
+    OF_FIELD + r"(?:\[|->|\.(?!\s*dump\())"
+    r"|\b(?:Json|auto)\s*&?\s*\w+\s*=\s*\*?\s*[^;=]*" + OF_FIELD + ";")
 EXAMPLE = re.compile(r"(?:^/// {5}[^\n]*\n)*^/// {5}[^\n]*;$|^```cpp\n.*?^```",
                      re.M | re.S)
 
@@ -64,8 +72,29 @@ def squeezed(line):
     return "" if line.startswith("```") else line
 
 
+def kinds_that_are_asked():
+    """Casts to kinds of fields, and recipes of fields that are looked into."""
+    code = {file.relative_to(ROOT): file.read_text()
+            for file in files("penstock", "python/engine")
+            if file.suffix in (".h", ".cpp")}
+    bases = {kind: set(re.findall(r"\w+", named)) for text in code.values()
+             for kind, named in BASES.findall(text)}
+    kinds = {"FieldKind"}
+    while more := {kind for kind, named in bases.items()
+                   if named & kinds} - kinds:
+        kinds |= more
+    for name, text in code.items():
+        for cast in CAST.findall(text):
+            if cast in kinds:
+                yield f"{name}: {cast} is a kind of field; ask its facts()"
+        if name.parts[:2] != ("penstock", "transforms") \
+                and INTO_RECIPE.search(text):
+            yield (f"{name}: a field's recipe is compared as a whole; make a "
+                   "fact of what is to be known")
+
+
 def main():
-    bad = []
+    bad = list(kinds_that_are_asked())
     lists = "".join(p.read_text() for p in ROOT.rglob("CMakeLists.txt")
                     if "build" not in p.parts)
     for file in files("penstock", "python/engine"):
