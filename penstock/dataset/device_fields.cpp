@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "penstock/cache/cache.h"
 
@@ -56,9 +57,11 @@ std::array<std::vector<DeviceField>, 2> device_fields(
     if (!equal_outputs(kind) || runs < needed) continue;
     for (bool train : {true, false}) {
       std::unique_ptr<FieldFinisher> finisher = kind.finisher(train);
-      if (finisher == nullptr || !finisher->queues_on(memory)) continue;
-      field.scratch_bytes = finisher->scratch_bytes();
-      field.stream_bytes = finisher->stream_bytes(memory);
+      if (finisher == nullptr) continue;
+      const std::optional<QueueNeeds> needs = finisher->queue_needs(memory);
+      if (!needs) continue;
+      field.scratch_bytes = needs->scratch_bytes;
+      field.stream_bytes = needs->stream_bytes;
       found[train ? 0 : 1].push_back(field);
     }
   }

@@ -22,7 +22,7 @@ struct DeviceField {
   std::size_t element_bytes = 0;  ///< of the stored run; 0: none
   std::int32_t longest_run = 0;   ///< in elements
   std::size_t scratch_bytes = 0;  ///< for each row
-  StreamBytes stream_bytes;       ///< as FieldFinisher has it
+  StreamBytes stream_bytes;       ///< as QueueNeeds has it
   /// A run of so many elements or fewer has the room of the longest.
   std::int32_t roomy_run = 0;
 };

@@ -36,7 +36,8 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
         .offset = stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,
         .run_bytes = stored.element_bytes,
         .finisher = checked_finisher(fields[f], options.side == Side::train)};
-    part.pads = part.finisher != nullptr && part.finisher->pads();
+    part.pads = part.finisher != nullptr && kind.facts().packing &&
+                kind.facts().packing->pads;
     part.heads = stored.head_bytes > 0 || stored.read_by_host;
     if (part.finisher == nullptr)
       for (std::size_t t = 0; t < stored.tensors.size(); ++t)

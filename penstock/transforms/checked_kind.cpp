@@ -273,15 +273,8 @@ class CheckedFinisher final : public FieldFinisher {
     const std::span<const RowFault> found = finisher_->rejected();
     rejected_.assign(found.begin(), found.end());
   }
-  bool pads() const override { return finisher_->pads(); }
-  bool queues_on(MemoryKind memory) const override {
-    return finisher_->queues_on(memory);
-  }
-  std::size_t scratch_bytes() const override {
-    return finisher_->scratch_bytes();
-  }
-  StreamBytes stream_bytes(MemoryKind memory) const override {
-    return finisher_->stream_bytes(memory);
+  std::optional<QueueNeeds> queue_needs(MemoryKind memory) const override {
+    return finisher_->queue_needs(memory);
   }
   void queue(const QueuedRows& rows, Stream& stream) override {
     finisher_->queue(rows, stream);

@@ -140,7 +140,7 @@ struct QueuedRows {
   std::size_t tensor_bytes = 0;  ///< of StoredRow::tensors, in each row
   DrawKey key;
   std::span<const TensorPlace> to;  ///< as FieldFinisher::finish has it
-  std::byte* scratch = nullptr;     ///< scratch_bytes() for each row
+  std::byte* scratch = nullptr;     ///< QueueNeeds::scratch_bytes for each row
 };
 
 /// The columns that a field requested, as the source has them: block column
@@ -237,6 +237,12 @@ struct StreamBytes {
   std::size_t device = 0, pinned = 0, of_all_streams = 0;
 };
 
+/// What queueing a finisher takes of a device.
+struct QueueNeeds {
+  std::size_t scratch_bytes = 0;  ///< of its memory, for each row
+  StreamBytes stream_bytes = {};  ///< that each of its streams holds
+};
+
 /// Puts stored rows into a batch, every time they come. One per thread.
 class FieldFinisher {
  public:
@@ -245,9 +251,6 @@ class FieldFinisher {
   /// draws depends on `key` and the row alone. What it throws ends the loader.
   virtual void finish(std::span<const StoredRow> rows, const DrawKey& key,
                       std::span<const TensorPlace> to) = 0;
-  /// True where it also writes the padding of bins: it then gets rows of sample
-  /// -1, without a run, whose `lengths` in their places are not 0.
-  virtual bool pads() const { return false; }
   /// Rows of the last finish() that turned out to be bad, ascending, where that
   /// shows only when they are finished: damaged pictures. Whether a row is bad
   /// depends on its stored form alone, never on what is drawn. A device rejects
@@ -256,14 +259,12 @@ class FieldFinisher {
   /// Of rows that are to be queued, of which StoredRow::head alone is there:
   /// rejected() then has those that finish() would reject.
   virtual void inspect(std::span<const StoredRow> /*rows*/) {}
-  /// True where this can be queued on devices with such memory: the stored form
-  /// then goes there, and finish() is not called. Only fields whose outputs are
-  /// of equal size are finished there.
-  virtual bool queues_on(MemoryKind /*memory*/) const { return false; }
-  /// The memory of the device that queue() needs for each row.
-  virtual std::size_t scratch_bytes() const { return 0; }
-  /// What each stream of a device with such memory holds for it.
-  virtual StreamBytes stream_bytes(MemoryKind /*memory*/) const { return {}; }
+  /// What queue() takes of devices with such memory: the stored form then goes
+  /// there, and finish() is not called. Only fields whose outputs are of equal
+  /// size are finished there. Nullopt: it cannot be queued on them.
+  virtual std::optional<QueueNeeds> queue_needs(MemoryKind /*memory*/) const {
+    return std::nullopt;
+  }
   /// Queues what finish() does: the same bytes, or nearly, where a device
   /// decodes. This finisher lives until the
   /// stream has done it. As it is: on streams that can run code of the host.

@@ -53,12 +53,11 @@ class AugmentFinisher final : public FieldFinisher {
     augmenter_.copy(rows, key, shape_, to[0]);
   }
 
-  bool queues_on(MemoryKind) const override { return on_device_; }
-
-  std::size_t scratch_bytes() const override {
-    return passes_.size() > 1
-               ? static_cast<std::size_t>(shape_.elements()) * sizeof(float)
-               : 0;
+  std::optional<QueueNeeds> queue_needs(MemoryKind) const override {
+    if (!on_device_) return std::nullopt;
+    const auto row = static_cast<std::size_t>(shape_.elements());
+    return QueueNeeds{.scratch_bytes =
+                          passes_.size() > 1 ? row * sizeof(float) : 0};
   }
 
   // Each pass reads what the one before it wrote: by turns to the scratch

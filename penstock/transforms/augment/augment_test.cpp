@@ -167,8 +167,8 @@ std::vector<float> on_device(FieldFinisher& finisher, const std::string& kind,
   }
   const TensorPlace place{
       .data = batch.data(), .bytes = bytes, .starts = starts};
-  const Buffer scratch =
-      device->allocate(rows.size() * finisher.scratch_bytes());
+  const Buffer scratch = device->allocate(
+      rows.size() * finisher.queue_needs(MemoryKind::cpu)->scratch_bytes);
   finisher.queue({.rows = rows,
                   .tensor_bytes = bytes,
                   .key = {.seed = 3},
@@ -209,7 +209,7 @@ TEST(Augment, ADeviceMakesTheRowsThatTheHostMakes) {
                                          "value": -1.5}}])")})
     for (const char* kind : {"cpu", "sim"}) {
       const auto finisher = finisher_of(shape, list);
-      EXPECT_TRUE(finisher->queues_on(MemoryKind::cuda));
+      EXPECT_TRUE(finisher->queue_needs(MemoryKind::cuda));
       const std::vector<float> stored = counted(2 * each);
       const auto made = on_device(*finisher, kind, stored, starts);
       for (std::size_t r = 0; r < starts.size(); ++r) {
@@ -229,7 +229,8 @@ TEST(Augment, WhatAddsNumbersStaysWithTheHost) {
         R"([{"spec_augment": {"time_masks": 1,
                                                  "time_width": 2}},
                                {"gain": {}}, {"noise": {}}])"})
-    EXPECT_FALSE(finisher_of("[64]", list)->queues_on(MemoryKind::sim)) << list;
+    EXPECT_FALSE(finisher_of("[64]", list)->queue_needs(MemoryKind::sim))
+        << list;
 }
 
 // Rows are copied some at a time, each as if it were alone.

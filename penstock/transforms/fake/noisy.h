@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -74,10 +75,11 @@ class Noisy final : public FieldKind {
       }
     }
     std::span<const RowFault> rejected() const override { return rejected_; }
-    bool queues_on(MemoryKind memory) const override {
-      return memory == MemoryKind::sim && wrong_ == Wrong::nothing;
+    std::optional<QueueNeeds> queue_needs(MemoryKind memory) const override {
+      if (memory != MemoryKind::sim || wrong_ != Wrong::nothing)
+        return std::nullopt;
+      return QueueNeeds{.scratch_bytes = kBytes};
     }
-    std::size_t scratch_bytes() const override { return kBytes; }
     void queue(const QueuedRows& rows, Stream& stream) override {
       std::vector<StoredRow> copies(rows.rows.begin(), rows.rows.end());
       for (std::size_t r = 0; r < copies.size(); ++r) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,8 +50,9 @@ class Strip final : public FieldKind {
         std::memcpy(to[0].row(r), rows[r].run.data() + first, width_);
       }
     }
-    bool queues_on(MemoryKind memory) const override {
-      return memory == MemoryKind::sim;
+    std::optional<QueueNeeds> queue_needs(MemoryKind memory) const override {
+      if (memory != MemoryKind::sim) return std::nullopt;
+      return QueueNeeds();
     }
 
    private:

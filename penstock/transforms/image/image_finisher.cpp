@@ -53,18 +53,16 @@ class ImageFinisher final : public FieldFinisher {
       if (!why.empty()) reject(r, std::move(why));
     }
   }
-  bool queues_on(MemoryKind) const override {
-    return image_.finish_on_device || image_.decode_on_device;
-  }
-  StreamBytes stream_bytes(MemoryKind memory) const override {
-    if (memory != MemoryKind::cuda) return {};
+  std::optional<QueueNeeds> queue_needs(MemoryKind memory) const override {
+    if (!image_.on_device()) return std::nullopt;
+    if (memory != MemoryKind::cuda) return QueueNeeds();
     StreamBytes bytes{.device = kResizeBytes, .pinned = 2 * kResizeBytes};
     if (image_.decode_on_device) {
       bytes.device += kHostDecodedBytes;
       bytes.pinned += kHostDecodedBytes;
       bytes.of_all_streams = kDecoders * (kDecodedBytes + kDecoderBytes);
     }
-    return bytes;
+    return QueueNeeds{.stream_bytes = bytes};
   }
   void queue(const QueuedRows& rows, Stream& stream) override {
     if (on_device_ == nullptr)

@@ -16,8 +16,6 @@ class Finisher final : public FieldFinisher {
         bins_(tokens.pack != Tokens::Pack::none),
         no_target_(tokens.masked() ? kNoTarget<Token> : Token{0}) {}
 
-  bool pads() const override { return bins_; }
-
   void finish(std::span<const StoredRow> rows, const DrawKey&,
               std::span<const TensorPlace> to) override {
     for (std::size_t r = 0; r < rows.size(); ++r) {
