@@ -21,11 +21,6 @@ class IpcFile final : public files::RowFile,
  public:
   IpcFile(const files::DataFile& file, StopFlag stop);
 
-  const std::vector<files::FileColumn>& columns() const override {
-    return seen_;
-  }
-  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
-  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
@@ -40,9 +35,6 @@ class IpcFile final : public files::RowFile,
   const files::DataFile file_;
   std::unique_ptr<const IpcBatches> batches_;
   std::vector<ArrowColumn> columns_;
-  std::vector<LeftOutColumn> left_out_;
-  std::vector<files::FileColumn> seen_;
-  std::vector<std::int64_t> ends_;
 };
 
 class IpcReader final : public files::ChunkReader {
@@ -54,9 +46,8 @@ class IpcReader final : public files::ChunkReader {
         batches_(file_->batches_->decode(fields())) {}
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
-    auto at = static_cast<std::size_t>(chunk);
     Block block;
-    block.rows = file_->ends_[at] - (at == 0 ? 0 : file_->ends_[at - 1]);
+    block.rows = file_->chunk_end(chunk) - file_->chunk_begin(chunk);
     if (columns_.empty()) {
       sink(std::move(block));
       return;
@@ -94,9 +85,10 @@ IpcFile::IpcFile(const files::DataFile& file, StopFlag stop)
     : file_(file), batches_(open_batches(file_, stop)) {
   if (batches_->schema()->num_fields() == 0)
     refuse_format(file_, "it has no columns", "leave it out");
-  columns_ = columns_of(*batches_->schema(), file_, left_out_);
+  columns_ = columns_of(*batches_->schema(), file_, facts_.left_out);
   count_rows(stop);
-  for (const ArrowColumn& column : columns_) seen_.push_back(column.column);
+  for (const ArrowColumn& column : columns_)
+    facts_.columns.push_back(column.column);
 }
 
 // A batch says how many rows it has when a field of it is decoded: one that can
@@ -119,7 +111,7 @@ void IpcFile::count_rows(StopFlag stop) {
     for (auto& [at, dictionary] : ordered)
       dictionary.add(*array_of(*batch, columns_[at].names, file_, where));
     rows += batch->num_rows();
-    ends_.push_back(rows);
+    facts_.chunk_ends.push_back(rows);
   }
   for (const auto& [at, dictionary] : ordered)
     columns_[at].column.values = dictionary.classes();

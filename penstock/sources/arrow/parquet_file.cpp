@@ -99,11 +99,6 @@ class ParquetFile final : public files::RowFile,
  public:
   ParquetFile(const files::DataFile& file, StopFlag stop);
 
-  const std::vector<files::FileColumn>& columns() const override {
-    return seen_;
-  }
-  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
-  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
   files::ChunkBounds bounds(std::int64_t chunk,
@@ -123,17 +118,13 @@ class ParquetFile final : public files::RowFile,
   std::vector<int> leaves(const std::vector<std::size_t>& columns) const;
   ParquetReading reading(const std::vector<int>& leaves) const;
   std::string range(std::int64_t group) const {
-    auto at = static_cast<std::size_t>(group);
-    return group_name(group, at == 0 ? 0 : ends_[at - 1], ends_[at]);
+    return group_name(group, chunk_begin(group), chunk_end(group));
   }
 
   const files::DataFile file_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::vector<ArrowColumn> columns_;
-  std::vector<LeftOutColumn> left_out_;
-  std::vector<files::FileColumn> seen_;
   std::vector<std::vector<int>> leaves_;  // by column
-  std::vector<std::int64_t> ends_;
 };
 
 class ParquetReader final : public files::ChunkReader {
@@ -146,10 +137,9 @@ class ParquetReader final : public files::ChunkReader {
         reading_(file_->reading(leaves_)) {}
 
   void read(std::int64_t group, const files::PieceSink& sink) override {
-    auto at = static_cast<std::size_t>(group);
     if (columns_.empty()) {
       Block block;
-      block.rows = file_->ends_[at] - (at == 0 ? 0 : file_->ends_[at - 1]);
+      block.rows = file_->chunk_end(group) - file_->chunk_begin(group);
       sink(std::move(block));
       return;
     }
@@ -198,7 +188,7 @@ ParquetFile::ParquetFile(const files::DataFile& file, StopFlag stop)
     metadata_ = reader->parquet_reader()->metadata();
     std::shared_ptr<arrow::Schema> schema;
     check(reader->GetSchema(&schema), file_, where);
-    columns_ = columns_of(*schema, file_, left_out_);
+    columns_ = columns_of(*schema, file_, facts_.left_out);
     const NameIndex top(reader->manifest().schema_fields, name_of_field);
     for (const ArrowColumn& column : columns_)
       leaves_.push_back(leaves_of(reader->manifest(), top, column.names));
@@ -209,12 +199,12 @@ ParquetFile::ParquetFile(const files::DataFile& file, StopFlag stop)
         fail(
             arrow::Status::Invalid("row group ", group, " has ", more, " rows"),
             file_, where);
-      ends_.push_back(rows += more);
+      facts_.chunk_ends.push_back(rows += more);
     }
     for (std::size_t at = 0; at < columns_.size(); ++at) {
       if (columns_[at].ordered)
         columns_[at].column.values = declared_classes(at, stop);
-      seen_.push_back(columns_[at].column);
+      facts_.columns.push_back(columns_[at].column);
     }
   } catch (const parquet::ParquetException& error) {
     fail_of(error, file_, where);
@@ -297,7 +287,7 @@ void set_bounds(const parquet::Statistics& of, files::ChunkBounds& bounds) {
 files::ChunkBounds ParquetFile::bounds(std::int64_t chunk,
                                        std::size_t column) const {
   files::ChunkBounds bounds;
-  const files::FileColumn& of = seen_[column];
+  const files::FileColumn& of = facts_.columns[column];
   // Of unsigned numbers the order is another one, and times are scaled.
   if (leaves_[column].size() != 1 || of.timestamp ||
       of.type.kind != ColumnKind::number || of.declared.starts_with("uint") ||

@@ -89,40 +89,31 @@ class FileOfScanner final : public files::RowFile,
                     "each column is described");
     for (std::size_t at = 0; at < columns.size(); ++at) {
       if (!columns[at].readable()) {
-        left_out_.push_back(left_out_column(columns[at], of_->declared[at]));
+        facts_.left_out.push_back(
+            left_out_column(columns[at], of_->declared[at]));
         continue;
       }
       places_.push_back(at);
-      seen_.push_back(
+      facts_.columns.push_back(
           described(columns[at], of_->declared[at], of_->meaning[at]));
-      seen_.back().values = of_->classes[at];
+      facts_.columns.back().values = of_->classes[at];
     }
+    facts_.chunk_ends = of_->chunk_ends;
   }
 
-  const std::vector<files::FileColumn>& columns() const override {
-    return seen_;
-  }
-  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
-  const std::vector<std::int64_t>& chunk_ends() const override {
-    return of_->chunk_ends;
-  }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
  private:
   friend class ScanReader;
   std::string place(std::int64_t chunk) const {
-    const auto at = static_cast<std::size_t>(chunk);
-    const std::vector<std::int64_t>& ends = of_->chunk_ends;
-    return parquet_ ? group_name(chunk, at == 0 ? 0 : ends[at - 1], ends[at])
+    return parquet_ ? group_name(chunk, chunk_begin(chunk), chunk_end(chunk))
                     : batch_name(chunk);
   }
 
   const files::DataFile file_;
   const bool parquet_;
   std::shared_ptr<const ScannedFile> of_;
-  std::vector<LeftOutColumn> left_out_;
-  std::vector<files::FileColumn> seen_;
   std::vector<std::size_t> places_;  // by column: that of the scanner's
 };
 
@@ -133,11 +124,9 @@ class ScanReader final : public files::ChunkReader {
       : file_(std::move(file)), columns_(std::move(columns)) {}
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
-    const auto at = static_cast<std::size_t>(chunk);
-    const std::vector<std::int64_t>& ends = file_->of_->chunk_ends;
     if (columns_.empty()) {
       Block block;
-      block.rows = ends[at] - (at == 0 ? 0 : ends[at - 1]);
+      block.rows = file_->chunk_end(chunk) - file_->chunk_begin(chunk);
       sink(std::move(block));
       return;
     }
@@ -185,7 +174,7 @@ class ScanReader final : public files::ChunkReader {
   Column column_of(const ArrowTable& rows, const NameIndex& names,
                    std::size_t batch, std::size_t at, std::int64_t count,
                    std::vector<RowProblem>& problems) {
-    const files::FileColumn& of = file_->seen_[columns_[at]];
+    const files::FileColumn& of = file_->facts().columns[columns_[at]];
     const ArrowColumn& was =
         file_->of_->empty->columns()[file_->places_[columns_[at]]];
     const std::optional<std::size_t> found = names.find(of.name);

@@ -236,11 +236,9 @@ class ArrayFile final : public RowFile {
             std::vector<std::shared_ptr<const RowArray>> arrays)
       : place_(std::move(place)), arrays_(std::move(arrays)) {
     for (const auto& array : arrays_)
-      columns_.push_back(column_of(array->info()));
+      facts_.columns.push_back(column_of(array->info()));
+    facts_.left_out = left_out();
   }
-
-  const std::vector<FileColumn>& columns() const override { return columns_; }
-  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
 
   std::shared_ptr<const RowFile> for_columns(
       const std::vector<ReadColumn>& columns) const override {
@@ -252,7 +250,7 @@ class ArrayFile final : public RowFile {
         refuse_condition(rows.info());
       rows = checked(column);
       if (column.window == 0) continue;
-      FileColumn& seen = file->columns_[column.column];
+      FileColumn& seen = file->facts_.columns[column.column];
       seen.type = ColumnType::tensor(rows.info().dtype);
       seen.item = rows.item();
     }
@@ -260,7 +258,18 @@ class ArrayFile final : public RowFile {
     return file;
   }
 
-  std::vector<LeftOutColumn> left_out() const override {
+  std::unique_ptr<ChunkReader> open(
+      const std::vector<std::size_t>& columns) const override {
+    std::vector<ArrayRows> rows;
+    for (std::size_t column : columns)
+      rows.push_back(rows_of_.empty() || rows_of_[column].array == nullptr
+                         ? ArrayRows{.array = arrays_[column]}
+                         : rows_of_[column]);
+    return std::make_unique<ArrayChunks>(rows, RowFile::rows(), together_);
+  }
+
+ private:
+  std::vector<LeftOutColumn> left_out() const {
     const ArrayInfo* largest = this->largest();
     std::vector<ColumnLength> lengths;
     for (const auto& array : arrays_)
@@ -281,17 +290,6 @@ class ArrayFile final : public RowFile {
     return all;
   }
 
-  std::unique_ptr<ChunkReader> open(
-      const std::vector<std::size_t>& columns) const override {
-    std::vector<ArrayRows> rows;
-    for (std::size_t column : columns)
-      rows.push_back(rows_of_.empty() || rows_of_[column].array == nullptr
-                         ? ArrayRows{.array = arrays_[column]}
-                         : rows_of_[column]);
-    return std::make_unique<ArrayChunks>(rows, RowFile::rows(), together_);
-  }
-
- private:
   /// The readable array of most bytes; null where none is readable.
   const ArrayInfo* largest() const {
     const ArrayInfo* largest = nullptr;
@@ -349,9 +347,9 @@ class ArrayFile final : public RowFile {
     else if (const ArrayInfo* largest = this->largest())
       count = largest->rows();
     together_ = std::max<std::int64_t>(1, together_);
-    ends_.clear();
+    facts_.chunk_ends.clear();
     for (std::int64_t end = 0; end < count;)
-      ends_.push_back(end = std::min(count, end + together_));
+      facts_.chunk_ends.push_back(end = std::min(count, end + together_));
   }
 
   void check_lengths(const std::vector<ColumnLength>& lengths) const {
@@ -367,26 +365,19 @@ class ArrayFile final : public RowFile {
 
   std::string place_;
   std::vector<std::shared_ptr<const RowArray>> arrays_;
-  std::vector<FileColumn> columns_;
   std::vector<ArrayRows> rows_of_;  // by column; empty: not yet known
   std::int64_t together_ = 0;
-  std::vector<std::int64_t> ends_;
 };
 
 class EmptyFile final : public RowFile {
  public:
-  explicit EmptyFile(std::vector<FileColumn> columns)
-      : columns_(std::move(columns)) {}
-  const std::vector<FileColumn>& columns() const override { return columns_; }
-  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
+  explicit EmptyFile(std::vector<FileColumn> columns) {
+    facts_.columns = std::move(columns);
+  }
   std::unique_ptr<ChunkReader> open(
       const std::vector<std::size_t>&) const override {
     return nullptr;  // it has no chunk to be read
   }
-
- private:
-  const std::vector<FileColumn> columns_;
-  const std::vector<std::int64_t> ends_;
 };
 
 }  // namespace
@@ -397,7 +388,7 @@ std::shared_ptr<const RowFile> make_array_file(
 }
 
 std::shared_ptr<const RowFile> make_empty_file(const RowFile& like) {
-  return std::make_shared<EmptyFile>(like.columns());
+  return std::make_shared<EmptyFile>(like.facts().columns);
 }
 
 void refuse_array(const std::string& place, const std::string& name,

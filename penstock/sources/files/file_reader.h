@@ -18,7 +18,7 @@ struct OpenedFiles {
   std::shared_ptr<const FileSet> set;
   std::vector<std::size_t> columns;  // of the set: those of requests, of where
   std::vector<ServedColumn> served;  // by request
-  /// By file: RowFile::other_files().
+  /// By file: FileFacts::other_files.
   std::vector<std::vector<DataFile>> others;
   std::optional<Where> where;
   StopFlag stop;

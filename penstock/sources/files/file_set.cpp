@@ -58,7 +58,7 @@ void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
                          &std::pair<std::string, std::string>::first);
   NameIndex places;
   for (std::size_t f = 0; f < set.files.size(); ++f)
-    for (const FileColumn& column : set.files[f]->columns()) {
+    for (const FileColumn& column : set.files[f]->facts().columns) {
       const std::optional<std::size_t> place = places.find(column.name);
       if (!place) {
         if (f > 0 && !settings.union_schema)
@@ -95,14 +95,14 @@ void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
 /// Why a file that has a column of this name cannot give it; empty: it has
 /// none.
 std::string why_left_out(const RowFile& file, const std::string& name) {
-  for (const LeftOutColumn& one : file.left_out())
+  for (const LeftOutColumn& one : file.facts().left_out)
     if (one.name == name) return one.why;
   return {};
 }
 
 void find_places(FileSet& set, bool may_lack, bool can_unite) {
   for (std::size_t f = 0; f < set.files.size(); ++f) {
-    const std::vector<FileColumn>& own = set.files[f]->columns();
+    const std::vector<FileColumn>& own = set.files[f]->facts().columns;
     const NameIndex names(own, &FileColumn::name);
     std::vector<std::int64_t> places;
     for (const SetColumn& column : set.columns) {
@@ -230,7 +230,7 @@ Schema FileSet::schema() const {
   }
   std::set<std::string> left_out;
   for (std::size_t f = 0; f < files.size(); ++f)
-    for (LeftOutColumn& one : files[f]->left_out()) {
+    for (LeftOutColumn one : files[f]->facts().left_out) {
       if (!left_out.insert(one.name).second) continue;
       if (files.size() > 1) one.why += " (" + data[f].relative + ")";
       schema.left_out.push_back(std::move(one));

@@ -80,7 +80,7 @@ void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
            (counted != nullptr && !condition && wants_numbers(requests[at]) &&
             !set.columns[columns[at]].chosen)))
         set.columns[columns[at]].column =
-            set.files[f]->columns()[static_cast<std::size_t>(place)];
+            set.files[f]->facts().columns[static_cast<std::size_t>(place)];
   }
 }
 
@@ -96,7 +96,7 @@ void find_chunks(OpenedFiles& opened, std::size_t requests) {
   std::vector<std::int64_t> counts;
   for (std::size_t f = 0; f < set.files.size(); ++f) {
     std::int64_t first = 0;
-    const std::vector<std::int64_t>& ends = set.files[f]->chunk_ends();
+    const std::vector<std::int64_t>& ends = set.files[f]->facts().chunk_ends;
     for (std::int64_t chunk = 0; chunk < std::ssize(ends); ++chunk) {
       opened.places.emplace_back(f, chunk);
       counts.push_back(ends[static_cast<std::size_t>(chunk)] - first);
@@ -112,9 +112,9 @@ void find_chunks(OpenedFiles& opened, std::size_t requests) {
   ReaderMemory& reader = opened.chunks.reader;
   for (std::size_t f = 0; f < set.files.size(); ++f) {
     const RowFile& file = *set.files[f];
-    opened.chunks.decoded_bytes += file.decoded_bytes();
+    opened.chunks.decoded_bytes += file.facts().decoded_bytes;
     opened.chunks.kept_bytes =
-        std::max(opened.chunks.kept_bytes, file.kept_bytes());
+        std::max(opened.chunks.kept_bytes, file.facts().kept_bytes);
     const ReaderMemory of =
         file.reader_memory(set.own_columns(f, opened.columns));
     reader.scanning = std::max(reader.scanning, of.scanning);
@@ -276,7 +276,7 @@ std::unique_ptr<Source> open_file_source(
   for (std::size_t at = 0; at < requests.size(); ++at)
     opened->served.push_back(served(seen[opened->columns[at]], requests[at]));
   for (const auto& file : set.files)
-    opened->others.push_back(file->other_files());
+    opened->others.push_back(file->facts().other_files);
   opened->set = std::make_shared<const FileSet>(std::move(set));
   find_chunks(*opened, requests.size());
   return std::make_unique<FileSource>(std::move(opened), requests,

@@ -32,7 +32,7 @@ struct FileColumn {
 /// A column that is read, and the windows that are its rows (see
 /// ColumnRequest).
 struct ReadColumn {
-  std::size_t column = 0;  ///< which of columns()
+  std::size_t column = 0;  ///< which of FileFacts::columns
   std::int64_t window = 0, stride = 0;
   bool as_number = false;  ///< numbers are wanted of it
   /// Documents are: what is written as a number or a list is none.
@@ -79,16 +79,28 @@ class ChunkReader {
   virtual void took(std::int64_t /*chunk*/, std::int64_t /*rows*/) {}
 };
 
+/// What is known of a file once it is open, without reading a row.
+struct FileFacts {
+  /// All that can be read, whatever is read: in the file's own order, with
+  /// names that differ.
+  std::vector<FileColumn> columns;
+  /// By chunk: the row after its last.
+  std::vector<std::int64_t> chunk_ends;
+  /// As Schema::left_out: what cannot be read, or not beside most columns.
+  std::vector<LeftOutColumn> left_out;
+  /// Files besides its own that hold some of these rows: those that virtual
+  /// data sets map, and the file of source.labels. Each once.
+  std::vector<DataFile> other_files;
+  /// As those of ChunkMap; what is kept is of all files of a source.
+  std::size_t decoded_bytes = 0, kept_bytes = 0;
+};
+
 /// The rows of one file, in chunks that are decoded together. Thread-safe.
 class RowFile {
  public:
   virtual ~RowFile() = default;
-  /// All that can be read, whatever is read: in the file's own order, with
-  /// names that differ.
-  virtual const std::vector<FileColumn>& columns() const = 0;
-  /// By chunk: the row after its last.
-  virtual const std::vector<std::int64_t>& chunk_ends() const = 0;
-  /// `columns` are numbers of columns().
+  const FileFacts& facts() const { return facts_; }
+  /// `columns` are numbers of FileFacts::columns.
   virtual std::unique_ptr<ChunkReader> open(
       const std::vector<std::size_t>& columns) const = 0;
   /// Where `known`, no value of the column in that chunk lies outside: chunks
@@ -97,21 +109,11 @@ class RowFile {
                              std::size_t /*column*/) const {
     return {};
   }
-
-  /// As those of ChunkMap; the memory is that of all files of a source.
-  virtual std::size_t decoded_bytes() const { return 0; }
-  /// The same: of these, what stays in memory.
-  virtual std::size_t kept_bytes() const { return 0; }
   /// Of a reader of these columns.
   virtual ReaderMemory reader_memory(
       const std::vector<std::size_t>& /*columns*/) const {
     return {};
   }
-  /// As Schema::left_out: what cannot be read, or not beside most columns.
-  virtual std::vector<LeftOutColumn> left_out() const { return {}; }
-  /// Files besides its own that hold some of these rows: those that virtual
-  /// data sets map, and the file of source.labels. Each once.
-  virtual std::vector<DataFile> other_files() const { return {}; }
   /// Where a row is written, for messages: "a.csv:12"; empty: not known.
   virtual std::string place_of(std::int64_t /*row*/) const { return {}; }
   /// The file as a source sees it that reads these columns, where its rows
@@ -123,15 +125,18 @@ class RowFile {
   }
 
   std::int64_t rows() const {
-    return chunk_ends().empty() ? 0 : chunk_ends().back();
+    return facts_.chunk_ends.empty() ? 0 : facts_.chunk_ends.back();
   }
   /// The first row of a chunk.
   std::int64_t chunk_begin(std::int64_t chunk) const {
-    return chunk == 0 ? 0 : chunk_ends()[static_cast<std::size_t>(chunk) - 1];
+    return chunk == 0 ? 0 : chunk_end(chunk - 1);
   }
   std::int64_t chunk_end(std::int64_t chunk) const {
-    return chunk_ends()[static_cast<std::size_t>(chunk)];
+    return facts_.chunk_ends[static_cast<std::size_t>(chunk)];
   }
+
+ protected:
+  FileFacts facts_;  // complete once it is made
 };
 
 /// What `open` makes of each file, one after the other: for FileKind::open of

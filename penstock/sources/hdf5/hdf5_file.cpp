@@ -68,27 +68,25 @@ class Hdf5File final : public files::RowFile,
         chunks_(std::move(chunks)),
         stop_(stop) {
     for (const RowColumn& column : rows_.columns)
-      seen_.push_back(column.column);
+      facts_.columns.push_back(column.column);
+    facts_.left_out = rows_.refused;
+    std::ranges::move(of_other_lengths(rows_),
+                      std::back_inserter(facts_.left_out));
+    facts_.other_files = other_files();
+    facts_.decoded_bytes = decoded_bytes();
+    facts_.kept_bytes = chunks_->budget();
     if (rows_.row_bytes.empty())
       cut_evenly();
     else
       cut_samples();
-    chunks_->add(decoded_bytes());
-    taken_ = std::make_unique<std::atomic<std::int64_t>[]>(ends_.size());
+    chunks_->add(facts_.decoded_bytes);
+    taken_ =
+        std::make_unique<std::atomic<std::int64_t>[]>(facts_.chunk_ends.size());
   }
 
-  const std::vector<files::FileColumn>& columns() const override {
-    return seen_;
-  }
-  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
-  std::vector<LeftOutColumn> left_out() const override {
-    std::vector<LeftOutColumn> all = rows_.refused;
-    std::ranges::move(of_other_lengths(rows_), std::back_inserter(all));
-    return all;
-  }
   std::shared_ptr<const files::RowFile> for_columns(
       const std::vector<files::ReadColumn>& columns) const override {
     if (file_ == nullptr) return nullptr;  // a damaged one that is left out
@@ -96,11 +94,15 @@ class Hdf5File final : public files::RowFile,
     for (const files::ReadColumn& one : columns) read.push_back(one.column);
     auto chosen = of_length(rows_, read, file_->data.path);
     if (!chosen) return nullptr;
-    chunks_->drop(decoded_bytes());
+    chunks_->drop(facts_.decoded_bytes);
     return std::make_shared<Hdf5File>(file_, std::move(*chosen), chunks_,
                                       stop_);
   }
-  std::size_t decoded_bytes() const override {
+
+ private:
+  friend class Hdf5Reader;
+
+  std::size_t decoded_bytes() const {
     std::int64_t bytes = 0;
     std::vector<const DataSet*> seen;
     for (const RowColumn& column : rows_.columns) {
@@ -113,11 +115,7 @@ class Hdf5File final : public files::RowFile,
     }
     return static_cast<std::size_t>(bytes);
   }
-  std::size_t kept_bytes() const override { return chunks_->budget(); }
-  std::vector<files::DataFile> other_files() const override;
-
- private:
-  friend class Hdf5Reader;
+  std::vector<files::DataFile> other_files() const;
 
   void cut_evenly() {
     const RowView& view = rows_.leading;
@@ -132,7 +130,7 @@ class Hdf5File final : public files::RowFile,
                     1, kLeastBytes / std::max<std::int64_t>(1, along * bytes)),
         static_cast<std::size_t>(bytes));
     for (std::int64_t end = 0; end < rows_.rows;)
-      ends_.push_back(end = std::min(rows_.rows, end + together));
+      facts_.chunk_ends.push_back(end = std::min(rows_.rows, end + together));
   }
 
   void cut_samples() {
@@ -140,7 +138,7 @@ class Hdf5File final : public files::RowFile,
     for (std::int64_t row = 0; row < rows_.rows; ++row) {
       bytes += rows_.row_bytes[static_cast<std::size_t>(row)];
       if (bytes < kLeastBytes && row + 1 < rows_.rows) continue;
-      ends_.push_back(row + 1);
+      facts_.chunk_ends.push_back(row + 1);
       bytes = 0;
     }
   }
@@ -149,8 +147,6 @@ class Hdf5File final : public files::RowFile,
   const RowColumns rows_;
   const std::shared_ptr<SharedChunks> chunks_;
   const StopFlag stop_;
-  std::vector<files::FileColumn> seen_;
-  std::vector<std::int64_t> ends_;
   /// By chunk: rows that were taken by position since all of them were. Counts
   /// alone, which nothing else follows.
   std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
@@ -192,10 +188,10 @@ class Hdf5Reader final : public files::ChunkReader {
 
   void took(std::int64_t chunk, std::int64_t rows) override {
     if (!file_->chunks_->lets_go() || overlap_) return;
-    const auto at = static_cast<std::size_t>(chunk);
-    const std::int64_t first = at == 0 ? 0 : file_->ends_[at - 1];
-    const std::int64_t all = file_->ends_[at] - first;
-    std::atomic<std::int64_t>& taken = file_->taken_[at];
+    const std::int64_t first = file_->chunk_begin(chunk);
+    const std::int64_t all = file_->chunk_end(chunk) - first;
+    std::atomic<std::int64_t>& taken =
+        file_->taken_[static_cast<std::size_t>(chunk)];
     if (taken.fetch_add(rows) + rows < all) return;
     taken = 0;
     for (const RowColumn* of : columns_)
@@ -205,10 +201,9 @@ class Hdf5Reader final : public files::ChunkReader {
   }
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
-    const auto at = static_cast<std::size_t>(chunk);
-    const std::int64_t first = at == 0 ? 0 : file_->ends_[at - 1];
+    const std::int64_t first = file_->chunk_begin(chunk);
     Block block;
-    block.rows = file_->ends_[at] - first;
+    block.rows = file_->chunk_end(chunk) - first;
     last_ = nullptr;
     for (std::size_t c = 0; c < columns_.size(); ++c)
       block.columns.push_back(

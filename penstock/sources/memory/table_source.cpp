@@ -118,27 +118,23 @@ class TableFile final : public files::RowFile {
     for (std::size_t at = 0; at < table_->columns().size(); ++at) {
       const ArrowColumn& column = table_->columns()[at];
       if (!column.readable()) {
-        left_out_.push_back(left_out_column(column, column.unsupported));
+        facts_.left_out.push_back(left_out_column(column, column.unsupported));
         continue;
       }
       const std::optional<ColumnType> codes = coded.contains(column.info.name)
                                                   ? table_->code_type(at)
                                                   : std::nullopt;
       places_.push_back({at, codes.has_value()});
-      columns_.push_back({.name = column.info.name,
-                          .declared = column.info.declared,
-                          .type = codes.value_or(column.type),
-                          .timestamp = column.info.timestamp,
-                          .values = column.info.values});
+      facts_.columns.push_back({.name = column.info.name,
+                                .declared = column.info.declared,
+                                .type = codes.value_or(column.type),
+                                .timestamp = column.info.timestamp,
+                                .values = column.info.values});
     }
-    names_ = NameIndex(columns_, &FileColumn::name);
+    facts_.chunk_ends = table_->ends();
+    names_ = NameIndex(facts_.columns, &FileColumn::name);
   }
 
-  const std::vector<FileColumn>& columns() const override { return columns_; }
-  std::vector<LeftOutColumn> left_out() const override { return left_out_; }
-  const std::vector<std::int64_t>& chunk_ends() const override {
-    return table_->ends();
-  }
   std::unique_ptr<ChunkReader> open(
       const std::vector<std::size_t>& columns) const override {
     std::vector<TableColumn> of_table;
@@ -156,10 +152,8 @@ class TableFile final : public files::RowFile {
  private:
   const std::shared_ptr<const ArrowTable> table_;
   const std::shared_ptr<KnownTexts> known_;
-  std::vector<FileColumn> columns_;
-  std::vector<LeftOutColumn> left_out_;
   std::vector<TableColumn> places_;
-  NameIndex names_;  // of columns_
+  NameIndex names_;  // of facts_.columns
 };
 
 /// The columns whose codes do for all who read them; a condition compares

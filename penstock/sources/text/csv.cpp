@@ -54,13 +54,11 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
         header(read_csv_header(text, settings)),
         rules(header.rules),
         names(header.names),
-        rows_found(find_rows(text, header.first_row, header.first_line, rules,
-                             stop)) {}
-
-  const std::vector<FileColumn>& columns() const override { return columns_; }
-  const std::vector<std::int64_t>& chunk_ends() const override {
-    return rows_found.ends;
+        rows_found(
+            find_rows(text, header.first_row, header.first_line, rules, stop)) {
+    facts_.chunk_ends = rows_found.ends;
   }
+
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override {
     return std::make_unique<CsvReader>(shared_from_this(), columns);
@@ -69,13 +67,8 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   std::string place_of(std::int64_t row) const override {
     return text.place(line_of_row(text, rows_found, rules, row));
   }
-  std::vector<LeftOutColumn> left_out() const override {
-    if (!guessed) return {};
-    return {{.name = "types of columns",
-             .why = "only parts of the file were looked at for them, and other "
-                    "cells may not fit",
-             .next = "give the types as source.columns"}};
-  }
+  /// `guessed`: their types, from parts of the files.
+  void set_columns(std::vector<FileColumn> columns, bool guessed);
 
   /// False: its last row cannot be looked at.
   bool look(std::size_t chunk, std::vector<Looks>& looks) const;
@@ -88,9 +81,17 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   const RowRules& rules;
   const std::vector<std::string>& names;
   const TextRows rows_found;
-  std::vector<FileColumn> columns_;
-  bool guessed = false;  ///< types, from parts of the files
 };
+
+void CsvFile::set_columns(std::vector<FileColumn> columns, bool guessed) {
+  facts_.columns = std::move(columns);
+  if (guessed)
+    facts_.left_out.push_back(
+        {.name = "types of columns",
+         .why = "only parts of the file were looked at for them, and other "
+                "cells may not fit",
+         .next = "give the types as source.columns"});
+}
 
 bool CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
   ChunkBuffer buffer;
@@ -126,7 +127,8 @@ CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
     : file_(std::move(file)),
       columns_(std::move(columns)),
       grid_(file_->rules, file_->names.size()),
-      values_(file_->reader, file_->columns_, file_->rules.quote, columns_) {}
+      values_(file_->reader, file_->facts().columns, file_->rules.quote,
+              columns_) {}
 
 void CsvReader::read(std::int64_t chunk, const files::PieceSink& sink) {
   const TextChunk& of =
@@ -157,7 +159,7 @@ std::string CsvReader::why(const CellProblem& problem, std::int64_t line) {
            (row.cells == 1 ? " cell" : " cells") + ", expected " +
            std::to_string(file_->names.size()) + " (" + place + ": " +
            shown_text(grid_.text(row)) + "); " + next_to_cells(row);
-  const FileColumn& column = file_->columns_[columns_[problem.column]];
+  const FileColumn& column = file_->facts().columns[columns_[problem.column]];
   const Cell cell = cell_of(grid_.cell(row, columns_[problem.column]),
                             file_->rules.quote, plain_);
   const std::string found = "holds " + shown_text(cell.text);
@@ -221,6 +223,8 @@ std::vector<std::shared_ptr<const files::RowFile>> open_csv(
   std::vector<std::shared_ptr<const files::RowFile>> all;
   const ChosenTypes chosen(settings);
   for (const auto& csv : opened) {
+    std::vector<FileColumn> columns;
+    bool guessed = false;
     for (const std::string& name : csv->names) {
       const std::string_view type = chosen.of(name);
       Looks as = looks[name];
@@ -229,10 +233,11 @@ std::vector<std::shared_ptr<const files::RowFile>> open_csv(
       // A file whose delimiter is a comma cannot be read with decimal commas.
       if (as == Looks::comma && type.empty() && csv->rules.delimiter != ',')
         refuse_commas(data.front().path, name);
-      csv->guessed |= !whole && type.empty();
-      csv->columns_.push_back(type.empty() ? column_that_looks(name, as)
-                                           : column_chosen(name, type));
+      guessed |= !whole && type.empty();
+      columns.push_back(type.empty() ? column_that_looks(name, as)
+                                     : column_chosen(name, type));
     }
+    csv->set_columns(std::move(columns), guessed);
     all.push_back(csv);
   }
   return all;

@@ -40,27 +40,25 @@ struct DocumentsFile final : files::RowFile,
         .name = "text", .declared = "text", .type = ColumnType::binary};
     if (!ChosenTypes(settings).of(document.name).empty())
       document.type = ColumnType::text;
-    columns_ = {document,
-                {.name = "path", .declared = "text", .type = ColumnType::text}};
+    facts_.columns = {
+        document,
+        {.name = "path", .declared = "text", .type = ColumnType::text}};
     if (by_line) {
-      rows_found = find_rows(text, 0, 1, {}, stop);
+      TextRows rows = find_rows(text, 0, 1, {}, stop);
+      chunks = std::move(rows.chunks);
+      facts_.chunk_ends = std::move(rows.ends);
       return;
     }
     if (text.size() >= kLongestDocument) refuse_long(text);
-    rows_found.chunks.push_back({.bytes = text.size()});
-    rows_found.ends.push_back(1);
-  }
-  const std::vector<FileColumn>& columns() const override { return columns_; }
-  const std::vector<std::int64_t>& chunk_ends() const override {
-    return rows_found.ends;
+    chunks.push_back({.bytes = text.size()});
+    facts_.chunk_ends.push_back(1);
   }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
   const PlainText text;
   const bool by_line;
-  TextRows rows_found;
-  std::vector<FileColumn> columns_;
+  std::vector<TextChunk> chunks;
 };
 
 class DocumentsReader final : public files::ChunkReader {
@@ -70,12 +68,11 @@ class DocumentsReader final : public files::ChunkReader {
       : file_(std::move(file)), columns_(std::move(columns)) {}
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
-    const TextChunk& of =
-        file_->rows_found.chunks[static_cast<std::size_t>(chunk)];
+    const TextChunk& of = file_->chunks[static_cast<std::size_t>(chunk)];
     const std::string_view bytes = buffer_.read(file_->text, of);
     Block block;
     for (std::size_t column : columns_)
-      block.columns.emplace_back().type = file_->columns_[column].type;
+      block.columns.emplace_back().type = file_->facts().columns[column].type;
     if (file_->by_line)
       each_row(bytes, {}, of.line,
                [&](std::string_view row, std::int64_t line) {

@@ -37,16 +37,8 @@ struct JsonlFile final : files::RowFile,
       : text(std::make_shared<const PlainText>(file, settings.encoding, stop,
                                                QuotationMarks('\0', '\0'))),
         rows_found(std::make_shared<const TextRows>(
-            find_rows(*text, behind_mark(*text), 1, {}, stop))) {}
-  const std::vector<FileColumn>& columns() const override { return columns_; }
-  const std::vector<std::int64_t>& chunk_ends() const override {
-    return rows_found->ends;
-  }
-  std::vector<LeftOutColumn> left_out() const override {
-    if (found->whole) return {};
-    return {{.name = kOtherColumns,
-             .why = "only parts of the file were looked at for its columns",
-             .next = "give the types of others as source.columns"}};
+            find_rows(*text, behind_mark(*text), 1, {}, stop))) {
+    facts_.chunk_ends = rows_found->ends;
   }
   std::string place_of(std::int64_t row) const override {
     return text->place(line_of_row(*text, *rows_found, {}, row));
@@ -61,15 +53,18 @@ struct JsonlFile final : files::RowFile,
   const std::shared_ptr<const TextRows> rows_found;
   CellReader reader{{}, '.'};
   std::shared_ptr<const JsonColumns> found;
-  std::vector<FileColumn> columns_;
   std::vector<std::uint8_t> strict_;  // by column: of texts, only these are
 };
 
 void JsonlFile::set_columns(std::shared_ptr<const JsonColumns> columns) {
   found = std::move(columns);
-  columns_.clear();
-  for (const JsonColumn& one : found->all) columns_.push_back(one.column);
-  strict_.assign(columns_.size(), 0);
+  for (const JsonColumn& one : found->all) facts_.columns.push_back(one.column);
+  if (!found->whole)
+    facts_.left_out.push_back(
+        {.name = kOtherColumns,
+         .why = "only parts of the file were looked at for its columns",
+         .next = "give the types of others as source.columns"});
+  strict_.assign(found->all.size(), 0);
 }
 
 std::shared_ptr<const files::RowFile> JsonlFile::for_columns(
@@ -78,7 +73,7 @@ std::shared_ptr<const files::RowFile> JsonlFile::for_columns(
   bool differs = false;
   for (const files::ReadColumn& read : columns) {
     const JsonColumn& as = found->all[read.column];
-    FileColumn& to = made->columns_[read.column];
+    FileColumn& to = made->facts_.columns[read.column];
     if (read.as_number && as.numbers != Looks::nothing) {
       to = column_that_looks(to.name, as.numbers);
       differs = true;
@@ -98,8 +93,8 @@ class JsonlReader final : public files::ChunkReader {
         columns_(std::move(columns)),
         numbers_(columns_.size()) {
     for (std::size_t at = 0; at < columns_.size(); ++at)
-      members_.add(file_->columns_[columns_[at]].name,
-                   static_cast<std::int64_t>(at), file_->found->paths);
+      members_.add(column(at).name, static_cast<std::int64_t>(at),
+                   file_->found->paths);
   }
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
@@ -136,7 +131,7 @@ class JsonlReader final : public files::ChunkReader {
 
  private:
   const FileColumn& column(std::size_t at) const {
-    return file_->columns_[columns_[at]];
+    return file_->facts().columns[columns_[at]];
   }
   /// For texts of so many bytes of lines, and not to grow with each of them.
   void make_room(Column& column, std::size_t bytes) const {

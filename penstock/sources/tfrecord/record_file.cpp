@@ -64,6 +64,10 @@ struct RecordFile final : files::RowFile,
       index(unpacked(mapped.bytes(), path, stop));
     else
       index(mapped.bytes());
+    if (packed) facts_.decoded_bytes = end;
+    for (const files::FileColumn& column : facts_.columns)
+      if (column.declared == kTexts)
+        facts_.left_out.push_back({column.name, kSeveral, kWrite});
   }
 
   std::size_t end_of(std::size_t record) const {
@@ -76,23 +80,12 @@ struct RecordFile final : files::RowFile,
                        end_of(record) - begins[record] - kHeader - kFooter);
   }
 
-  const std::vector<files::FileColumn>& columns() const override {
-    return columns_;
-  }
-  const std::vector<std::int64_t>& chunk_ends() const override { return ends; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
-  std::vector<LeftOutColumn> left_out() const override {
-    std::vector<LeftOutColumn> all;
-    for (const files::FileColumn& column : columns_)
-      if (column.declared == kTexts)
-        all.push_back({column.name, kSeveral, kWrite});
-    return all;
-  }
   std::shared_ptr<const files::RowFile> for_columns(
       const std::vector<files::ReadColumn>& wanted) const override {
     for (const files::ReadColumn& one : wanted)
-      if (const files::FileColumn& column = columns_[one.column];
+      if (const files::FileColumn& column = facts_.columns[one.column];
           column.declared == kTexts)
         throw Error(ErrorKind::source,
                     {.code = "arrays.type",
@@ -102,7 +95,6 @@ struct RecordFile final : files::RowFile,
                      .next = kWrite});
     return nullptr;
   }
-  std::size_t decoded_bytes() const override { return packed ? end : 0; }
   ReaderMemory reader_memory(const std::vector<std::size_t>&) const override {
     return packed ? ReaderMemory{.scanning = end, .by_position = end}
                   : ReaderMemory{};
@@ -114,8 +106,6 @@ struct RecordFile final : files::RowFile,
   bool packed = false;              // as a whole: it is one chunk
   std::vector<std::size_t> begins;  // of records
   std::size_t end = 0;
-  std::vector<std::int64_t> ends;
-  std::vector<files::FileColumn> columns_;
 
  private:
   static bool begins_with_record(std::span<const std::byte> all) {
@@ -125,6 +115,7 @@ struct RecordFile final : files::RowFile,
   }
 
   void index(std::span<const std::byte> all) {
+    std::vector<std::int64_t>& ends = facts_.chunk_ends;
     std::size_t chunk = 0;
     while (end < all.size()) {
       if (begins.size() % 1024 == 0) end_if_stopped(stop);
@@ -187,7 +178,8 @@ struct RecordFile final : files::RowFile,
         for (std::string_view bytes : feature.bytes) of.text &= is_text(bytes);
       }
     }
-    for (const auto& [name, of] : seen) columns_.push_back(column_of(name, of));
+    for (const auto& [name, of] : seen)
+      facts_.columns.push_back(column_of(name, of));
   }
 
   static files::FileColumn column_of(const std::string& name, const Seen& of) {
@@ -246,7 +238,7 @@ class RecordReader final : public files::ChunkReader {
   Block begun() const {
     Block block;
     for (std::size_t at : columns_) {
-      const files::FileColumn& about = file_->columns_[at];
+      const files::FileColumn& about = file_->facts().columns[at];
       Column& column = block.columns.emplace_back();
       column.type = about.type;
       if (column.type.kind == ColumnKind::list)
@@ -265,7 +257,8 @@ class RecordReader final : public files::ChunkReader {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       Column& column = block.columns[c];
       std::string own = why;
-      if (own.empty()) own = append(file_->columns_[columns_[c]].name, column);
+      if (own.empty())
+        own = append(file_->facts().columns[columns_[c]].name, column);
       if (column.length > block.rows) continue;
       column.append_null();
       if (!own.empty())

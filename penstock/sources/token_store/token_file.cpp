@@ -19,36 +19,30 @@ struct TokenFile final : files::RowFile,
             StopFlag stop)
       : mapped(file),
         layout(find_layout(file, settings, mapped.bytes(), stop)) {
-    columns_ = {{.name = "input_ids",
-                 .declared = std::string(name_of(layout.dtype)) + "[]",
-                 .type = ColumnType::list}};
+    facts_.columns = {{.name = "input_ids",
+                       .declared = std::string(name_of(layout.dtype)) + "[]",
+                       .type = ColumnType::list}};
     std::int64_t tokens = 0;
     const std::size_t documents = layout.documents();
     for (std::size_t d = 0; d < documents; ++d) {
       tokens += layout.length(d);
       if (tokens < kChunk && d + 1 < documents) continue;
-      ends.push_back(static_cast<std::int64_t>(d) + 1);
+      facts_.chunk_ends.push_back(static_cast<std::int64_t>(d) + 1);
       tokens = 0;
     }
   }
   /// An index: no rows, of the columns that a store has.
   TokenFile() {
-    columns_ = {{.name = "input_ids",
-                 .declared = "uint16[]",
-                 .type = ColumnType::list}};
+    facts_.columns = {{.name = "input_ids",
+                       .declared = "uint16[]",
+                       .type = ColumnType::list}};
   }
 
-  const std::vector<files::FileColumn>& columns() const override {
-    return columns_;
-  }
-  const std::vector<std::int64_t>& chunk_ends() const override { return ends; }
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
   const files::MappedFile mapped;
   const Layout layout;
-  std::vector<std::int64_t> ends;
-  std::vector<files::FileColumn> columns_;
 };
 
 /// The tokens of documents that stand one after the other are borrowed.
