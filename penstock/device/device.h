@@ -128,10 +128,10 @@ class Stream {
   /// pinned: it need not outlive the call.
   virtual void run(DeviceOperation operation) = 0;
   /// An event that passes when all that was queued here before it is done.
-  virtual Event record() = 0;
+  Event record() { return recorded(true); }
   /// An event that is only waited for: cheaper on a GPU, and asking it for its
   /// time is an internal error (on cpu it has one).
-  virtual Event record_untimed() { return record(); }
+  Event record_untimed() { return recorded(false); }
   /// Later work of this stream starts after `event`; the host does not wait.
   virtual void wait(const Event& event) = 0;
   /// A simulated step of a model: takes the device's step time. Step `number`
@@ -152,6 +152,8 @@ class Stream {
       : handle_(handle), runs_host_code_(runs_host_code) {}
 
  private:
+  virtual Event recorded(bool timed) = 0;
+
   void* handle_;
   bool runs_host_code_;
 };
@@ -162,13 +164,32 @@ struct DeviceMemory {
   std::size_t total = 0;
 };
 
+/// What is known of a device once it is open.
+struct DeviceFacts {
+  std::string name;  ///< for people: the model of a GPU, say
+  MemoryKind memory_kind = MemoryKind::cpu;  ///< that allocate() gives
+  /// Which one it is, where there are several: TensorView::device_id.
+  std::int32_t number = 0;
+  /// The PCI bus id of a GPU ("0000:41:00.0"), by which other programs and
+  /// libraries know it. Empty for a device that is not hardware.
+  std::string pci_bus_id = {};
+  /// On which events tell their time. Lives as long as the device.
+  Clock* clock = &wall_clock();
+};
+
 /// A place where tensors are and work is queued. Thread-safe; must outlive its
 /// buffers, streams and events.
 class Device {
  public:
+  explicit Device(DeviceFacts facts) : facts_(std::move(facts)) {}
   virtual ~Device() = default;
-  /// For people: the model of a GPU, say.
-  virtual std::string name() const = 0;
+
+  const std::string& name() const { return facts_.name; }
+  MemoryKind memory_kind() const { return facts_.memory_kind; }
+  std::int32_t number() const { return facts_.number; }
+  const std::string& pci_bus_id() const { return facts_.pci_bus_id; }
+  Clock& clock() const { return *facts_.clock; }
+
   /// Throws Error(out_of_memory) with what was asked and what is left.
   virtual Buffer allocate(std::size_t bytes) = 0;
   /// Host memory from which copies are asynchronous.
@@ -185,28 +206,9 @@ class Device {
   virtual void load_decoders() {}
   /// Now: other programs take and give it too.
   virtual DeviceMemory memory() const = 0;
-  /// The clock on which events tell their time.
-  virtual Clock& clock() const = 0;
-
-  /// The kind of memory that allocate() gives.
-  MemoryKind memory_kind() const { return memory_kind_; }
-  /// Which one it is, where there are several: TensorView::device_id.
-  std::int32_t number() const { return number_; }
-  /// The PCI bus id of a GPU ("0000:41:00.0"), by which other programs and
-  /// libraries know it. Empty for a device that is not hardware.
-  const std::string& pci_bus_id() const { return pci_bus_id_; }
-
- protected:
-  explicit Device(MemoryKind memory_kind, std::int32_t number = 0,
-                  std::string pci_bus_id = {})
-      : memory_kind_(memory_kind),
-        number_(number),
-        pci_bus_id_(std::move(pci_bus_id)) {}
 
  private:
-  MemoryKind memory_kind_;
-  std::int32_t number_;
-  std::string pci_bus_id_;
+  DeviceFacts facts_;
 };
 
 /// Pinned memory for copies between a device and memory that is not pinned: a

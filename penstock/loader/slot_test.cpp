@@ -17,7 +17,6 @@ struct BrokenStream final : Stream {
   explicit BrokenStream(bool ends) : ends(ends) {}
   void copy(std::byte*, const std::byte*, std::size_t) override {}
   void run(DeviceOperation) override {}
-  Event record() override { throw 7; }
   void wait(const Event&) override {}
   void step(std::uint64_t) override {}
   void synchronize() override {
@@ -26,6 +25,9 @@ struct BrokenStream final : Stream {
   }
   const bool ends;
   int synchronized = 0;
+
+ private:
+  Event recorded(bool) override { throw 7; }
 };
 
 struct SlotTest : testing::Test {

@@ -92,16 +92,17 @@ class Handle final : public Stream {
       : Stream(handle), fails_(fails) {}
   void copy(std::byte*, const std::byte*, std::size_t) override {}
   void run(DeviceOperation) override {}
-  Event record() override {
-    if (!fails_) return Event();
-    throw Error(ErrorKind::device,
-                {.code = "test.device", .what = "the device has failed"});
-  }
   void wait(const Event&) override {}
   void step(std::uint64_t) override {}
   void synchronize() override {}
 
  private:
+  Event recorded(bool) override {
+    if (!fails_) return Event();
+    throw Error(ErrorKind::device,
+                {.code = "test.device", .what = "the device has failed"});
+  }
+
   bool fails_;
 };
 

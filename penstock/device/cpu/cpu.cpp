@@ -14,17 +14,18 @@ class CpuStream final : public Stream {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
   void run(DeviceOperation operation) override { run_on_host(operation); }
-  Event record() override { return Event(wall_clock().now()); }
   void wait(const Event& event) override { event.wait(); }
   void step(std::uint64_t) override {}
   void synchronize() override {}
+
+ private:
+  Event recorded(bool) override { return Event(wall_clock().now()); }
 };
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice() : Device(MemoryKind::cpu) {}
+  CpuDevice() : Device({.name = "cpu"}) {}
 
-  std::string name() const override { return "cpu"; }
   Buffer allocate(std::size_t bytes) override {
     return host_buffer(bytes, "cpu");
   }
@@ -33,7 +34,6 @@ class CpuDevice final : public Device {
     return std::make_unique<CpuStream>();
   }
   DeviceMemory memory() const override { return host_memory(); }
-  Clock& clock() const override { return wall_clock(); }
 };
 
 }  // namespace

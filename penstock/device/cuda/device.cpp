@@ -47,31 +47,34 @@ CudaDevice::Found CudaDevice::find(int number) {
   if (!has_device(answer)) throw absence(answer);
   if (number < 0 || number >= answer.devices)
     throw no_such(number, answer.devices);
-  std::string label = "cuda:" + std::to_string(number);
+  std::string name = "cuda:" + std::to_string(number);
   cudaDeviceProp about{};
   check(cudaGetDeviceProperties(&about, number), "cudaGetDeviceProperties",
-        label);
-  label += ' ' + std::string(about.name);
-  if (about.major < 8) throw too_old(label, about.major, about.minor);
+        name);
+  name += ' ' + std::string(about.name);
+  if (about.major < 8) throw too_old(name, about.major, about.minor);
   char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof(bus), number),
-        "cudaDeviceGetPCIBusId", label);
+        "cudaDeviceGetPCIBusId", name);
   // Creates the primary context, unless another library has done so.
   OnDevice current(number);
-  check(load_kernels(), "loading the kernels' code", label);
-  return {number, bus, std::move(label), about.multiProcessorCount};
+  check(load_kernels(), "loading the kernels' code", name);
+  return {.facts = {.name = std::move(name),
+                    .memory_kind = MemoryKind::cuda,
+                    .number = number,
+                    .pci_bus_id = bus},
+          .processors = about.multiProcessorCount};
 }
 
 CudaDevice::CudaDevice(int number, DeviceAllocator allocator)
     : CudaDevice(find(number), std::move(allocator)) {}
 
 CudaDevice::CudaDevice(Found found, DeviceAllocator allocator)
-    : Device(MemoryKind::cuda, found.number, found.pci_bus_id),
-      label_(found.label),
+    : Device(std::move(found.facts)),
       processors_(found.processors),
       allocator_(std::move(allocator)),
-      events_(found.number, found.label),
-      event_clock_(events_, found.number, found.label) {
+      events_(number(), name()),
+      event_clock_(events_, number(), name()) {
   event_clock_.anchor();
 }
 
@@ -91,7 +94,7 @@ std::byte* CudaDevice::take(std::size_t bytes) {
     cudaGetLastError();  // or the next call would be blamed for it
     return nullptr;
   }
-  check(result, "cudaMalloc", label_);
+  check(result, "cudaMalloc", name());
   return static_cast<std::byte*>(data);
 }
 
@@ -101,12 +104,12 @@ void CudaDevice::give_back(std::byte* memory) {
   if (allocator_.free)
     allocator_.free(memory, number());
   else
-    check_quietly(cudaFree(memory), "cudaFree", label_);
+    check_quietly(cudaFree(memory), "cudaFree", name());
 }
 
 Buffer CudaDevice::allocate(std::size_t bytes) {
   std::byte* data = take(std::max<std::size_t>(bytes, 1));
-  if (data == nullptr) throw shortage(label_, bytes, memory());
+  if (data == nullptr) throw shortage(name(), bytes, memory());
   return Buffer(data, bytes, MemoryKind::cuda,
                 [this](std::byte* freed, std::size_t) { give_back(freed); });
 }
@@ -115,7 +118,7 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
   // Pinned pages are allocated at once, and the system kills a program that
   // takes more of them than it may have. So the limit is checked first.
   DeviceMemory host = host_memory();
-  if (bytes > host.free) throw shortage(label_ + ", pinned", bytes, host);
+  if (bytes > host.free) throw shortage(name() + ", pinned", bytes, host);
   OnDevice current(number());
   OutsideGraphs outside;
   void* data = nullptr;
@@ -124,14 +127,14 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
                     cudaHostAllocPortable | cudaHostAllocMapped);
   if (result == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw shortage(label_ + ", pinned", bytes, host);
+    throw shortage(name() + ", pinned", bytes, host);
   }
-  check(result, "cudaHostAlloc", label_);
+  check(result, "cudaHostAlloc", name());
   return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda_host,
                 [this](std::byte* freed, std::size_t) {
                   OnDevice there(number());
                   OutsideGraphs outside;
-                  check_quietly(cudaFreeHost(freed), "cudaFreeHost", label_);
+                  check_quietly(cudaFreeHost(freed), "cudaFreeHost", name());
                 });
 }
 
@@ -139,7 +142,7 @@ DeviceMemory CudaDevice::memory() const {
   OnDevice current(number());
   OutsideGraphs outside;
   DeviceMemory memory;
-  check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo", label_);
+  check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo", name());
   if (allocator_.unused)
     memory.free =
         std::min(memory.total, memory.free + allocator_.unused(number()));

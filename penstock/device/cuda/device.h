@@ -30,22 +30,18 @@ class CudaDevice final : public Device {
   /// was, unless that has not been used yet.
   CudaDevice(int number, DeviceAllocator allocator);
 
-  std::string name() const override { return label_; }
   Buffer allocate(std::size_t bytes) override;
   Buffer allocate_pinned(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Stream> borrow_stream(void* handle) override;
   DeviceMemory memory() const override;
-  Clock& clock() const override { return wall_clock(); }
 
-  /// "cuda:0 NVIDIA H200".
-  const std::string& label() const { return label_; }
   int processors() const { return processors_; }
   EventPool& events() { return events_; }
   EventClock& event_clock() { return event_clock_; }
   /// Passes once a stream has done what it was given so far; knows no time.
   Event mark(cudaStream_t stream) {
-    return Event(std::make_shared<CudaEvent>(events_, nullptr, stream, label_));
+    return Event(std::make_shared<CudaEvent>(events_, nullptr, stream, name()));
   }
   /// Made when it is first asked for. Throws Error(device).
   JpegDecoders& jpeg_decoders();
@@ -56,15 +52,12 @@ class CudaDevice final : public Device {
 
  private:
   struct Found {
-    int number;
-    std::string pci_bus_id;
-    std::string label;
+    DeviceFacts facts;  // its name: "cuda:0 NVIDIA H200"
     int processors;
   };
   static Found find(int number);
   CudaDevice(Found found, DeviceAllocator allocator);
 
-  const std::string label_;
   const int processors_;
   const DeviceAllocator allocator_;
   EventPool events_;

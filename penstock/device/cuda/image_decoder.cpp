@@ -13,7 +13,7 @@ ImageDecoder::~ImageDecoder() {
   OnDevice current(device_.number());
   OutsideGraphs outside;
   check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-                device_.label());
+                device_.name());
 }
 
 ImageDecoder::Images ImageDecoder::decode(const Resize& resize,
@@ -44,7 +44,7 @@ ImageDecoder::Images ImageDecoder::decode(const Resize& resize,
 std::byte* ImageDecoder::host_room(std::size_t bytes) {
   if (images_.size() < bytes) {
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-          device_.label());
+          device_.name());
     images_ = {};
     images_ = device_.allocate(std::max(kHostDecodedBytes, bytes));
   }
@@ -79,7 +79,7 @@ void ImageDecoder::decode_there(const Resize& resize) {
   // What it has begun is not to be written over other images.
   cudaGetLastError();
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-        device_.label());
+        device_.name());
   if (status == NvjpegStatus::allocator_failure)
     check_nvjpeg(status, "nvjpegDecodeBatched", device_);
   if (!std::exchange(failed_, true))
@@ -95,7 +95,7 @@ void ImageDecoder::decode_on_host(const Resize& resize, const Job& job) {
   std::byte* image = staged_.ring->take(bytes);
   resize.decode(job.window->file, resize.channels, image);
   check(cudaMemcpyAsync(job.to, image, bytes, cudaMemcpyDefault, stream_),
-        "cudaMemcpyAsync", device_.label());
+        "cudaMemcpyAsync", device_.name());
   staged_.ring->read_until(device_.mark(stream_));
 }
 
@@ -107,7 +107,7 @@ void ImageDecoder::read() noexcept {
   } catch (...) {
     log_exception(LogLevel::warning, "a stream's decoder waits for it");
     check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-                  device_.label());
+                  device_.name());
   }
   decoder_.reset();
 }

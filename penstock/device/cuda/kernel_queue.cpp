@@ -48,13 +48,13 @@ void KernelQueue::with_arguments(PinnedRing& arguments, std::size_t bytes,
     arguments.ring->read_until(device_.mark(stream_));
   } catch (...) {  // launches before this may still read them
     check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-                  device_.label());
+                  device_.name());
     throw;
   }
 }
 
 void KernelQueue::check_launch(cudaError_t result) {
-  check(result, "cudaLaunchKernel", device_.label());
+  check(result, "cudaLaunchKernel", device_.name());
 }
 
 void KernelQueue::run(const Gather& gather) {
@@ -150,7 +150,7 @@ void KernelQueue::resize_images(const Resize& resize) {
         [&](const std::byte* staged) {
           check(cudaMemcpyAsync(resize_memory_.data(), staged, part.bytes,
                                 cudaMemcpyDefault, stream_),
-                "cudaMemcpyAsync", device_.label());
+                "cudaMemcpyAsync", device_.name());
           const ResizeLaunch planned =
               plan_resize(resize, part, resize_memory_.data());
           if (planned.blocks != 0)

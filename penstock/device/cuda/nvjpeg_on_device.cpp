@@ -40,7 +40,7 @@ int given_back(void* context, void* memory, cudaStream_t stream, Give give) {
   OnDevice current(device.number());
   OutsideGraphs outside;
   check_quietly(cudaStreamSynchronize(stream), "cudaStreamSynchronize",
-                device.label());
+                device.name());
   if (memory != nullptr) give(device);
   return cudaSuccess;
 }
@@ -55,7 +55,7 @@ int give_back_there(void* context, void* memory, std::size_t,
 int give_back_pinned(void* context, void* memory, std::size_t,
                      cudaStream_t stream) {
   return given_back(context, memory, stream, [&](CudaDevice& device) {
-    check_quietly(cudaFreeHost(memory), "cudaFreeHost", device.label());
+    check_quietly(cudaFreeHost(memory), "cudaFreeHost", device.name());
   });
 }
 
@@ -70,7 +70,7 @@ void check_nvjpeg(NvjpegStatus status, const char* call,
       memory ? ErrorKind::out_of_memory : ErrorKind::device,
       {.code = memory ? "device.out_of_memory" : "device.nvjpeg",
        .what = std::string(call) + " failed",
-       .where = "device '" + device.label() + "'",
+       .where = "device '" + device.name() + "'",
        .why = shown(status),
        .next = memory ? "use a smaller batch, fewer workers, or a cache tier "
                         "that is not on this device"
@@ -96,7 +96,7 @@ NvjpegOnDevice::NvjpegOnDevice(CudaDevice& device)
     check_nvjpeg(create(NvjpegBackend::processors), "nvjpegCreateExV2", device);
     how = "without engines (" + shown(engines) + ")";
   }
-  log(LogLevel::info, device.label() + " decodes JPEG by nvJPEG, " + how);
+  log(LogLevel::info, device.name() + " decodes JPEG by nvJPEG, " + how);
 }
 
 NvjpegOnDevice::~NvjpegOnDevice() {

@@ -16,26 +16,25 @@ CudaStream::Owned::~Owned() {
   // Other work that is queued is still done.
   if (owned)
     check_quietly(cudaStreamDestroy(stream), "cudaStreamDestroy",
-                  device.label());
+                  device.name());
 }
 
 void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
   OnDevice current(device_.number());
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_),
-        "cudaMemcpyAsync", device_.label());
+        "cudaMemcpyAsync", device_.name());
 }
 
 void CudaStream::run(DeviceOperation operation) {
   std::visit([this](const auto& each) { kernels_.run(each); }, operation);
 }
 
-Event CudaStream::record() {
+Event CudaStream::recorded(bool timed) {
+  if (!timed) return device_.mark(stream_);
   return Event(std::make_shared<CudaEvent>(
-      device_.events(), &device_.event_clock(), stream_, device_.label()));
+      device_.events(), &device_.event_clock(), stream_, device_.name()));
 }
-
-Event CudaStream::record_untimed() { return device_.mark(stream_); }
 
 void CudaStream::wait(const Event& event) {
   auto* ours = dynamic_cast<const CudaEvent*>(event.state());
@@ -43,14 +42,14 @@ void CudaStream::wait(const Event& event) {
   if (ours == nullptr) return event.wait();
   OnDevice current(device_.number());
   check(cudaStreamWaitEvent(stream_, ours->get(), 0), "cudaStreamWaitEvent",
-        device_.label());
+        device_.name());
 }
 
 bool CudaStream::capturing() const {
   OnDevice current(device_.number());
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing",
-        device_.label());
+        device_.name());
   return status != cudaStreamCaptureStatusNone;
 }
 
@@ -58,7 +57,7 @@ void CudaStream::synchronize() {
   OnDevice current(device_.number());
   OutsideGraphs outside;
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-        device_.label());
+        device_.name());
 }
 
 std::unique_ptr<Stream> CudaDevice::make_stream() {
@@ -67,7 +66,7 @@ std::unique_ptr<Stream> CudaDevice::make_stream() {
   // Non-blocking: it does not synchronise with the default stream, where
   // libtorch works unless it is set otherwise.
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-        "cudaStreamCreateWithFlags", label_);
+        "cudaStreamCreateWithFlags", name());
   return std::make_unique<CudaStream>(*this, stream, true);
 }
 

@@ -14,8 +14,6 @@ class CudaStream final : public Stream {
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
   void run(DeviceOperation operation) override;
-  Event record() override;
-  Event record_untimed() override;
   void wait(const Event& event) override;
   void step(std::uint64_t) override {}
   void synchronize() override;
@@ -29,6 +27,7 @@ class CudaStream final : public Stream {
     const cudaStream_t stream;
     const bool owned;
   };
+  Event recorded(bool timed) override;
 
   CudaDevice& device_;
   const cudaStream_t stream_;

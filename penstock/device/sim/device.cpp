@@ -30,10 +30,9 @@ std::size_t bytes_of(double gib) {
 
 SimDevice::SimDevice(const DeviceSpec& spec, Clock& clock,
                      std::unique_ptr<Clock> own_clock)
-    : Device(MemoryKind::sim),
+    : Device({.name = "sim", .memory_kind = MemoryKind::sim, .clock = &clock}),
       spec_(spec),
       own_clock_(std::move(own_clock)),
-      clock_(clock),
       memory_("sim", bytes_of(spec.memory_gib)),
       pinned_("sim", std::numeric_limits<std::size_t>::max()) {}
 
@@ -128,7 +127,7 @@ void SimDevice::queue_operation(SimLine& line, DeviceOperation operation) {
 
 void SimDevice::queue(SimLine& line, SimOperation operation,
                       Nanoseconds duration, Engine* engine) {
-  Nanoseconds start = std::max(clock_.now(), line.end);
+  Nanoseconds start = std::max(clock().now(), line.end);
   if (engine != nullptr) start = std::max(start, *engine);
   line.end = start + duration;
   if (engine != nullptr) *engine = line.end;
@@ -150,7 +149,7 @@ void SimDevice::wait_for_room() {
     oldest.reach(pending_.oldest().stream, pending_.oldest().number);
     end = pending_.oldest().end;
   }
-  clock_.sleep_until(end);
+  clock().sleep_until(end);
   finish(oldest);
 }
 

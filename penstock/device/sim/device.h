@@ -26,12 +26,10 @@ class SimDevice final : public Device {
   SimDevice(const DeviceSpec& spec, Clock& clock,
             std::unique_ptr<Clock> own_clock);
 
-  std::string name() const override { return "sim"; }
   Buffer allocate(std::size_t bytes) override;
   Buffer allocate_pinned(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   DeviceMemory memory() const override;
-  Clock& clock() const override { return clock_; }
 
   void queue_copy(SimLine& line, std::byte* to, const std::byte* from,
                   std::size_t bytes);
@@ -55,7 +53,6 @@ class SimDevice final : public Device {
 
   const DeviceSpec spec_;
   const std::unique_ptr<Clock> own_clock_;
-  Clock& clock_;
   mutable Mutex mutex_;
   SimMemory memory_ PENSTOCK_GUARDED_BY(mutex_);
   SimMemory pinned_ PENSTOCK_GUARDED_BY(mutex_);

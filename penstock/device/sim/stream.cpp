@@ -49,10 +49,6 @@ Nanoseconds SimStream::next_start() const {
   return std::max(device_.clock().now(), line_.end);
 }
 
-Event SimStream::record() { return recorded(true); }
-
-Event SimStream::record_untimed() { return recorded(false); }
-
 Event SimStream::recorded(bool timed) {
   return Event(
       std::make_shared<SimEvent>(device_, next_start(), line_.before, timed));

@@ -22,15 +22,13 @@ class SimStream final : public Stream {
   void run(DeviceOperation operation) override {
     device_.queue_operation(line_, std::move(operation));
   }
-  Event record() override;
-  Event record_untimed() override;
   void wait(const Event& event) override;
   void step(std::uint64_t number) override;
   void synchronize() override;
 
  private:
   Nanoseconds next_start() const;
-  Event recorded(bool timed);
+  Event recorded(bool timed) override;
 
   SimDevice& device_;
   SimLine line_;

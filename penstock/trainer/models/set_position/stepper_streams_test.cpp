@@ -32,30 +32,30 @@ class WatchedStream final : public Stream {
     std::copy_n(from, bytes, to);
   }
   void run(DeviceOperation operation) override { run_on_host(operation); }
-  Event record() override { return Event(wall_clock().now()); }
-  Event record_untimed() override {
-    watch.in_turn = false;
-    return Event();
-  }
   void wait(const Event&) override {
     watch.in_turn = true;
     ++watch.turns;
   }
   void step(std::uint64_t) override {}
   void synchronize() override {}
+
+ private:
+  Event recorded(bool timed) override {
+    if (timed) return Event(wall_clock().now());
+    watch.in_turn = false;
+    return Event();
+  }
 };
 
 class WatchedCpu final : public Device {
  public:
-  explicit WatchedCpu(Device& cpu) : Device(MemoryKind::cpu), cpu_(cpu) {}
-  std::string name() const override { return "watched"; }
+  explicit WatchedCpu(Device& cpu) : Device({.name = "watched"}), cpu_(cpu) {}
   Buffer allocate(std::size_t bytes) override { return cpu_.allocate(bytes); }
   Buffer allocate_pinned(std::size_t bytes) override { return allocate(bytes); }
   std::unique_ptr<Stream> make_stream() override {
     return std::make_unique<WatchedStream>();
   }
   DeviceMemory memory() const override { return cpu_.memory(); }
-  Clock& clock() const override { return cpu_.clock(); }
 
  private:
   Device& cpu_;
