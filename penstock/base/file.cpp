@@ -355,13 +355,6 @@ class RealFiles final : public FileSystem {
     }
   }
 
-  void write(const Path& path, std::string_view bytes, Lasting lasting,
-             Readers readers) override {
-    const std::unique_ptr<FileWriter> file = create(path, readers);
-    file->append(std::as_bytes(std::span(bytes)));
-    file->commit(lasting);
-  }
-
   std::unique_ptr<FileWriter> create(const Path& path,
                                      Readers readers) override {
     struct stat link {

@@ -84,8 +84,12 @@ class FileSystem {
     write(path, bytes, Lasting::now);
   }
   /// The same, but for what a power failure may do to it afterwards.
-  virtual void write(const std::filesystem::path& path, std::string_view bytes,
-                     Lasting lasting, Readers readers = Readers::as_umask) = 0;
+  void write(const std::filesystem::path& path, std::string_view bytes,
+             Lasting lasting, Readers readers = Readers::as_umask) {
+    const std::unique_ptr<FileWriter> file = create(path, readers);
+    file->append(std::as_bytes(std::span(bytes)));
+    file->commit(lasting);
+  }
   /// Adds one line at the end. If only a part of it can be written, the file is
   /// truncated to what it was, and the Error(request) says so.
   virtual void append_line(const std::filesystem::path& path,
@@ -94,7 +98,8 @@ class FileSystem {
   /// The folder and all above it that are missing.
   virtual void make_folders(const std::filesystem::path& path,
                             Readers readers = Readers::as_umask) = 0;
-  /// Begins a file that will replace `path`. Throws Error(request).
+  /// Begins a file that will replace `path`; what is no file, and nothing may
+  /// replace, is written to. Throws Error(request).
   virtual std::unique_ptr<FileWriter> create(
       const std::filesystem::path& path,
       Readers readers = Readers::as_umask) = 0;

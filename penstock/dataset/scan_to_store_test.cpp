@@ -90,10 +90,6 @@ class FullDisk final : public FileSystem {
   std::string read(const std::filesystem::path& path) override {
     return real_files().read(path);
   }
-  void write(const std::filesystem::path& path, std::string_view bytes,
-             Lasting lasting, Readers readers) override {
-    real_files().write(path, bytes, lasting, readers);
-  }
   void append_line(const std::filesystem::path& path, std::string_view line,
                    Readers readers) override {
     real_files().append_line(path, line, readers);

@@ -25,11 +25,6 @@ class MemoryFiles final : public FileSystem {
     call(path);
     return *found(path);
   }
-  void write(const std::filesystem::path& path, std::string_view bytes, Lasting,
-             Readers) override {
-    call(path);
-    files[path.string()] = std::make_shared<std::string>(bytes);
-  }
   void append_line(const std::filesystem::path& path, std::string_view line,
                    Readers) override {
     call(path);
