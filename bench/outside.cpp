@@ -29,12 +29,12 @@ constexpr double kStepMs = 20;
 class HeldBytes final : public Stepper {
  public:
   HeldBytes(std::size_t megabytes, double look_ms)
-      : weights_(megabytes * 1'000'000, std::byte{1}), look_ms_(look_ms) {}
+      : Stepper({.has_model = true}),
+        weights_(megabytes * 1'000'000, std::byte{1}),
+        look_ms_(look_ms) {}
   void step(const std::shared_ptr<Batch>&, Stream&, std::int64_t) override {
     ++untold_;
   }
-  bool takes_time() const override { return true; }
-  bool has_model() const override { return true; }
   std::vector<double> losses(bool) override {
     return std::vector<double>(std::exchange(untold_, std::size_t{0}));
   }

@@ -122,7 +122,7 @@ std::string test_network(const std::string& kind, const char* precision) {
                  .why = "after ten steps the loss is not a finite number",
                  .next = "train in float32: --set train.precision=float32"});
   std::string in_force;
-  for (const SwitchInForce& one : trial.stepper().in_force())
+  for (const SwitchInForce& one : trial.stepper().facts().in_force)
     if (one.name == "train.precision" || one.name == "precision")
       in_force = one.got.is_string() ? one.got.string() : one.got.dump();
   char text[100];

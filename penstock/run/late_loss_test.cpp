@@ -16,6 +16,7 @@ class LateStepper final : public Stepper {
  public:
   static constexpr std::size_t kBehind = 3;
 
+  LateStepper() : Stepper({.has_model = true}) {}
   void step(const std::shared_ptr<Batch>&, Stream&,
             std::int64_t number) override {
     if (number == fail_at) {
@@ -25,8 +26,6 @@ class LateStepper final : public Stepper {
     late_.push_back(number == nan_at ? std::nan("")
                                      : static_cast<double>(number));
   }
-  bool takes_time() const override { return true; }
-  bool has_model() const override { return true; }
   std::vector<double> losses(bool wait) override {
     if (wait && failed_)
       throw Error(ErrorKind::device, {.code = "test.device", .what = "gone"});

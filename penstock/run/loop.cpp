@@ -26,8 +26,8 @@ namespace {
 
 std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
   bool any = p.session.rows().rows_on(Side::val) > 0;
-  return p.stepper.has_model() && any ? p.session.open_side(Side::val)
-                                      : nullptr;
+  return p.stepper.facts().has_model && any ? p.session.open_side(Side::val)
+                                            : nullptr;
 }
 
 /// How many epochs there are: those of the job, but for a run that has skipped
@@ -143,9 +143,9 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
       writer_(p_.checkpoints) {
   p_.session.report_progress(p_.options.listener, epochs_,
                              in_all - p_.state.steps_taken,
-                             p_.stepper.row_work());
+                             p_.stepper.facts().row_work);
   p_.session.on_point([this](const TimelineNumbers::Point& point) {
-    metrics_.add(p_.state.steps_taken, point, p_.stepper.takes_time());
+    metrics_.add(p_.state.steps_taken, point, p_.stepper.facts().takes_time);
     progress_.add(point);
   });
 }
@@ -198,7 +198,7 @@ void Loop::take_steps() {
                       p_.state.steps_taken >= in_all_;
     if (ends) end_epoch(at.epoch);
     bool due = every > 0 ? p_.state.steps_taken % every == 0
-                         : ends && p_.stepper.has_model();
+                         : ends && p_.stepper.facts().has_model;
     if (due) save();
     save_if_requested();
   }
@@ -209,7 +209,7 @@ void Loop::take_steps() {
   const RunNumbers numbers = p_.session.numbers();
   if (!numbers.timeline.points.empty())
     metrics_.add(p_.state.steps_taken, numbers.timeline.points.back(),
-                 p_.stepper.takes_time());
+                 p_.stepper.facts().takes_time);
 }
 
 /// No batch after the last one, and when a stop ended the reading of it.
@@ -252,7 +252,7 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   unsaved_ = true;
   become_latest();
   log_.add(batch->at(), batch->rows(), wall_clock().now() - run.started,
-           p_.stepper.has_model());
+           p_.stepper.facts().has_model);
   if (!batch->rejected().empty()) p_.quarantine.add(*batch, *session.opened());
   take_losses(false);
   session.report_step();
@@ -270,10 +270,11 @@ void Loop::become_latest() {
 void Loop::tell_progress(Position at) {
   progress_.step({.at = at,
                   .taken = p_.state.steps_taken,
-                  .takes_time = p_.stepper.takes_time()},
+                  .takes_time = p_.stepper.facts().takes_time},
                  [this] {
                    RunNumbers numbers = p_.session.numbers(false);
-                   if (!p_.stepper.takes_time()) numbers.leave_out_compute();
+                   if (!p_.stepper.facts().takes_time)
+                     numbers.leave_out_compute();
                    return numbers.last_window();
                  });
 }
@@ -337,7 +338,7 @@ void Loop::refuse_validation(std::int64_t epoch) {
 void Loop::end_epoch(std::int64_t at) {
   RunNumbers::Epoch& epoch = p_.session.counted().epochs[at];
   take_losses(true);
-  if (p_.stepper.has_model())  // its losses have ended anyway
+  if (p_.stepper.facts().has_model)  // its losses have ended anyway
     p_.session.clock().finish();
   if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
   loss_sum_ = 0, losses_ = 0;
@@ -378,7 +379,7 @@ void Loop::report_epochs() {
 void Loop::export_epoch(std::int64_t epoch) {
   if (metrics_.any()) {
     RunNumbers numbers = p_.session.numbers(false);
-    if (!p_.stepper.takes_time()) numbers.leave_out_compute();
+    if (!p_.stepper.facts().takes_time) numbers.leave_out_compute();
     if (numbers.epochs.contains(epoch))
       metrics_.add_epoch(p_.state.steps_taken, epoch_json(numbers, epoch));
   }
@@ -456,7 +457,7 @@ void Loop::save() {
   if (writer_.busy()) ++run.saved.waited;
   check_saved(true);
   std::optional<ModelState> model;
-  if (p_.stepper.has_model()) {
+  if (p_.stepper.facts().has_model) {
     const Nanoseconds began = wall_clock().now();
     model = p_.stepper.save(writer_.spare());
     run.saved.copying += wall_clock().now() - began;

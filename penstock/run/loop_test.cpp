@@ -28,15 +28,14 @@ struct CountingStepper final : Stepper {
     std::size_t bytes = 0;  ///< of its weights
     int look_ms = 0;        ///< a look at held-out rows takes so long
   };
-  CountingStepper() = default;
-  explicit CountingStepper(Trouble made) : trouble(made) {}
+  CountingStepper() : CountingStepper(Trouble()) {}
+  explicit CountingStepper(Trouble made)
+      : Stepper({.takes_time = false, .has_model = true}), trouble(made) {}
 
   Trouble trouble;
   std::atomic<bool>* stop = nullptr;
   int steps = 0, told = 0, looks = 0;
 
-  bool takes_time() const override { return false; }
-  bool has_model() const override { return true; }
   std::vector<double> losses(bool) override {
     return std::vector<double>(
         static_cast<std::size_t>(steps - std::exchange(told, steps)));

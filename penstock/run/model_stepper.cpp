@@ -122,28 +122,27 @@ std::string warmup_line(const Job& job, std::int64_t steps) {
 }
 
 std::string memory_line(const Stepper& stepper, const Job& job) {
-  const Json about = stepper.about();
-  const Json* memory = about.is_null() ? nullptr : about.find("memory");
-  if (memory == nullptr) return "";
-  const auto rows = static_cast<double>(job.loading.options.batch_size);
-  auto bytes = [&](const char* key) { return memory->find(key)->number(); };
-  const double activations = bytes("step_bytes") + rows * bytes("row_bytes");
-  auto shown = [](double of) {
-    return shown_bytes(static_cast<std::size_t>(of));
+  const std::optional<ModelMemory>& memory = stepper.facts().memory;
+  if (!memory) return "";
+  const std::int64_t rows = job.loading.options.batch_size;
+  const auto activations = static_cast<std::int64_t>(
+      memory->step_bytes + static_cast<double>(rows) * memory->row_bytes);
+  auto shown = [](std::int64_t bytes) {
+    return shown_bytes(static_cast<std::size_t>(bytes));
   };
-  const double all = bytes("parameters") + bytes("gradients") +
-                     bytes("optimizer") + activations;
-  return "memory of the model: parameters " + shown(bytes("parameters")) +
-         ", gradients " + shown(bytes("gradients")) + ", optimiser " +
-         shown(bytes("optimizer")) + ", activations of " +
-         std::to_string(job.loading.options.batch_size) + " rows about " +
-         shown(activations) + ": about " + shown(all) + " in all";
+  const std::int64_t all =
+      memory->parameters + memory->gradients + memory->optimizer + activations;
+  return "memory of the model: parameters " + shown(memory->parameters) +
+         ", gradients " + shown(memory->gradients) + ", optimiser " +
+         shown(memory->optimizer) + ", activations of " + std::to_string(rows) +
+         " rows about " + shown(activations) + ": about " + shown(all) +
+         " in all";
 }
 
 void check_room(Stepper& stepper, const std::filesystem::path& folder,
                 const Job& job,
                 const std::function<void(const std::string& line)>& note) {
-  if (!stepper.has_model()) return;
+  if (!stepper.facts().has_model) return;
   // Two are kept while one is written.
   const bool one =
       job.training.epochs == 1 && !job.training.checkpoint_every_steps;

@@ -57,7 +57,7 @@ struct RunNumbers {
   std::vector<WorstStep> worst_steps;  ///< the slowest first
   Snapshot snapshot;
   RowWork row;  ///< what the model does with each
-  Json model;   ///< Stepper::about()
+  Json model;   ///< StepperFacts::about
   /// What the tuner changed, and why it went no further; none: it was off, or
   /// had nothing to change.
   struct Tuning {

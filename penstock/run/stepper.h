@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,6 @@ struct ModelState {
   std::vector<NamedTensor> tensors;  ///< views into `memory`; names are unique
   std::vector<std::byte> memory;
   Json json;  ///< what is no tensor: counts, the learning rate's place...
-  WeightsForm form = {};  ///< not part of a checkpoint
 };
 
 /// What was asked of a model by a setting of `train`, and what it does.
@@ -36,6 +36,30 @@ struct SwitchInForce {
   std::string why;  ///< they differ; empty where they do not
 };
 
+/// What a model takes on its device, about, in bytes.
+struct ModelMemory {
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0;
+  /// Of what is held while gradients are made: for each row, and besides.
+  double row_bytes = 0, step_bytes = 0;
+};
+
+/// What is known of steps before the first of them.
+struct StepperFacts {
+  /// False when a step is no work at all, so that utilisation means nothing.
+  bool takes_time = true;
+  /// True: every step has a loss, and there is something to validate and save.
+  bool has_model = false;
+  /// The settings that not every model has, as this one follows them.
+  std::vector<SwitchInForce> in_force = {};
+  /// What it does with each row, for rates and the share of the peak.
+  RowWork row_work = {};
+  WeightsForm form = {};
+  std::optional<ModelMemory> memory = {};  ///< none: not estimated
+  /// The model in `report.json`, by name; null where there is nothing to tell.
+  /// The first step may add to it.
+  Json about = {};
+};
+
 /// What is done with each batch. The trainer brings one with a model.
 /// A batch's memory is used again when nobody holds the batch.
 ///
@@ -43,27 +67,18 @@ struct SwitchInForce {
 /// or a state waits for the device.
 class Stepper {
  public:
+  explicit Stepper(StepperFacts facts) : facts_(std::move(facts)) {}
   virtual ~Stepper() = default;
+  const StepperFacts& facts() const { return facts_; }
   /// Queues one step on `stream`, which already waits for the batch. One that
   /// throws Error(out_of_memory) has changed nothing that the next call uses.
   virtual void step(const std::shared_ptr<Batch>& batch, Stream& stream,
                     std::int64_t number) = 0;
-  /// False when a step is no work at all, so that utilisation means nothing.
-  virtual bool takes_time() const = 0;
   /// The mean losses of the steps, in their order, each told once: of those
   /// that are known to have ended, or of all when it shall wait. On the cpu a
   /// step's is known when step() returns. None without a model.
   virtual std::vector<double> losses(bool wait) = 0;
 
-  /// True: every step has a loss, and there is something to validate and save.
-  virtual bool has_model() const { return false; }
-  /// The settings that not every model has, as this one follows them.
-  virtual std::vector<SwitchInForce> in_force() const { return {}; }
-  /// What it does with each row, for rates and the share of the peak.
-  virtual RowWork row_work() const { return {}; }
-  /// What is known of the model, for `report.json`: how many numbers it has,
-  /// the memory that it takes; null where nothing is.
-  virtual Json about() const { return {}; }
   /// Looks at a batch of held-out rows without learning from it.
   virtual void validate(const std::shared_ptr<Batch>&, Stream&) {}
   /// What validate() saw since the last call, by name: "val_loss" and what the
@@ -80,6 +95,9 @@ class Stepper {
   /// of another model.
   virtual void restore(const ModelState&) {}
 
+ protected:
+  StepperFacts facts_;
+
  private:
   virtual ModelState state_in(std::vector<std::byte> /*memory*/) { return {}; }
 };
@@ -89,13 +107,9 @@ class Stepper {
 class NoModel : public Stepper {
  public:
   explicit NoModel(const Device& device)
-      : takes_time_(device.memory_kind() == MemoryKind::sim) {}
-  bool takes_time() const override { return takes_time_; }
+      : Stepper({.takes_time = device.memory_kind() == MemoryKind::sim}) {}
   void step(const std::shared_ptr<Batch>&, Stream&, std::int64_t) override {}
   std::vector<double> losses(bool) override { return {}; }
-
- private:
-  bool takes_time_;
 };
 
 }  // namespace penstock

@@ -122,7 +122,7 @@ class Sweeping {
 
   /// Steps over this batch are the ceiling, where they take time.
   void prepare_ceiling() {
-    if (!stepper_->takes_time()) return;
+    if (!stepper_->facts().takes_time) return;
     resident_ = std::make_shared<Batch>(*opened_->next());
     for (int i = 0; i < kWarmUp; ++i) step_on_resident();
     wait_for(opened_->stream());
@@ -130,7 +130,7 @@ class Sweeping {
 
   void step_on_resident() {
     Stream& stream = opened_->stream();
-    if (stepper_->has_model())
+    if (stepper_->facts().has_model)
       stepper_->step(resident_, stream, number_++);
     else
       stream.step(static_cast<std::uint64_t>(number_++));
@@ -224,7 +224,7 @@ class Sweeping {
     const double took = seconds(device_->clock().now() - begin);
     setting.rates.push_back(static_cast<double>(rows) / took);
     const StepParts parts = session_->clock().total() - before;
-    if (stepper_->takes_time() && parts.steps_take_time())
+    if (stepper_->facts().takes_time && parts.steps_take_time())
       setting.utilisations.push_back(parts.utilisation());
   }
 

@@ -36,9 +36,9 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
                       const std::string& folder) {
   RunNumbers run = session.numbers();
   run.folder = folder;
-  run.row = stepper.row_work();
-  run.model = stepper.about();
-  if (!stepper.takes_time()) run.leave_out_compute();
+  run.row = stepper.facts().row_work;
+  run.model = stepper.facts().about;
+  if (!stepper.facts().takes_time) run.leave_out_compute();
   return run;
 }
 
@@ -57,18 +57,18 @@ std::optional<OutputFolder> output_of(const Job& job,
 }
 
 /// The name of the file that the weights are in.
-std::string write_weights(OutputFolder& folder, const ModelState& state) {
-  folder.write(state.form.file, weights_file(state));
-  for (const auto& [name, text] : state.form.beside) folder.write(name, text);
-  return state.form.file;
+std::string write_weights(OutputFolder& folder, Stepper& stepper) {
+  const WeightsForm& form = stepper.facts().form;
+  folder.write(form.file, weights_file(stepper.save()));
+  for (const auto& [name, text] : form.beside) folder.write(name, text);
+  return form.file;
 }
 
 /// What is small is in the folder of every run, as far as it came.
 void leave_adapter(const std::filesystem::path& run, Stepper& stepper) {
-  const Json about = stepper.about();
-  if (about.is_null() || about.find("adapter") == nullptr) return;
+  if (!stepper.facts().form.adapter) return;
   OutputFolder folder(real_files(), run / "adapter", "output.dir");
-  write_weights(folder, stepper.save());
+  write_weights(folder, stepper);
 }
 
 void leave_weights(OutputFolder& folder, Stepper& stepper,
@@ -77,7 +77,7 @@ void leave_weights(OutputFolder& folder, Stepper& stepper,
   const std::string place = folder.path().string();
   std::string line = "nothing is in " + place + " yet: resume the run";
   if (all) {
-    const std::string file = write_weights(folder, stepper.save());
+    const std::string file = write_weights(folder, stepper);
     if (const Json found = session.opened()->statistics(); found.is_object())
       folder.write("statistics.json", text_of_statistics(found));
     line = "the weights are in " + place + "/" + file;
@@ -262,7 +262,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
-  const Json effective = told(stepper->in_force(), options.listener);
+  const Json effective = told(stepper->facts().in_force, options.listener);
   if (Json& written = of.about["effective"]; written != effective) {
     written = effective;
     of.folder.write("run.json", of.about, Lasting::with_next);

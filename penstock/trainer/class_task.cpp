@@ -31,7 +31,7 @@ class OneClass final : public ClassTask {
         balance_(balance),
         weights_(weights_of_classes(target_, device)) {}
 
-  Loss loss(const at::Tensor& answers, const Truth& truth) const override {
+  MeanLoss loss(const at::Tensor& answers, const Truth& truth) const override {
     at::Tensor counted =
         weights_.defined()
             ? (truth.weight * weights_.index_select(0, truth.value)).sum()
@@ -80,7 +80,7 @@ class ManyLabels final : public ClassTask {
         smoothing_(smoothing),
         weights_(weights_of_classes(target_, device)) {}
 
-  Loss loss(const at::Tensor& answers, const Truth& truth) const override {
+  MeanLoss loss(const at::Tensor& answers, const Truth& truth) const override {
     at::Tensor value = truth.value;
     if (smoothing_ > 0) value = value * (1 - smoothing_) + smoothing_ / 2;
     at::Tensor counted = truth.weight.sum();

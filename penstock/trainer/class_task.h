@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "penstock/base/json.h"
+#include "penstock/trainer/mean_loss.h"
 #include "penstock/trainer/target.h"
 
 namespace penstock {
@@ -13,14 +14,10 @@ namespace penstock {
 /// labels, of which it has any number.
 class ClassTask {
  public:
-  /// `mean` is over the rows that count, `counted` what they count together:
-  /// scalars, float32.
-  struct Loss {
-    at::Tensor mean, counted;
-  };
   virtual ~ClassTask() = default;
   /// `answers`: [rows, classes], float32, how much each class is preferred.
-  virtual Loss loss(const at::Tensor& answers, const Truth& truth) const = 0;
+  virtual MeanLoss loss(const at::Tensor& answers,
+                        const Truth& truth) const = 0;
   /// Keeps what seen() is made of. Classes weigh the same here.
   virtual void look(const at::Tensor& answers, const Batch& batch) = 0;
   /// Measures of all rows since the last call: the members begin with "val_".

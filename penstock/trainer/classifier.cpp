@@ -28,30 +28,28 @@ class Classifier final : public Model {
     deviation_ =
         at::tensor({0.229F, 0.224F, 0.225F}).view({1, 3, 1, 1}).to(device);
     if (device.is_cuda()) at::globalContext().setBenchmarkCuDNN(true);
-  }
-
-  const std::vector<Parameter>& parameters() const override {
-    return network_->layers().parameters();
-  }
-  const std::vector<Parameter>& buffers() const override {
-    return network_->layers().buffers();
+    const Layers& layers = network_->layers();
+    facts_ = {.parameters = layers.parameters(),
+              .buffers = layers.buffers(),
+              .numbers = layers.size(),
+              .bytes = layers.bytes(),
+              .counts = true,
+              .smoothing = o_.learning.label_smoothing,
+              .in_force = in_force(),
+              .description = description()};
   }
 
   // Rows that do not count must not enter the statistics of batches: they are
   // left out. A batch of no other rows leaves no trace, and gradients of 0.
-  at::Tensor loss(const Batch& batch, const DrawnFor& drawn) override {
+  MeanLoss loss(const Batch& batch, const DrawnFor& drawn) override {
     const CountedRows rows(batch, drawn, device_);
     const at::Tensor input = rows.of(tensor_of(batch, o_.input));
     const Truth all = truth_of(batch, o_.target);
-    const ClassTask::Loss loss = task_->loss(
+    return task_->loss(
         answers_of(input, input.size(0),
                    rows.none() ? Mode::trial : Mode::learn),
         {.value = rows.of(all.value), .weight = rows.of(all.weight)});
-    counted_ = loss.counted;
-    return loss.mean;
   }
-  bool counts() const override { return true; }
-  at::Tensor counted() const override { return counted_; }
 
   at::Tensor made_up_loss(std::int64_t rows) override {
     Shape shape = o_.shape;
@@ -67,10 +65,8 @@ class Classifier final : public Model {
   }
   Json seen() override { return task_->seen(); }
 
-  std::optional<double> smoothing() const override {
-    return o_.learning.label_smoothing;
-  }
-  std::vector<SwitchInForce> in_force() const override {
+ private:
+  std::vector<SwitchInForce> in_force() const {
     const bool recompute = o_.learning.gradient_checkpointing;
     const char* weights = o_.learning.balanced_classes ? "balanced" : "none";
     return {{.name = "gradient_checkpointing",
@@ -78,13 +74,7 @@ class Classifier final : public Model {
              .got = recompute},
             {.name = "class_weights", .asked = weights, .got = weights}};
   }
-  Json about() const override {
-    Json json;
-    json["parameters"] = network_->layers().size();
-    json["bytes"] = network_->layers().bytes();
-    return json;
-  }
-  Json description() const override {
+  Json description() const {
     Json json = o_.description;
     json["target"] = o_.target.name;
     json["classes"] = o_.target.classes;
@@ -92,7 +82,6 @@ class Classifier final : public Model {
     return json;
   }
 
- private:
   /// [rows, channels, height, width]: what has fewer dimensions has one channel
   /// and, if need be, one line.
   at::Tensor planes(const at::Tensor& input, std::int64_t rows) const {
@@ -125,7 +114,6 @@ class Classifier final : public Model {
   const at::Device device_;
   const std::unique_ptr<ClassTask> task_;
   at::Tensor mean_, deviation_;
-  at::Tensor counted_;
 };
 
 }  // namespace

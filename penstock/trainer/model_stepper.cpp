@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "penstock/trainer/adamw.h"
@@ -51,7 +52,8 @@ class ModelStepper final : public Stepper {
  public:
   ModelStepper(const ModelSpec& spec, const FittedDataset& data, Device& device,
                at::Device torch, std::int64_t steps, MakeModel make)
-      : threads_(threads_of(spec)),
+      : Stepper({.has_model = true}),
+        threads_(threads_of(spec)),
         schedule_{spec.learning.lr, spec.learning.warmup_steps, steps},
         turns_(device, torch),
         staging_(device, 2 * kStagedSteps),
@@ -63,33 +65,38 @@ class ModelStepper final : public Stepper {
           return make(spec, data, at::TensorOptions(at::kFloat).device(torch));
         })),
         optimizer_(turns_.now([&] {
-          return AdamW(model_->parameters(),
+          return AdamW(model_->facts().parameters,
                        {.weight_decay = spec.learning.weight_decay,
                         .clip_norm = spec.learning.clip_norm});
         })),
-        gradients_(model_->parameters()),
+        gradients_(model_->facts().parameters),
         scale_(turns_.now([&] {
           return LossScale(learning_.precision == Dtype::float16,
                            at::TensorOptions().device(torch));
         })),
         counted_(turns_.now([&] {
-          return CountedSteps(model_->counts() && learning_.accumulate > 1,
-                              at::TensorOptions().device(torch));
+          return CountedSteps(
+              model_->facts().counts && learning_.accumulate > 1,
+              at::TensorOptions().device(torch));
         })),
-        averages_(turns_.now(
-            [&] { return Averages(model_->parameters(), learning_.ema); })),
-        buffers_(turns_.now([&] { return Buffers(model_->buffers()); })),
-        memory_(turns_.now([&] { return memory_of_steps(torch.type()); })) {}
+        averages_(turns_.now([&] {
+          return Averages(model_->facts().parameters, learning_.ema);
+        })),
+        buffers_(turns_.now([&] { return Buffers(model_->facts().buffers); })) {
+    facts_.in_force = in_force();
+    facts_.row_work = model_->facts().row_work;
+    facts_.form = model_->facts().form;
+    facts_.memory = turns_.now([&] { return memory_of(torch.type()); });
+    facts_.about = about(Json::Object{});
+  }
   ~ModelStepper() override { turns_.finish(); }
-
-  bool takes_time() const override { return true; }
-  bool has_model() const override { return true; }
 
   void step(const std::shared_ptr<Batch>& batch, Stream& stream,
             std::int64_t number) override {
     turn("taking a step of the model", stream, [&] {
       averages_.use(false);
-      if (!std::exchange(checked_, true)) model_->check(*batch);
+      if (!std::exchange(checked_, true))
+        facts_.about = about(model_->check(*batch));
       const Together steps = together(number);
       at::Tensor loss =
           learn(*batch, {batch->at().epoch, batch->ids(), staging_, stream},
@@ -104,10 +111,6 @@ class ModelStepper final : public Stepper {
     return in_torch("waiting for a step of the model",
                     [&] { return losses_.take(wait); });
   }
-
-  std::vector<SwitchInForce> in_force() const override;
-  RowWork row_work() const override { return model_->row_work(); }
-  Json about() const override;
 
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override {
     turn("validating the model", stream, [&] {
@@ -133,13 +136,16 @@ class ModelStepper final : public Stepper {
   }
 
  private:
+  std::vector<SwitchInForce> in_force() const;
+  std::optional<ModelMemory> memory_of(at::DeviceType device);
+  Json about(const Json& found) const;
+
   ModelState state_in(std::vector<std::byte> memory) override {
     return turn_now("saving the model", [&] {
       const bool averages = averages_.use(false);
       ModelState state = state_of(all_tensors(), std::move(memory));
       averages_.use(averages);
       state.json = description();
-      state.form = model_->form();
       return state;
     });
   }
@@ -147,7 +153,7 @@ class ModelStepper final : public Stepper {
   /// Whether the state is of a group of steps that had not moved the weights
   /// yet. "gradient.counted" alone is not a gradient: it is always saved.
   bool has_gradients(const ModelState& state) const {
-    const std::string first = "gradient." + model_->parameters()[0].name;
+    const std::string first = "gradient." + model_->facts().parameters[0].name;
     return std::ranges::find(state.tensors, first, &NamedTensor::name) !=
            state.tensors.end();
   }
@@ -171,16 +177,16 @@ class ModelStepper final : public Stepper {
         gradients_.set_aside(number == steps.first);
     buffers_.keep();
     try {
-      at::Tensor loss = model_->loss(batch, rows);
+      const MeanLoss loss = model_->loss(batch, rows);
       const std::int64_t share = steps.end - steps.first;
       at::Tensor part = counted_.on()
-                            ? counted_.weighted(loss, model_->counted())
-                        : share == 1 ? loss
-                                     : loss / share;
+                            ? counted_.weighted(loss.mean, loss.counted)
+                        : share == 1 ? loss.mean
+                                     : loss.mean / share;
       scale_.scaled(part).backward();
       gradients_.add(earlier);
-      if (counted_.on()) counted_.add(number == steps.first, model_->counted());
-      return loss;
+      if (counted_.on()) counted_.add(number == steps.first, loss.counted);
+      return loss.mean;
     } catch (...) {
       gradients_.put_back(earlier);
       buffers_.put_back();
@@ -214,8 +220,8 @@ class ModelStepper final : public Stepper {
 
   std::vector<Parameter> all_tensors() const {
     std::vector<Parameter> all;
-    append(all, "model.", model_->parameters());
-    append(all, "model.", model_->buffers());
+    append(all, "model.", model_->facts().parameters);
+    append(all, "model.", model_->facts().buffers);
     append(all, "adamw.", optimizer_.state());
     append(all, "gradient.", gradients_.kept());
     append(all, "scale.", scale_.state());
@@ -225,13 +231,12 @@ class ModelStepper final : public Stepper {
   }
 
   Json description() const {
-    Json json = model_->description();
+    Json json = model_->facts().description;
     json["threads"] = threads_;
     return json;
   }
 
   void check_description(const Json& found) const;
-  std::optional<StepMemory> memory_of_steps(at::DeviceType device);
 
   const int threads_;
   const Schedule schedule_;
@@ -247,7 +252,6 @@ class ModelStepper final : public Stepper {
   CountedSteps counted_;
   Averages averages_;
   Buffers buffers_;
-  const std::optional<StepMemory> memory_;  // missing: not estimated
   bool checked_ = false;
 };
 
@@ -263,37 +267,57 @@ std::vector<SwitchInForce> ModelStepper::in_force() const {
   add("tf32", learning_.tf32 && on_gpu_, "the cpu has none");
   add("accumulate", learning_.accumulate, "");
   add("ema", learning_.ema, "");
-  if (std::optional<double> smoothing = model_->smoothing())
-    add("label_smoothing", *smoothing, "the target is a number, no class");
-  for (SwitchInForce& one : model_->in_force())
-    switches.push_back(std::move(one));
+  const ModelFacts& model = model_->facts();
+  if (model.smoothing)
+    add("label_smoothing", *model.smoothing,
+        "the target is a number, no class");
+  std::ranges::copy(model.in_force, std::back_inserter(switches));
   return switches;
 }
 
 // What is held when backward() begins: it frees as it goes.
-std::optional<StepMemory> ModelStepper::memory_of_steps(at::DeviceType device) {
+std::optional<ModelMemory> ModelStepper::memory_of(at::DeviceType device) {
   bool known = true;
-  const StepMemory memory = step_memory(device, [&](std::int64_t rows) {
+  const StepMemory steps = step_memory(device, [&](std::int64_t rows) {
     known = model_->made_up_loss(rows).defined();
   });
-  return known ? std::optional(memory) : std::nullopt;
+  if (!known) return std::nullopt;
+  const std::int64_t learned = bytes_of(model_->facts().parameters);
+  return ModelMemory{
+      .parameters = model_->facts().bytes,
+      .gradients = learned,
+      .optimizer = 2 * learned + (learning_.ema > 0 ? learned : 0),
+      .row_bytes = steps.row_bytes,
+      .step_bytes = steps.step_bytes};
 }
 
-Json ModelStepper::about() const {
-  Json json = model_->about();
+/// `found`: by the model, in its first batch.
+Json ModelStepper::about(const Json& found) const {
+  const ModelFacts& model = model_->facts();
   std::int64_t learned = 0;
-  for (const Parameter& parameter : model_->parameters())
+  for (const Parameter& parameter : model.parameters)
     learned += parameter.value.numel();
+  Json json;
+  if (model.numbers > 0) {
+    json["parameters"] = model.numbers;
+    json["bytes"] = model.bytes;
+  }
+  if (model.row_work.flops > 0) {
+    json["tokens_per_row"] = model.row_work.tokens;
+    json["flops_per_row"] = model.row_work.flops;
+    json["peak_flops"] = model.row_work.peak_flops;
+  }
+  for (const auto& [name, value] : found.object()) json[name] = value;
+  if (model.form.adapter) json["adapter"] = true;
   json["learned"] = learned;
-  if (json.find("parameters") == nullptr) json["parameters"] = learned;
-  if (!memory_) return json;
-  const std::int64_t bytes = bytes_of(model_->parameters());
+  if (model.numbers == 0) json["parameters"] = learned;
+  if (!facts_.memory) return json;
   Json& memory = json["memory"];
-  memory["parameters"] = *model_->about().find("bytes");
-  memory["gradients"] = bytes;
-  memory["optimizer"] = 2 * bytes + (learning_.ema > 0 ? bytes : 0);
-  memory["row_bytes"] = memory_->row_bytes;
-  memory["step_bytes"] = memory_->step_bytes;
+  memory["parameters"] = facts_.memory->parameters;
+  memory["gradients"] = facts_.memory->gradients;
+  memory["optimizer"] = facts_.memory->optimizer;
+  memory["row_bytes"] = facts_.memory->row_bytes;
+  memory["step_bytes"] = facts_.memory->step_bytes;
   return json;
 }
 
@@ -329,11 +353,6 @@ const NamedTensor* find_tensor(const Batch& batch, std::string_view name) {
 }
 
 }  // namespace
-
-const std::vector<Parameter>& Model::buffers() const {
-  static const std::vector<Parameter> none;
-  return none;
-}
 
 at::Tensor tensor_of(const Batch& batch, const std::string& name) {
   const NamedTensor* found = find_tensor(batch, name);

@@ -10,9 +10,35 @@
 
 #include "penstock/run/run.h"
 #include "penstock/trainer/drawn.h"
+#include "penstock/trainer/mean_loss.h"
 #include "penstock/trainer/parameter.h"
 
 namespace penstock {
+
+/// What is known of a model once it is made.
+struct ModelFacts {
+  /// What is learned, in a fixed order. It shares memory with the model; each
+  /// takes part in the loss.
+  std::vector<Parameter> parameters;
+  /// Of the model's state, but not learned. They share memory with it.
+  std::vector<Parameter> buffers = {};
+  /// Of all weights, learned or not; 0: those that are learned are all.
+  std::int64_t numbers = 0, bytes = 0;
+  /// Whether batches count for more or less than others: by their tokens, say.
+  bool counts = false;
+  /// The share of a true class that is given to all; missing for a model that
+  /// has no such setting.
+  std::optional<double> smoothing = {};
+  /// Further settings of `train` that not every model has, as it follows them.
+  std::vector<SwitchInForce> in_force = {};
+  /// What it does with each row of a step, forwards and backwards.
+  RowWork row_work = {};
+  /// How its weights are written for other programs, with the files that these
+  /// expect beside them.
+  WeightsForm form = {};
+  /// What must be the same in a run that goes on from a checkpoint.
+  Json description;
+};
 
 /// A kind of model, to the steps that are the same for all: what it learns from
 /// a batch, and what it measures on held-out rows. One thread; all that it asks
@@ -20,22 +46,12 @@ namespace penstock {
 class Model {
  public:
   virtual ~Model() = default;
-  /// In a fixed order. They share memory with the model; each takes part in the
-  /// loss.
-  virtual const std::vector<Parameter>& parameters() const = 0;
-  /// The mean loss over the rows of a batch, to be learned from: float32, [].
-  virtual at::Tensor loss(const Batch& batch, const DrawnFor& rows) = 0;
-  /// Whether batches count for more or less than others: by their tokens, say.
-  virtual bool counts() const { return false; }
-  /// What the batch of the last loss() counts, float32, []; of a model that
-  /// counts. Steps that move the weights together then have the loss of all
-  /// that they count.
-  virtual at::Tensor counted() const { return {}; }
-  /// Of the model's state, but not learned. They share memory with it.
-  virtual const std::vector<Parameter>& buffers() const;
-  /// Looks at the first batch of a process before it is learned from; throws
-  /// where the model does not do what it promises.
-  virtual void check(const Batch&) {}
+  const ModelFacts& facts() const { return facts_; }
+  virtual MeanLoss loss(const Batch& batch, const DrawnFor& rows) = 0;
+  /// Looks at the first batch of a process before it is learned from, and tells
+  /// what it has found, by name, for StepperFacts::about; throws where the
+  /// model does not do what it promises.
+  virtual Json check(const Batch&) { return Json::Object{}; }
   /// The loss of so many made-up rows, which leaves no trace but gradients;
   /// undefined for a model whose memory is not estimated.
   virtual at::Tensor made_up_loss(std::int64_t /*rows*/) { return {}; }
@@ -43,20 +59,9 @@ class Model {
   virtual void look(const Batch& batch) = 0;
   /// What look() saw since the last call, as Stepper::validated() gives it.
   virtual Json seen() = 0;
-  /// The share of a true class that is given to all; missing for a model that
-  /// has no such setting.
-  virtual std::optional<double> smoothing() const { return std::nullopt; }
-  /// Further settings of `train` that not every model has, as it follows them.
-  virtual std::vector<SwitchInForce> in_force() const { return {}; }
-  /// What it does with each row of a step, forwards and backwards.
-  virtual RowWork row_work() const { return {}; }
-  /// For Stepper::about(), by name.
-  virtual Json about() const { return Json::Object{}; }
-  /// How its weights are written for other programs, with the files that these
-  /// expect beside them.
-  virtual WeightsForm form() const { return {}; }
-  /// What must be the same in a run that goes on from a checkpoint.
-  virtual Json description() const = 0;
+
+ protected:
+  ModelFacts facts_;  // complete once it is made
 };
 
 /// Makes a model on a device, in a turn.

@@ -25,15 +25,17 @@ class Stopping final : public Stepper {
  public:
   Stopping(std::unique_ptr<Stepper> of, std::int64_t step,
            std::atomic<bool>& stop, ModelState& last)
-      : of_(std::move(of)), step_(step), stop_(stop), last_(last) {}
+      : Stepper(of->facts()),
+        of_(std::move(of)),
+        step_(step),
+        stop_(stop),
+        last_(last) {}
   ~Stopping() override { last_ = of_->save(); }
   void step(const std::shared_ptr<Batch>& batch, Stream& stream,
             std::int64_t number) override {
     of_->step(batch, stream, number);
     if (number + 1 == step_) stop_ = true;
   }
-  bool takes_time() const override { return of_->takes_time(); }
-  bool has_model() const override { return of_->has_model(); }
   std::vector<double> losses(bool wait) override { return of_->losses(wait); }
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override {
     of_->validate(batch, stream);

@@ -46,6 +46,18 @@ SavedTensor saved_tensor(nb::handle entry) {
   return tensor;
 }
 
+std::vector<SwitchInForce> in_force_of(const nb::object& stepper) {
+  const Json list = Json::parse(
+      nb::cast<std::string>(stepper.attr("in_force")()), "what is in force");
+  std::vector<SwitchInForce> switches;
+  for (const Json& one : list.array())
+    switches.push_back({.name = one.find("name")->string(),
+                        .asked = *one.find("asked"),
+                        .got = *one.find("got"),
+                        .why = one.find("why")->string()});
+  return switches;
+}
+
 }  // namespace
 
 Error error_in_python(const nb::python_error& raised) {
@@ -72,6 +84,11 @@ Error error_in_python(const nb::python_error& raised) {
       nb::cast<std::string>(nb::str(nb::getattr(raised.type(), "__name__")));
   return Error(ErrorKind::transform, std::move(parts)).caused_by(kept(value));
 }
+
+OwnStepper::OwnStepper(std::shared_ptr<Session> session, nb::object stepper)
+    : Stepper({.has_model = true, .in_force = in_force_of(stepper)}),
+      session_(std::move(session)),
+      stepper_(std::move(stepper)) {}
 
 OwnStepper::~OwnStepper() {
   GilAcquire lock;
@@ -102,21 +119,6 @@ Json OwnStepper::validated() {
       in_python(
           [&] { return nb::cast<std::string>(stepper_.attr("validated")()); }),
       "what was validated");
-}
-
-std::vector<SwitchInForce> OwnStepper::in_force() const {
-  const Json list =
-      Json::parse(in_python([&] {
-                    return nb::cast<std::string>(stepper_.attr("in_force")());
-                  }),
-                  "what is in force");
-  std::vector<SwitchInForce> switches;
-  for (const Json& one : list.array())
-    switches.push_back({.name = one.find("name")->string(),
-                        .asked = *one.find("asked"),
-                        .got = *one.find("got"),
-                        .why = one.find("why")->string()});
-  return switches;
 }
 
 ModelState OwnStepper::state_in(std::vector<std::byte> memory) {

@@ -18,19 +18,15 @@ namespace nb = nanobind;
 /// Steps that an object of Python takes (penstock._training.stepper.Stepper has
 /// its methods). What it raises is an Error that keeps it.
 ///
-/// Called without Python's lock, which each call takes.
+/// Made with Python's lock; called without it, since each call takes it.
 class OwnStepper final : public Stepper {
  public:
-  OwnStepper(std::shared_ptr<Session> session, nb::object stepper)
-      : session_(std::move(session)), stepper_(std::move(stepper)) {}
+  OwnStepper(std::shared_ptr<Session> session, nb::object stepper);
   ~OwnStepper() override;
 
-  bool takes_time() const override { return true; }
-  bool has_model() const override { return true; }
   void step(const std::shared_ptr<Batch>& batch, Stream& stream,
             std::int64_t number) override;
   std::vector<double> losses(bool wait) override;
-  std::vector<SwitchInForce> in_force() const override;
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override;
   Json validated() override;
   void restore(const ModelState& state) override;

@@ -32,7 +32,7 @@ class Switches:
                       "only the loss cross_entropy smooths its classes")
 
     def told(self) -> list[dict[str, Any]]:
-        """For Stepper::in_force()."""
+        """For StepperFacts::in_force."""
         return self._told
 
     def _resolve(self, name: str, asked: Any, otherwise: Any,

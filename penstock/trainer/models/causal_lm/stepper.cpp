@@ -57,21 +57,23 @@ class CausalLmModel final : public Model {
                   .recompute = learning_.gradient_checkpointing},
                  options,
                  spec.path.empty() ? nullptr
-                                   : std::make_shared<WeightFiles>(spec.path)),
-        base_(spec.path),
-        work_(work_of(data, options)) {}
-
-  const std::vector<Parameter>& parameters() const override {
-    return network_.parameters();
+                                   : std::make_shared<WeightFiles>(spec.path)) {
+    facts_ = {.parameters = network_.parameters(),
+              .numbers = network_.size(),
+              .bytes = network_.bytes(),
+              .counts = true,
+              .smoothing = learning_.label_smoothing,
+              .in_force = in_force(),
+              .row_work = work_of(data, options),
+              .form = form_of(spec),
+              .description = description()};
   }
 
-  at::Tensor loss(const Batch& batch, const DrawnFor&) override {
+  MeanLoss loss(const Batch& batch, const DrawnFor&) override {
     return loss_of(rows_of(batch), learning_.label_smoothing);
   }
-  bool counts() const override { return true; }
-  at::Tensor counted() const override { return counted_; }
 
-  void check(const Batch& batch) override;
+  Json check(const Batch& batch) override;
 
   at::Tensor made_up_loss(std::int64_t rows) override {
     const std::int64_t length = field_.kind->facts().tokens->max_length;
@@ -83,7 +85,7 @@ class CausalLmModel final : public Model {
     Rows all{.ids = ids, .labels = ids, .positions = positions};
     if (packed_ && learning_.attention == Learning::Attention::mask)
       all.sight.mask = mask_of(at::zeros_like(ids));
-    return loss_of(all, 0);
+    return loss_of(all, 0).mean;
   }
 
   void look(const Batch& batch) override {
@@ -106,21 +108,16 @@ class CausalLmModel final : public Model {
     return json;
   }
 
-  std::optional<double> smoothing() const override {
-    return learning_.label_smoothing;
-  }
-  std::vector<SwitchInForce> in_force() const override;
-  RowWork row_work() const override { return work_; }
-  Json about() const override;
-  WeightsForm form() const override {
+ private:
+  std::vector<SwitchInForce> in_force() const;
+  WeightsForm form_of(const ModelSpec& spec) const {
     return settings_.lora
-               ? adapter_form(*settings_.lora, base_)
+               ? adapter_form(*settings_.lora, spec.path)
                : WeightsForm{.beside = {{"config.json",
                                          model_config(network_.config())}}};
   }
-  Json description() const override;
+  Json description() const;
 
- private:
   std::string name(const char* of) const {
     const std::string first =
         field_.kind->facts().outputs[0].name;  // input_ids
@@ -141,10 +138,10 @@ class CausalLmModel final : public Model {
     return next_labels(rows).ne(kIgnored).sum();
   }
 
-  at::Tensor loss_of(const Rows& rows, double smoothing) {
+  MeanLoss loss_of(const Rows& rows, double smoothing) const {
     at::Tensor count = count_of(rows);
-    counted_ = count.to(at::kFloat) / kCount;
-    return sum_of(rows, smoothing) / count.clamp_min(1);
+    at::Tensor counted = count.to(at::kFloat) / kCount;
+    return {sum_of(rows, smoothing) / count.clamp_min(1), counted};
   }
 
   at::Tensor sum_of(const Rows& rows, double smoothing) const;
@@ -155,10 +152,7 @@ class CausalLmModel final : public Model {
   const Field field_;
   const bool packed_;
   const DecoderNetwork network_;
-  const std::string base_;
-  const RowWork work_;
-  at::Tensor counted_, seen_, seen_tokens_;
-  Json checked_;
+  at::Tensor seen_, seen_tokens_;
 };
 
 Rows CausalLmModel::rows_of(const Batch& batch) const {
@@ -212,8 +206,9 @@ at::Tensor CausalLmModel::sum_of(const Rows& rows, double smoothing) const {
 }
 
 // The first row of several documents, and each of these by itself.
-void CausalLmModel::check(const Batch& batch) {
-  if (!packed_) return;
+Json CausalLmModel::check(const Batch& batch) {
+  Json found{Json::Object{}};
+  if (!packed_) return found;
   const at::NoGradGuard no_graph;
   const Rows all = rows_of(batch);
   const std::int64_t length = all.ids.size(1);
@@ -256,15 +251,17 @@ void CausalLmModel::check(const Batch& batch) {
                           ", one by one " + std::to_string(apart),
                    .next = "report it, with the job; \"pack\": \"none\" avoids "
                            "it"});
-    checked_["documents"] = std::ssize(bounds) - 1;
-    checked_["packed"] = together;
-    checked_["separate"] = apart;
+    Json& row_found = found["packed_row"];
+    row_found["documents"] = std::ssize(bounds) - 1;
+    row_found["packed"] = together;
+    row_found["separate"] = apart;
     log(LogLevel::info,
         "a packed row has the loss of its " +
             std::to_string(std::ssize(bounds) - 1) + " documents one by one: " +
             std::to_string(together) + " and " + std::to_string(apart));
-    return;
+    break;
   }
+  return found;
 }
 
 // 2 operations for each weight that a token is multiplied with, and as much
@@ -306,18 +303,6 @@ std::vector<SwitchInForce> CausalLmModel::in_force() const {
   return {
       {.name = "gradient_checkpointing", .asked = recompute, .got = recompute},
       attention};
-}
-
-Json CausalLmModel::about() const {
-  Json json;
-  json["parameters"] = network_.size();
-  json["bytes"] = network_.bytes();
-  json["tokens_per_row"] = work_.tokens;
-  json["flops_per_row"] = work_.flops;
-  json["peak_flops"] = work_.peak_flops;
-  if (!checked_.is_null()) json["packed_row"] = checked_;
-  if (settings_.lora) json["adapter"] = true;
-  return json;
 }
 
 Json CausalLmModel::description() const {

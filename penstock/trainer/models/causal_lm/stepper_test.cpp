@@ -71,9 +71,9 @@ TEST(CausalLm, SaysThatAPackedRowHasTheLossOfItsDocuments) {
     TableModel table(documents(),
                      job({std::string("train.attention=") + attention}));
     auto model = table.stepper();
-    EXPECT_EQ(model->about().find("packed_row"), nullptr);
+    EXPECT_EQ(model->facts().about.find("packed_row"), nullptr);
     table.take(*model, 0, 1);
-    const Json seen = *model->about().find("packed_row");
+    const Json seen = *model->facts().about.find("packed_row");
     EXPECT_GT(number(seen, "documents"), 1);
     EXPECT_NEAR(number(seen, "packed"), number(seen, "separate"), 1e-3);
   }
@@ -153,15 +153,16 @@ TEST(CausalLm, AdaptersAloneAreLearnedAndLeft) {
     EXPECT_TRUE(one.name == "adamw.steps" ||
                 one.name.find(".lora_") != std::string::npos)
         << one.name;
-  EXPECT_EQ(state.form.file, "adapter_model.safetensors");
-  EXPECT_TRUE(state.form.adapter);
-  ASSERT_EQ(state.form.beside.size(), 1U);
-  EXPECT_EQ(state.form.beside[0].first, "adapter_config.json");
-  const Json config = Json::parse(state.form.beside[0].second, "test");
+  const WeightsForm& form = model->facts().form;
+  EXPECT_EQ(form.file, "adapter_model.safetensors");
+  EXPECT_TRUE(form.adapter);
+  ASSERT_EQ(form.beside.size(), 1U);
+  EXPECT_EQ(form.beside[0].first, "adapter_config.json");
+  const Json config = Json::parse(form.beside[0].second, "test");
   EXPECT_EQ(config.find("base_model_name_or_path")->string(),
             kFolder + "qwen3");
   EXPECT_EQ(config.find("target_modules")->dump(), R"(["q_proj", "v_proj"])");
-  const Json about = model->about();
+  const Json about = model->facts().about;
   EXPECT_EQ(number(about, "learned"), 2 * 2 * (16 + 32 + 16 + 16));
   EXPECT_GT(number(about, "parameters"), 5000);
 }
@@ -169,15 +170,14 @@ TEST(CausalLm, AdaptersAloneAreLearnedAndLeft) {
 TEST(CausalLm, TellsItsWorkAndItsMemory) {
   TableModel table(documents(), job());
   auto model = table.stepper();
-  const RowWork work = model->row_work();
+  const RowWork work = model->facts().row_work;
   EXPECT_EQ(work.tokens, 32);
   EXPECT_GT(work.peak_flops, 1e8);
-  EXPECT_GT(work.flops, 32 * 6 * number(model->about(), "learned") * 0.9);
-  const Json memory = *model->about().find("memory");
+  EXPECT_GT(work.flops, 32 * 6 * number(model->facts().about, "learned") * 0.9);
+  const Json memory = *model->facts().about.find("memory");
   EXPECT_EQ(number(memory, "optimizer"), 2 * number(memory, "gradients"));
   EXPECT_GT(number(memory, "row_bytes"), 32 * 40 * 4);  // the logits, at least
-  const ModelState state = model->save();
-  EXPECT_EQ(state.form.beside[0].first, "config.json");
+  EXPECT_EQ(model->facts().form.beside[0].first, "config.json");
 }
 
 std::string refusal(const std::vector<std::string>& sets) {

@@ -102,13 +102,12 @@ class SetPositionModel final : public Model {
         precision_(spec.learning.precision),
         device_(options.device()),
         network_({.inputs = keys_ + 2, .width = settings_.width},
-                 settings_.seed, options) {}
-
-  const std::vector<Parameter>& parameters() const override {
-    return network_.parameters();
+                 settings_.seed, options) {
+    facts_ = {.parameters = network_.parameters(),
+              .description = description()};
   }
 
-  at::Tensor loss(const Batch& batch, const DrawnFor& rows_here) override {
+  MeanLoss loss(const Batch& batch, const DrawnFor& rows_here) override {
     Inputs inputs = inputs_of(batch);
     inputs.mask = augment_.heard(inputs.mask, rows_here);
     inputs.set = augment_.noisy(inputs.set, geography_.strength, rows_here);
@@ -116,7 +115,7 @@ class SetPositionModel final : public Model {
     Prediction guess = guess_of(inputs, plane);
     at::Tensor truth = on_plane(geography_, plane, inputs.target) / spread_km_;
     at::Tensor rows = inputs.weight.sum().clamp_min(1);
-    return (losses(guess, truth) * inputs.weight).sum() / rows;
+    return {(losses(guess, truth) * inputs.weight).sum() / rows};
   }
 
   void look(const Batch& batch) override {
@@ -132,7 +131,8 @@ class SetPositionModel final : public Model {
 
   Json seen() override { return validation_.take(); }
 
-  Json description() const override {
+ private:
+  Json description() const {
     Json json;
     json["kind"] = "set_position";
     json["set"] = settings_.set;
@@ -149,7 +149,6 @@ class SetPositionModel final : public Model {
     return json;
   }
 
- private:
   Inputs inputs_of(const Batch& batch) const {
     return {.set = tensor_of(batch, settings_.set),
             .mask = tensor_of(batch, settings_.set + "_mask"),

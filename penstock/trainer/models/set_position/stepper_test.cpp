@@ -67,8 +67,8 @@ double number(const Json& json, const char* key) {
 
 TEST_F(StepperTest, Learns) {
   auto model = stepper(spec());
-  EXPECT_TRUE(model->has_model());
-  EXPECT_TRUE(model->takes_time());
+  EXPECT_TRUE(model->facts().has_model);
+  EXPECT_TRUE(model->facts().takes_time);
   EXPECT_THAT(model->losses(true), testing::IsEmpty());
   double before = number(validate(*model), "val_loss");
   std::vector<double> losses = take(*model, 0, kSteps);
@@ -87,7 +87,7 @@ TEST_F(StepperTest, LearnsInEveryPrecisionAndHasNoClassesToSmooth) {
     std::vector<double> losses = take(*model, 0, kSteps);
     EXPECT_LT(losses.back(), losses.front() - 1);
     EXPECT_THAT(
-        model->in_force(),
+        model->facts().in_force,
         testing::ElementsAre(testing::Field(&SwitchInForce::name, "precision"),
                              testing::Field(&SwitchInForce::name, "tf32"),
                              testing::Field(&SwitchInForce::name, "accumulate"),

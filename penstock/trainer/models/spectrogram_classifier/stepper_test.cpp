@@ -162,13 +162,13 @@ TEST(SpectrogramClassifier, TakesRowsOfNumbersWithoutBands) {
   TableModel table(csv, job({R"(fields.x={"columns": ["a", "b", "c", "d"]})"}));
   auto model = table.stepper();
   table.take(*model, 0, 1);
-  EXPECT_GT(number(*model->about().find("memory"), "row_bytes"), 4 * 4);
+  EXPECT_GT(number(*model->facts().about.find("memory"), "row_bytes"), 4 * 4);
 }
 
 TEST(SpectrogramClassifier, EstimatesItsMemoryWithoutATrace) {
   TableModel table(spectrograms(), job());
   auto model = table.stepper();
-  const Json memory = *model->about().find("memory");
+  const Json memory = *model->facts().about.find("memory");
   // Two convolutions of 64 numbers with 8 channels, two of 32 with 16.
   EXPECT_GT(number(memory, "row_bytes"), 4 * (2 * 8 * 64 + 2 * 16 * 32));
   EXPECT_EQ(number(memory, "optimizer"), 2 * number(memory, "gradients"));

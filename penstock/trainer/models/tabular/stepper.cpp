@@ -88,18 +88,18 @@ class TabularModel final : public Model {
         precision_(spec.learning.precision),
         device_(options.device()),
         network_(shape_of(settings_, inputs_, target_), settings_.seed,
-                 options) {}
-
-  const std::vector<Parameter>& parameters() const override {
-    return network_.parameters();
+                 options) {
+    facts_ = {.parameters = network_.parameters(),
+              .smoothing = smoothing_,
+              .description = description()};
   }
 
-  at::Tensor loss(const Batch& batch, const DrawnFor& rows) override {
+  MeanLoss loss(const Batch& batch, const DrawnFor& rows) override {
     const Truth truth = truth_of(batch, target_);
     at::Tensor answers = answers_of(batch, kept(truth.weight, rows));
     at::Tensor all = truth.weight.sum().clamp_min(1);
-    return (losses(answers, truth.value, smoothing_) * truth.weight).sum() /
-           all;
+    return {(losses(answers, truth.value, smoothing_) * truth.weight).sum() /
+            all};
   }
 
   void look(const Batch& batch) override {
@@ -121,9 +121,8 @@ class TabularModel final : public Model {
                                : number_metrics(rows, target_.unit);
   }
 
-  std::optional<double> smoothing() const override { return smoothing_; }
-
-  Json description() const override {
+ private:
+  Json description() const {
     Json json;
     json["kind"] = "tabular";
     json["target"] = target_.name;
@@ -145,7 +144,6 @@ class TabularModel final : public Model {
     return json;
   }
 
- private:
   at::Tensor answers_of(const Batch& batch, const at::Tensor& kept) const {
     std::vector<at::Tensor> classes, numbers;
     for (const Input& input : inputs_) {

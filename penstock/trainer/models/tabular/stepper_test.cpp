@@ -64,7 +64,7 @@ double number(const Json& json, const char* key) {
 TEST(TabularModel, LearnsARuleThatNoConstantGuessReaches) {
   TableModel table(fruits(), job());
   auto model = table.stepper();
-  EXPECT_TRUE(model->has_model());
+  EXPECT_TRUE(model->facts().has_model);
   Json before = table.validate(*model);
   EXPECT_NEAR(number(before, "val_loss"), std::log(2), 1e-6);
   EXPECT_EQ(number(before, "val_auc"), 0.5);

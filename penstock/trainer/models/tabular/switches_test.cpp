@@ -39,7 +39,7 @@ Json job(const std::vector<std::string>& sets) {
 
 Json in_force(const Stepper& stepper) {
   Json all;
-  for (const SwitchInForce& one : stepper.in_force()) {
+  for (const SwitchInForce& one : stepper.facts().in_force) {
     Json& entry = all[one.name];
     entry["asked"] = one.asked;
     entry["got"] = one.got;
