@@ -20,20 +20,20 @@ std::vector<std::int64_t> starts_of_lines(const std::string& path) {
   return starts;
 }
 
-SourceInfo about(const std::string& path,
-                 const std::vector<ColumnRequest>& requests) {
-  SourceInfo info{.shown = path,
-                  .schema = {{{.name = "line", .declared = "text"}}},
-                  .abilities = {.by_position = true, .sorted = true}};
+SourceFacts about(const std::string& path,
+                  const std::vector<ColumnRequest>& requests) {
+  SourceFacts facts{.shown = path,
+                    .schema = {{{.name = "line", .declared = "text"}}},
+                    .abilities = {.by_position = true, .sorted = true}};
   for (const ColumnRequest& request : requests) {
     if (request.column != "line")
       throw Error(ErrorKind::request, {.what = "there is only a column 'line'",
                                        .where = request.setting});
-    info.types.push_back(ColumnType::json);
+    facts.types.push_back(ColumnType::json);
   }
-  info.identity["kind"] = "lines";
-  info.identity["path"] = path;
-  return info;
+  facts.identity["kind"] = "lines";
+  facts.identity["path"] = path;
+  return facts;
 }
 
 /// Reads lines; belongs to one thread.

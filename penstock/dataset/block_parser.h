@@ -98,7 +98,7 @@ class BlockParser {
     std::string by_name = {};  ///< of the split's column, for messages
     std::function<std::uint8_t(std::string_view by_value)> side_of = {};
     Drawing drawing = {};
-    std::shared_ptr<const RowParts> parts = nullptr;  ///< SourceInfo::parts
+    std::shared_ptr<const RowParts> parts = nullptr;  ///< SourceFacts::parts
     bool keeps_values = true;  ///< false: only keys, sides and hashes
     /// Values are the parser's own, until it parses the next block.
     bool lends_values = false;

@@ -155,7 +155,7 @@ std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
                                                   const Source& source,
                                                   std::int64_t rows) {
   if (split.whole()) return {SideIndex(rows), SideIndex(std::int64_t{0})};
-  RowNames names(source.info().parts);
+  RowNames names(source.facts().parts);
   std::vector<std::byte> sides;
   sides.reserve(static_cast<std::size_t>(rows));
   for (std::int64_t row = 0; row < rows; ++row)

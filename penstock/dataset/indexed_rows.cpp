@@ -54,7 +54,7 @@ void IndexedRows::prepare(std::span<const SampleId> ids, ItemRead* read_ahead,
 void IndexedRows::name(std::span<const SampleId> ids, Faults& faults) const {
   std::ranges::sort(faults.rows, {}, &RowFault::row);
   for (RowFault& fault : faults.rows)
-    add_row_place(of_.source.info().parts.get(),
+    add_row_place(of_.source.facts().parts.get(),
                   ids[static_cast<std::size_t>(fault.row)], fault.place);
 }
 

@@ -70,28 +70,28 @@ void add_places(const SourceSpec& spec, Sha256& hash) {
   if (kind != nullptr && !kind->server) hash.add(staged_name(spec) + "\n");
 }
 
-SourceInfo info_of(const Store& store) {
+SourceFacts facts_of(const Store& store) {
   const Json& about = store.about();
   const Json& opened = *about.find("opened");
-  SourceInfo info;
-  info.shown =
+  SourceFacts facts;
+  facts.shown =
       about.find("source")->string() + ", as it is in " + store.path().string();
-  info.identity = *about.find("recipe")->find("source");
+  facts.identity = *about.find("recipe")->find("source");
   for (const Json& column : opened.find("columns")->array())
-    info.schema.columns.push_back(column_from(column));
+    facts.schema.columns.push_back(column_from(column));
   for (const Json& type : opened.find("types")->array())
-    info.types.push_back(type_of(type));
-  info.key = type_of(*opened.find("key"));
-  info.abilities = {.by_key = is_true(opened, "by_key"),
-                    .by_position = is_true(opened, "by_position")};
-  info.of_store = true;
-  return info;
+    facts.types.push_back(type_of(type));
+  facts.key = type_of(*opened.find("key"));
+  facts.abilities = {.by_key = is_true(opened, "by_key"),
+                     .by_position = is_true(opened, "by_position")};
+  facts.of_store = true;
+  return facts;
 }
 
 class SourceOfStore final : public Source {
  public:
   SourceOfStore(const Store& store, std::string why)
-      : Source(info_of(store)), why_(std::move(why)) {
+      : Source(facts_of(store)), why_(std::move(why)) {
     const Json& rows = *store.about().find("opened")->find("rows");
     if (!rows.is_null()) rows_ = {.rows = rows.integer(), .exact = true};
     if (const Json* copy = store.about().find("recipe")->find("source_copy"))
@@ -159,7 +159,7 @@ Json opened_json(const TableDatasetOptions& options, const Source& source) {
   opened["types"] = Json(Json::Array{});
   for (ColumnType type : source.types())
     opened["types"].push_back(json_of(type));
-  opened["key"] = json_of(source.info().key);
+  opened["key"] = json_of(source.facts().key);
   opened["by_key"] = source.abilities().by_key;
   opened["by_position"] = source.abilities().by_position;
   // By key it may cost a statement, and nobody needs it.

@@ -68,7 +68,7 @@ bool grows(const TableDatasetOptions& options, const Source& source) {
 }
 
 bool keeps_rows(const TableDatasetOptions& options, const Source& source) {
-  return source.info().of_store || options.budgets.any() ||
+  return source.facts().of_store || options.budgets.any() ||
          (options.cache != "auto" && options.cache != "none") ||
          (options.cache == "auto" && comes_in_chunks(source));
 }

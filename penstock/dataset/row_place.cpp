@@ -3,13 +3,13 @@
 namespace penstock {
 
 Json row_name(const Source& source, std::int64_t position) {
-  const SourceInfo& info = source.info();
-  const bool named = info.abilities.by_position && info.parts != nullptr &&
-                     info.key == ColumnType::text;
+  const SourceFacts& facts = source.facts();
+  const bool named = facts.abilities.by_position && facts.parts != nullptr &&
+                     facts.key == ColumnType::text;
   if (!named || position < 0) return Json(position);
-  const std::size_t part = info.parts->part_of(position);
-  if (part == info.parts->size()) return Json(position);
-  return Json(std::string(info.parts->name(part)));
+  const std::size_t part = facts.parts->part_of(position);
+  if (part == facts.parts->size()) return Json(position);
+  return Json(std::string(facts.parts->name(part)));
 }
 
 std::string shown_row(const Source& source, const KeyList& keys,

@@ -61,7 +61,7 @@ StoreRemaker::StoreRemaker(TableDatasetOptions options,
 StoreRemaker::Rows StoreRemaker::encoded(const Store& store, std::int64_t first,
                                          std::int64_t end) const {
   const ColumnType key =
-      source_->abilities().by_key ? source_->info().key : ColumnType::int64;
+      source_->abilities().by_key ? source_->facts().key : ColumnType::int64;
   const KeyList all = keys_of(store, key);
   std::vector<SampleId> ids(static_cast<std::size_t>(end - first));
   std::iota(ids.begin(), ids.end(), first);

@@ -204,7 +204,7 @@ std::shared_ptr<const StoreRemaker> TableDataset::remaker() const {
 /// it can be used. False: it stays as it is.
 bool TableDataset::rebuild_store(const Error& error) const {
   if (error.kind() != ErrorKind::source || options_.plan_only ||
-      source_->info().of_store)
+      source_->facts().of_store)
     return false;
   log(LogLevel::warning,
       "the store is damaged, and made again from the source: " +
@@ -237,7 +237,7 @@ void TableDataset::scan_anew(const Error& error) {
 
 void TableDataset::remove_damaged(const Error& error) const {
   ErrorParts parts = error.parts();
-  if (parts.code != "store.damaged" || source_->info().of_store) return;
+  if (parts.code != "store.damaged" || source_->facts().of_store) return;
   std::error_code failed;
   std::filesystem::remove(store_file_.path, failed);
   if (failed) return;
@@ -297,7 +297,7 @@ void TableDataset::take_what_is_known(
       static_cast<std::size_t>(about.find("rows")->integer());
   // Texts that name rows by position are the source's.
   const ColumnType key =
-      source_->abilities().by_key ? source_->info().key : ColumnType::int64;
+      source_->abilities().by_key ? source_->facts().key : ColumnType::int64;
   const std::size_t keys = key == ColumnType::uuid
                                ? store->array("key_bytes").size() / 16
                                : store->array("keys").size() / 8;

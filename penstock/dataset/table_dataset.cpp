@@ -134,7 +134,7 @@ void TableDataset::bind() {
   parsing_.drawing = options_.drawing;
   check_weights();
   parsing_.by_name = options_.split.by;
-  parsing_.parts = source_->info().parts;
+  parsing_.parts = source_->facts().parts;
   parsing_.canonical = options_.fingerprint.empty();
   parsing_.checks = options_.checks;
   if (one_side()) return;

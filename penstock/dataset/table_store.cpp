@@ -123,7 +123,7 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
         "its condition or query ('source.where', 'source.query') selects other "
         "rows at another time";
   // Its rows are used on request, whatever has become of them.
-  if (source.info().of_store) store.why_not.clear();
+  if (source.facts().of_store) store.why_not.clear();
   return store;
 }
 

@@ -37,31 +37,33 @@ void check_alike(const Source& source, const Source& first) {
   if (its.by_key != other.by_key || its.by_position != other.by_position)
     refuse(source, first,
            "one of them is read by keys and the other by positions");
-  if (its.by_key && source.info().key != first.info().key)
+  if (its.by_key && source.facts().key != first.facts().key)
     refuse(source, first,
-           "its keys are " + std::string(name_of(source.info().key)) +
+           "its keys are " + std::string(name_of(source.facts().key)) +
                ", and those of the first one " +
-               std::string(name_of(first.info().key)));
+               std::string(name_of(first.facts().key)));
 }
 
-SourceInfo info_of(const std::vector<std::unique_ptr<Source>>& sources) {
+SourceFacts facts_of(const std::vector<std::unique_ptr<Source>>& sources) {
   const Source& first = *sources.front();
-  SourceInfo info = first.info();
-  if (!info.abilities.by_key) info.key = ColumnType::int64;  // over all of them
-  info.identity = Json(Json::Object{});
-  info.identity["kind"] = "concatenated";
-  info.identity["sources"] = Json::Array{};
-  info.shown.clear();
+  SourceFacts facts = first.facts();
+  if (!facts.abilities.by_key)
+    facts.key = ColumnType::int64;  // over all of them
+  facts.identity = Json(Json::Object{});
+  facts.identity["kind"] = "concatenated";
+  facts.identity["sources"] = Json::Array{};
+  facts.shown.clear();
+  facts.chunks = nullptr;  // until all of them have been looked at
   for (const auto& source : sources) {
     check_alike(*source, first);
-    info.shown += (info.shown.empty() ? "" : " + ") + source->shown();
-    info.identity["sources"].push_back(source->identity());
-    info.abilities.global_lock |= source->abilities().global_lock;
+    facts.shown += (facts.shown.empty() ? "" : " + ") + source->shown();
+    facts.identity["sources"].push_back(source->identity());
+    facts.abilities.global_lock |= source->abilities().global_lock;
     // One source's keys need not follow those of the source before.
-    info.abilities.sorted &= source->abilities().sorted;
-    info.abilities.sorted &= source->abilities().by_position;
+    facts.abilities.sorted &= source->abilities().sorted;
+    facts.abilities.sorted &= source->abilities().by_position;
   }
-  return info;
+  return facts;
 }
 
 /// What readers share. `begins[s]`: the position of the first row of source s.
@@ -175,27 +177,27 @@ class ConcatenatedReader final : public Reader {
 class Concatenated final : public Source {
  public:
   explicit Concatenated(std::vector<std::unique_ptr<Source>> sources)
-      : Source(info_of(sources)), parts_(std::make_shared<Parts>()) {
+      : Source(facts_of(sources)), parts_(std::make_shared<Parts>()) {
     parts_->sources = std::move(sources);
     std::int64_t begin = 0;
     bool all_have_chunks = abilities().by_position;
+    auto all = std::make_shared<ChunkMap>();
     for (const auto& source : parts_->sources) {
       parts_->begins.push_back(begin);
       if (!abilities().by_position) continue;
       const ChunkMap* chunks = source->chunks();
       all_have_chunks &= chunks != nullptr;
       if (all_have_chunks) {
-        for (std::int64_t end : chunks->ends)
-          chunks_.ends.push_back(begin + end);
-        chunks_.chunk_ns = std::max(chunks_.chunk_ns, chunks->chunk_ns);
+        for (std::int64_t end : chunks->ends) all->ends.push_back(begin + end);
+        all->chunk_ns = std::max(all->chunk_ns, chunks->chunk_ns);
         // A reader has one of each source, which keep what they have decoded.
-        chunks_.reader.scanning =
-            std::max(chunks_.reader.scanning, chunks->reader.scanning);
-        chunks_.reader.by_position += chunks->reader.by_position;
+        all->reader.scanning =
+            std::max(all->reader.scanning, chunks->reader.scanning);
+        all->reader.by_position += chunks->reader.by_position;
       }
       begin += source->count().rows.value_or(0);
     }
-    if (!all_have_chunks) chunks_ = {};
+    if (all_have_chunks && !all->ends.empty()) facts_.chunks = std::move(all);
   }
 
   std::string version_of_copy() const override {
@@ -231,10 +233,6 @@ class Concatenated final : public Source {
     return all;
   }
 
-  const ChunkMap* chunks() const override {
-    return chunks_.ends.empty() ? nullptr : &chunks_;
-  }
-
   std::string place_of(std::int64_t position) const override {
     if (!abilities().by_position || position < 0) return {};
     const std::size_t s = parts_->source_of(position);
@@ -265,7 +263,6 @@ class Concatenated final : public Source {
 
  private:
   std::shared_ptr<Parts> parts_;
-  ChunkMap chunks_;
 };
 
 }  // namespace

@@ -19,11 +19,11 @@ namespace {
 }
 
 void check_keys(const Source& left, const Source& right) {
-  if (left.info().key != right.info().key)
+  if (left.facts().key != right.facts().key)
     refuse(
         left, right,
-        "the keys of the first are " + std::string(name_of(left.info().key)) +
-            ", those of the second " + std::string(name_of(right.info().key)),
+        "the keys of the first are " + std::string(name_of(left.facts().key)) +
+            ", those of the second " + std::string(name_of(right.facts().key)),
         "name columns of one type as source.key");
 }
 
@@ -49,28 +49,28 @@ std::vector<JoinedColumn> all_of(const Source& left, const Source& right) {
   return columns;
 }
 
-SourceInfo info_of(const Source& left, const Source& right,
-                   const std::vector<JoinedColumn>& columns) {
-  SourceInfo info = left.info();
-  info.shown += " joined with " + right.shown();
+SourceFacts facts_of(const Source& left, const Source& right,
+                     const std::vector<JoinedColumn>& columns) {
+  SourceFacts facts = left.facts();
+  facts.shown += " joined with " + right.shown();
   const NameIndex names(left.schema().columns, &ColumnInfo::name);
   for (const ColumnInfo& column : right.schema().columns) {
     if (names.find(column.name)) continue;
-    info.schema.columns.push_back(column);
-    info.schema.columns.back().primary_key = false;
+    facts.schema.columns.push_back(column);
+    facts.schema.columns.back().primary_key = false;
   }
-  info.types.clear();
+  facts.types.clear();
   for (const JoinedColumn& column : columns)
-    info.types.push_back(
+    facts.types.push_back(
         (column.right ? right : left).types().at(column.request));
-  info.abilities.by_key = left.abilities().by_key && right.abilities().by_key;
-  info.abilities.by_position = !info.abilities.by_key;
-  info.abilities.global_lock |= right.abilities().global_lock;
-  info.identity = Json(Json::Object{});
-  info.identity["kind"] = "joined";
-  info.identity["left"] = left.identity();
-  info.identity["right"] = right.identity();
-  return info;
+  facts.abilities.by_key = left.abilities().by_key && right.abilities().by_key;
+  facts.abilities.by_position = !facts.abilities.by_key;
+  facts.abilities.global_lock |= right.abilities().global_lock;
+  facts.identity = Json(Json::Object{});
+  facts.identity["kind"] = "joined";
+  facts.identity["left"] = left.identity();
+  facts.identity["right"] = right.identity();
+  return facts;
 }
 
 struct Both {
@@ -175,7 +175,7 @@ class JoinedReader final : public Reader {
 class Joined final : public Source {
  public:
   explicit Joined(std::shared_ptr<const Both> both)
-      : Source(info_of(*both->left, *both->right, both->columns)),
+      : Source(facts_of(*both->left, *both->right, both->columns)),
         both_(std::move(both)) {}
 
   std::string version_of_copy() const override {
@@ -186,7 +186,6 @@ class Joined final : public Source {
     return both_->by_key ? both_->left->partitions(readers)
                          : Source::partitions(readers);
   }
-  const ChunkMap* chunks() const override { return both_->left->chunks(); }
   std::string place_of(std::int64_t position) const override {
     return both_->left->place_of(position);
   }

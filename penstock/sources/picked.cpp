@@ -11,16 +11,34 @@ namespace {
 
 using Positions = std::shared_ptr<const std::vector<std::int64_t>>;
 
-SourceInfo info_of(const Source& source, const Positions& positions) {
-  SourceInfo info = source.info();
-  info.parts = nullptr;  // rows of one file need not follow each other
-  info.identity = Json(Json::Object{});
-  info.identity["kind"] = "picked";
-  info.identity["source"] = source.identity();
+/// Rows of a chunk may be anywhere: these parts are as good as any others.
+std::shared_ptr<const ChunkMap> chunks_of(const Source& source,
+                                          std::int64_t rows) {
+  if (source.chunks() == nullptr || rows == 0) return nullptr;
+  constexpr std::int64_t kParts = 64;
+  auto chunks = std::make_shared<ChunkMap>();
+  for (std::int64_t part = 0; part < kParts; ++part) {
+    const std::int64_t end =
+        rows / kParts * (part + 1) + rows % kParts * (part + 1) / kParts;
+    if (end > (chunks->ends.empty() ? 0 : chunks->ends.back()))
+      chunks->ends.push_back(end);
+  }
+  chunks->chunk_ns = source.chunks()->chunk_ns;
+  chunks->reader = source.chunks()->reader;
+  return chunks;
+}
+
+SourceFacts facts_of(const Source& source, const Positions& positions) {
+  SourceFacts facts = source.facts();
+  facts.parts = nullptr;  // rows of one file need not follow each other
+  facts.chunks = chunks_of(source, std::ssize(*positions));
+  facts.identity = Json(Json::Object{});
+  facts.identity["kind"] = "picked";
+  facts.identity["source"] = source.identity();
   Sha256 hash;
   hash.add(std::as_bytes(std::span(*positions)));
-  info.identity["rows"] = hash.hex();
-  return info;
+  facts.identity["rows"] = hash.hex();
+  return facts;
 }
 
 class PickedReader final : public Reader {
@@ -46,24 +64,11 @@ class PickedReader final : public Reader {
 class Picked final : public Source {
  public:
   Picked(std::unique_ptr<Source> source, Positions positions)
-      : Source(info_of(*source, positions)),
+      : Source(facts_of(*source, positions)),
         source_(std::move(source)),
         positions_(std::move(positions)) {
     PENSTOCK_ASSERT(abilities().by_position && !abilities().by_key,
                     "rows are picked by their positions");
-    const ChunkMap* chunks = source_->chunks();
-    if (chunks == nullptr || positions_->empty()) return;
-    // Rows of a chunk may be anywhere: these parts are as good as any others.
-    constexpr std::int64_t kParts = 64;
-    const std::int64_t rows = std::ssize(*positions_);
-    for (std::int64_t part = 0; part < kParts; ++part) {
-      const std::int64_t end =
-          rows / kParts * (part + 1) + rows % kParts * (part + 1) / kParts;
-      if (end > (chunks_.ends.empty() ? 0 : chunks_.ends.back()))
-        chunks_.ends.push_back(end);
-    }
-    chunks_.chunk_ns = chunks->chunk_ns;
-    chunks_.reader = chunks->reader;
   }
 
   std::string version_of_copy() const override {
@@ -71,9 +76,6 @@ class Picked final : public Source {
   }
   RowCount count() const override {
     return {.rows = std::ssize(*positions_), .exact = true};
-  }
-  const ChunkMap* chunks() const override {
-    return chunks_.ends.empty() ? nullptr : &chunks_;
   }
   std::string place_of(std::int64_t position) const override {
     if (position < 0 || position >= std::ssize(*positions_)) return {};
@@ -86,7 +88,6 @@ class Picked final : public Source {
  private:
   const std::unique_ptr<Source> source_;
   const Positions positions_;
-  ChunkMap chunks_;
 };
 
 }  // namespace

@@ -164,7 +164,7 @@ class Reader {
 };
 
 /// What is known of a source once it is open, without reading a row.
-struct SourceInfo {
+struct SourceFacts {
   std::string shown;  ///< for messages, without secrets: "t in train.sqlite"
   Schema schema;      ///< all columns, whether requested or not
   /// The type that a block's column has for each request, in order.
@@ -174,6 +174,8 @@ struct SourceInfo {
   /// Of rows by position that are in several parts, to which others may be
   /// added: all of them, in order; else null. A split by rows goes by RowNames.
   std::shared_ptr<const RowParts> parts = nullptr;
+  /// Null where rows are read one by one.
+  std::shared_ptr<const ChunkMap> chunks = nullptr;
   /// What it is, in named parts and without secrets: the kind, the place, the
   /// table, the columns, the condition, and what distinguishes one version of
   /// the rows from the next where that is known without reading them.
@@ -189,19 +191,20 @@ struct SourceInfo {
 /// that exists can be read. It owns no threads.
 class Source {
  public:
-  explicit Source(SourceInfo info) : info_(std::move(info)) {}
+  explicit Source(SourceFacts facts) : facts_(std::move(facts)) {}
   virtual ~Source() = default;
 
-  const SourceInfo& info() const { return info_; }
-  const std::string& shown() const { return info_.shown; }
-  const Schema& schema() const { return info_.schema; }
-  const std::vector<ColumnType>& types() const { return info_.types; }
-  const Abilities& abilities() const { return info_.abilities; }
-  const Json& identity() const { return info_.identity; }
+  const SourceFacts& facts() const { return facts_; }
+  const std::string& shown() const { return facts_.shown; }
+  const Schema& schema() const { return facts_.schema; }
+  const std::vector<ColumnType>& types() const { return facts_.types; }
+  const Abilities& abilities() const { return facts_.abilities; }
+  const ChunkMap* chunks() const { return facts_.chunks.get(); }
+  const Json& identity() const { return facts_.identity; }
   /// Adds settings whose values decide what is read, before anyone has asked
   /// for the identity. None are added where all have their defaults.
   void identify_by(const Json& settings) {
-    if (!settings.object().empty()) info_.identity["settings"] = settings;
+    if (!settings.object().empty()) facts_.identity["settings"] = settings;
   }
 
   /// What tells these rows from those of an earlier time, or of a copy, where
@@ -215,8 +218,6 @@ class Source {
   /// Written here for sources by position: as many parts as readers, which
   /// begin where chunks begin.
   virtual std::vector<Partition> partitions(int readers);
-  /// Null where rows are read one by one.
-  virtual const ChunkMap* chunks() const { return nullptr; }
   /// Where a row by position is written, for messages: "train.jsonl:51"; empty
   /// where that is not known. Slow: it reads.
   virtual std::string place_of(std::int64_t /*position*/) const { return {}; }
@@ -229,8 +230,8 @@ class Source {
   }
   virtual std::unique_ptr<Reader> open_reader() = 0;
 
- private:
-  SourceInfo info_;
+ protected:
+  SourceFacts facts_;  // complete once it is made
 };
 
 }  // namespace penstock

@@ -118,39 +118,38 @@ std::string place_of(const SourceSpec& spec) {
              : spec.path;
 }
 
-SourceInfo info_of_original(const Source& copy, const SourceSpec& spec) {
-  SourceInfo info = copy.info();
+SourceFacts facts_of_original(const Source& copy, const SourceSpec& spec) {
+  SourceFacts facts = copy.facts();
   const SourceSpec opened = spec_of_copy(spec);
   const std::string from = place_of(opened), to = place_of(spec);
-  for (std::size_t at = 0; (at = info.shown.find(from, at)) != info.shown.npos;
-       at += to.size())
-    info.shown.replace(at, from.size(), to);
+  for (std::size_t at = 0;
+       (at = facts.shown.find(from, at)) != facts.shown.npos; at += to.size())
+    facts.shown.replace(at, from.size(), to);
   for (const char* key : {"place", "path"})
-    if (const Json* found = info.identity.find(key);
+    if (const Json* found = facts.identity.find(key);
         found != nullptr && *found == Json(from))
-      info.identity[key] = to;
+      facts.identity[key] = to;
   const std::string version = spec.staged_version.empty()
                                   ? version_of(staged_files(spec))
                                   : spec.staged_version;
-  info.identity[kThisCopy] = version;
+  facts.identity[kThisCopy] = version;
   // Of a database it is that of the copy's file.
   if (!source_kind(spec.kind)->files) {
-    info.identity["version"] = version;
-    info.identity["wal"] = Json();
+    facts.identity["version"] = version;
+    facts.identity["wal"] = Json();
   }
-  return info;
+  return facts;
 }
 
 class OriginalOf final : public Source {
  public:
   OriginalOf(std::unique_ptr<Source> copy, const SourceSpec& spec)
-      : Source(info_of_original(*copy, spec)), copy_(std::move(copy)) {}
+      : Source(facts_of_original(*copy, spec)), copy_(std::move(copy)) {}
 
   RowCount count() const override { return copy_->count(); }
   std::vector<Partition> partitions(int readers) override {
     return copy_->partitions(readers);
   }
-  const ChunkMap* chunks() const override { return copy_->chunks(); }
   std::string place_of(std::int64_t position) const override {
     return copy_->place_of(position);
   }

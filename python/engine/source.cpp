@@ -117,20 +117,16 @@ class PythonSource final : public Source {
   PythonSource(std::shared_ptr<const OwnSource> about,
                std::shared_ptr<Function> function,
                const std::vector<ColumnRequest>& requests, StopFlag stop)
-      : Source(info_of(*about, requests)),
+      : Source(facts_of(*about, requests)),
         about_(std::move(about)),
         function_(std::move(function)),
-        stop_(stop),
-        chunks_{.ends = about_->chunk_ends} {
+        stop_(stop) {
     for (const ColumnRequest& request : requests)
       served_.push_back(served(column_named(*about_, request), request));
   }
 
   RowCount count() const override {
     return {.rows = about_->rows, .exact = true};
-  }
-  const ChunkMap* chunks() const override {
-    return chunks_.ends.empty() ? nullptr : &chunks_;
   }
   bool lengths(std::size_t request, std::int64_t first,
                std::span<std::int32_t> out) const override {
@@ -183,23 +179,25 @@ class PythonSource final : public Source {
                  .next = did_you_mean(request.column, names)});
   }
 
-  static SourceInfo info_of(const OwnSource& about,
-                            const std::vector<ColumnRequest>& requests) {
-    SourceInfo info{.shown = about.shown,
-                    .schema = schema_of(about),
-                    .abilities = {.by_position = true,
-                                  .sorted = true,
-                                  .global_lock = about.global_lock},
-                    .identity = about.identity};
+  static SourceFacts facts_of(const OwnSource& about,
+                              const std::vector<ColumnRequest>& requests) {
+    SourceFacts facts{.shown = about.shown,
+                      .schema = schema_of(about),
+                      .abilities = {.by_position = true,
+                                    .sorted = true,
+                                    .global_lock = about.global_lock},
+                      .identity = about.identity};
+    if (!about.chunk_ends.empty())
+      facts.chunks =
+          std::make_shared<const ChunkMap>(ChunkMap{.ends = about.chunk_ends});
     for (const ColumnRequest& request : requests)
-      info.types.push_back(served(column_named(about, request), request).type);
-    return info;
+      facts.types.push_back(served(column_named(about, request), request).type);
+    return facts;
   }
 
   const std::shared_ptr<const OwnSource> about_;
   const std::shared_ptr<Function> function_;
   const StopFlag stop_;
-  const ChunkMap chunks_;
   std::vector<Served> served_;  // by request
 };
 

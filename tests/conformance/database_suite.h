@@ -173,7 +173,7 @@ TYPED_TEST_P(DatabaseSuite, RefusesAKeyThatTwoRowsHave) {
 TYPED_TEST_P(DatabaseSuite, NamesRowsByAllColumnsOfThePrimaryKey) {
   this->make_pairs();
   auto source = open_source(this->database_.spec(), {{"x", ReadAs::number}});
-  EXPECT_EQ(source->info().key, ColumnType::text);
+  EXPECT_EQ(source->facts().key, ColumnType::text);
   EXPECT_EQ(source->identity().find("key")->dump(), R"(["a", "b"])");
   ScannedBlock rows = scan_all(*source);
   ASSERT_EQ(rows.keys.size(), 5);
@@ -258,7 +258,7 @@ TYPED_TEST_P(DatabaseSuite, TakesColumnsThatAreUniqueTogetherAsTheKey) {
 TYPED_TEST_P(DatabaseSuite, NumbersTheRowsOfATableWithoutAKey) {
   this->make_pairs("");
   auto source = open_source(this->database_.spec(), {{"x", ReadAs::number}});
-  EXPECT_EQ(source->info().key, ColumnType::int64);
+  EXPECT_EQ(source->facts().key, ColumnType::int64);
   ScannedBlock rows = scan_all(*source);
   ASSERT_EQ(rows.keys.size(), 5);
   KeyList backwards;

@@ -93,7 +93,7 @@ TYPED_TEST_P(QuerySuite, MayHaveAKeyOfSeveralColumns) {
 TYPED_TEST_P(QuerySuite, NumbersItsRowsAsItsOrderByFixesThem) {
   auto source =
       this->open("SELECT id, x FROM t WHERE id < 9 ORDER BY x DESC, 1 LIMIT 3");
-  EXPECT_EQ(source->info().key, ColumnType::int64);
+  EXPECT_EQ(source->facts().key, ColumnType::int64);
   ScannedBlock rows = scan_all(*source);
   std::vector<double> by_number(3);
   ASSERT_EQ(rows.rows, 3);

@@ -59,7 +59,7 @@ TEST_P(SourceSuite, SaysWhatItCanDo) {
     EXPECT_EQ(count.rows, 30);
   }
   if (!abilities.sorted) return;
-  KeyList all(source->info().key);
+  KeyList all(source->facts().key);
   auto reader = open_checked_reader(*source);
   for (const Partition& part : source->partitions(3))
     reader->scan(part, {.rows = 7}, [&](KeyList& keys, Block&) {

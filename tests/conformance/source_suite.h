@@ -309,7 +309,7 @@ TEST_P(SourceSuite, SaysItsTypesBeforeARowIsRead) {
   EXPECT_THAT(source->types(),
               testing::ElementsAre(ColumnType::float64, ColumnType::int64,
                                    ColumnType::json));
-  EXPECT_EQ(source->info().key, GetParam().key);
+  EXPECT_EQ(source->facts().key, GetParam().key);
   scan(*source, {.rows = 5}, [&](KeyList& keys, Block& block) {
     EXPECT_EQ(keys.type(), GetParam().key);
     for (std::size_t c = 0; c < block.columns.size(); ++c)

@@ -243,19 +243,19 @@ std::size_t column_at(const Schema& schema, const ColumnRequest& request) {
   return static_cast<std::size_t>(column - schema.columns.data());
 }
 
-SourceInfo info_of(const FakeTable& table,
-                   const std::vector<ColumnRequest>& requests) {
-  SourceInfo info{.shown = "a fake table",
-                  .schema = table.schema,
-                  .abilities = {.by_key = true},
-                  .key = table.key};
+SourceFacts facts_of(const FakeTable& table,
+                     const std::vector<ColumnRequest>& requests) {
+  SourceFacts facts{.shown = "a fake table",
+                    .schema = table.schema,
+                    .abilities = {.by_key = true},
+                    .key = table.key};
   for (const ColumnRequest& request : requests)
-    info.types.push_back(
+    facts.types.push_back(
         type_of(table, column_at(table.schema, request), request.as));
-  info.identity["kind"] = "fake";
-  info.identity["rows"] = std::ssize(table.rows);
-  if (!table.version.empty()) info.identity["version"] = table.version;
-  return info;
+  facts.identity["kind"] = "fake";
+  facts.identity["rows"] = std::ssize(table.rows);
+  if (!table.version.empty()) facts.identity["version"] = table.version;
+  return facts;
 }
 
 }  // namespace
@@ -306,7 +306,7 @@ std::shared_ptr<const FakeTable> FakeSource::Shared::now() {
 FakeSource::FakeSource(FakeTable table,
                        const std::vector<ColumnRequest>& requests,
                        FakeTrouble trouble)
-    : Source(info_of(table, requests)), shared_(std::make_shared<Shared>()) {
+    : Source(facts_of(table, requests)), shared_(std::make_shared<Shared>()) {
   if (trouble.clock == nullptr) trouble.clock = &wall_clock();
   shared_->trouble = trouble;
   for (const ColumnRequest& request : requests)

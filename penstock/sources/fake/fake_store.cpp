@@ -12,33 +12,33 @@ struct FakeStore::Shared {
   Block rows;
   std::vector<std::size_t> columns;  // by request
   FakeStoreTrouble trouble;
-  ChunkMap chunks;
+  std::shared_ptr<const ChunkMap> chunks;  // null: rows are read one by one
   FakeStoreCounts counts;
   std::atomic<int> inside{0};
 };
 
 namespace {
 
-SourceInfo info_of(const std::vector<std::string>& names, const Block& rows,
-                   const std::vector<ColumnRequest>& requests,
-                   const FakeStoreTrouble& trouble) {
-  SourceInfo info{.shown = "a fake store",
-                  .abilities = {.by_position = true,
-                                .sorted = true,
-                                .global_lock = trouble.global_lock}};
+SourceFacts facts_of(const std::vector<std::string>& names, const Block& rows,
+                     const std::vector<ColumnRequest>& requests,
+                     const FakeStoreTrouble& trouble) {
+  SourceFacts facts{.shown = "a fake store",
+                    .abilities = {.by_position = true,
+                                  .sorted = true,
+                                  .global_lock = trouble.global_lock}};
   for (std::size_t c = 0; c < names.size(); ++c)
-    info.schema.columns.push_back(
+    facts.schema.columns.push_back(
         {.name = names[c],
          .declared = std::string(name_of(rows.columns[c].type))});
   for (const ColumnRequest& request : requests) {
-    const ColumnInfo* column = info.schema.find(request.column);
+    const ColumnInfo* column = facts.schema.find(request.column);
     PENSTOCK_ASSERT(column != nullptr, "a fake store has the columns");
-    auto at = static_cast<std::size_t>(column - info.schema.columns.data());
-    info.types.push_back(rows.columns[at].type);
+    auto at = static_cast<std::size_t>(column - facts.schema.columns.data());
+    facts.types.push_back(rows.columns[at].type);
   }
-  info.identity["kind"] = "fake store";
-  info.identity["rows"] = rows.rows;
-  return info;
+  facts.identity["kind"] = "fake store";
+  facts.identity["rows"] = rows.rows;
+  return facts;
 }
 
 bool varies(const Column& column) {
@@ -112,8 +112,8 @@ class FakeStoreReader final : public Reader {
                      .what = "cannot read position " + std::to_string(row),
                      .where = "a fake store",
                      .why = "it has " + std::to_string(s.rows.rows) + " rows"});
-      if (s.chunks.ends.empty()) continue;
-      std::int64_t chunk = s.chunks.chunk_of(row);
+      if (s.chunks == nullptr) continue;
+      std::int64_t chunk = s.chunks->chunk_of(row);
       if (chunk == std::exchange(chunk_, chunk)) continue;
       ++s.counts.chunk_reads;
     }
@@ -128,27 +128,25 @@ class FakeStoreReader final : public Reader {
 FakeStore::FakeStore(std::vector<std::string> names, Block rows,
                      const std::vector<ColumnRequest>& requests,
                      FakeStoreTrouble trouble)
-    : Source(info_of(names, rows, requests, trouble)),
+    : Source(facts_of(names, rows, requests, trouble)),
       shared_(std::make_shared<Shared>()) {
   for (const ColumnRequest& request : requests)
     shared_->columns.push_back(static_cast<std::size_t>(
         schema().find(request.column) - schema().columns.data()));
-  if (trouble.chunk_rows > 0)
-    for (std::int64_t end = 0; end < rows.rows;) {
-      end = std::min(rows.rows, end + trouble.chunk_rows);
-      shared_->chunks.ends.push_back(end);
-    }
-  shared_->chunks.reader = trouble.reader;
+  if (trouble.chunk_rows > 0 && rows.rows > 0) {
+    auto chunks = std::make_shared<ChunkMap>();
+    for (std::int64_t end = 0; end < rows.rows;)
+      chunks->ends.push_back(end =
+                                 std::min(rows.rows, end + trouble.chunk_rows));
+    chunks->reader = trouble.reader;
+    shared_->chunks = facts_.chunks = std::move(chunks);
+  }
   shared_->rows = std::move(rows);
   shared_->trouble = std::move(trouble);
 }
 
 RowCount FakeStore::count() const {
   return {.rows = shared_->rows.rows, .exact = true};
-}
-
-const ChunkMap* FakeStore::chunks() const {
-  return shared_->chunks.ends.empty() ? nullptr : &shared_->chunks;
 }
 
 bool FakeStore::lengths(std::size_t request, std::int64_t first,

@@ -43,7 +43,6 @@ class FakeStore : public Source {
             FakeStoreTrouble trouble = {});
 
   RowCount count() const override;
-  const ChunkMap* chunks() const override;
   bool lengths(std::size_t request, std::int64_t first,
                std::span<std::int32_t> out) const override;
   std::unique_ptr<Reader> open_reader() override;

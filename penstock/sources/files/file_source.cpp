@@ -197,8 +197,9 @@ std::shared_ptr<const RowParts> parts_of(const OpenedFiles& opened) {
   return parts;
 }
 
-SourceInfo info_of(const OpenedFiles& opened,
-                   const std::vector<ColumnRequest>& requests, bool in_memory) {
+SourceFacts facts_of(const OpenedFiles& opened,
+                     const std::vector<ColumnRequest>& requests,
+                     bool in_memory) {
   return {.shown = place_of(opened.spec),
           .schema = opened.set->schema(),
           .types = types_of(opened.served),
@@ -213,14 +214,13 @@ class FileSource final : public Source {
  public:
   FileSource(std::shared_ptr<const OpenedFiles> opened,
              const std::vector<ColumnRequest>& requests, bool in_memory)
-      : Source(info_of(*opened, requests, in_memory)),
-        opened_(std::move(opened)) {}
+      : Source(facts_of(*opened, requests, in_memory)),
+        opened_(std::move(opened)) {
+    if (opened_->rows() > 0) facts_.chunks = {opened_, &opened_->chunks};
+  }
 
   RowCount count() const override {
     return {.rows = opened_->rows(), .exact = true};
-  }
-  const ChunkMap* chunks() const override {
-    return opened_->rows() == 0 ? nullptr : &opened_->chunks;
   }
   std::unique_ptr<Reader> open_reader() override {
     return make_file_reader(opened_);

@@ -245,8 +245,8 @@ class ImageReader final : public Reader {
 
 class ImageSource final : public Source {
  public:
-  ImageSource(std::shared_ptr<const Opened> opened, SourceInfo info)
-      : Source(std::move(info)), opened_(std::move(opened)) {}
+  ImageSource(std::shared_ptr<const Opened> opened, SourceFacts facts)
+      : Source(std::move(facts)), opened_(std::move(opened)) {}
 
   std::string version_of_copy() const override {
     looked_.call([this] { copy_ = stamps_of(*opened_); });
@@ -295,21 +295,21 @@ std::unique_ptr<Source> open_images(const SourceSpec& spec,
       std::any_cast<const PictureSettings&>(spec.own).labels.empty();
   if (!opened->files.unread.empty())
     log(LogLevel::warning, opened->files.unread);
-  SourceInfo info{.shown = spec.path,
-                  .schema = schema_of(opened->files),
-                  .abilities = {.by_position = true, .sorted = true}};
+  SourceFacts facts{.shown = spec.path,
+                    .schema = schema_of(opened->files),
+                    .abilities = {.by_position = true, .sorted = true}};
   for (const ColumnRequest& request : requests)
-    add_request(request, info.schema, spec.path, *opened);
+    add_request(request, facts.schema, spec.path, *opened);
   // Integers beside values would say places of these (ColumnInfo).
   if (std::ranges::count(opened->types, ColumnType::int64) > 0)
-    info.schema.columns.back().values.clear();
-  info.types = opened->types;
+    facts.schema.columns.back().values.clear();
+  facts.types = opened->types;
   // A picture's key is its path; a sound's, which may be one of several rows
   // elsewhere, its number.
-  if (spec.kind == "images") info.key = ColumnType::text;
-  info.identity = identity_of(*opened, spec);
-  info.parts = opened->files.names;
-  return std::make_unique<ImageSource>(std::move(opened), std::move(info));
+  if (spec.kind == "images") facts.key = ColumnType::text;
+  facts.identity = identity_of(*opened, spec);
+  facts.parts = opened->files.names;
+  return std::make_unique<ImageSource>(std::move(opened), std::move(facts));
 }
 
 Schema read_images_schema(const SourceSpec& spec) {

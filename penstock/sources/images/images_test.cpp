@@ -91,8 +91,8 @@ TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
                           "elsewhere/linked/c.webp elsewhere 4"));
   EXPECT_THAT(source->schema().find("class")->values,
               ElementsAre("ant", "cat", "dog", "elsewhere"));
-  EXPECT_EQ(source->info().parts->name(1), "cat/.hidden.jpeg");
-  EXPECT_EQ(source->info().parts->end(1), 2);
+  EXPECT_EQ(source->facts().parts->name(1), "cat/.hidden.jpeg");
+  EXPECT_EQ(source->facts().parts->end(1), 2);
   EXPECT_EQ(source->place_of(1), "cat/.hidden.jpeg");
 }
 
@@ -101,7 +101,7 @@ TEST_F(ImagesTest, BesideAnotherSourceRowsAreNumberedOverAll) {
   folder_.write("cat/b.wav", "2");
   std::vector<std::unique_ptr<Source>> sources;
   sources.push_back(open(folder_.path(""), {"path"}));
-  EXPECT_EQ(sources[0]->info().key, ColumnType::text) << "paths";
+  EXPECT_EQ(sources[0]->facts().key, ColumnType::text) << "paths";
   sources.push_back(open_source(
       parse_source_spec(files::section_of("audio", folder_.path("")), "source"),
       {{.column = "path",
@@ -109,7 +109,7 @@ TEST_F(ImagesTest, BesideAnotherSourceRowsAreNumberedOverAll) {
         .setting = "fields.x",
         .coded = true}}));
   auto all = concatenated(std::move(sources));
-  EXPECT_EQ(all->info().key, ColumnType::int64);
+  EXPECT_EQ(all->facts().key, ColumnType::int64);
 }
 
 TEST_F(ImagesTest, AFolderThatLinksToItselfIsSearchedOnce) {

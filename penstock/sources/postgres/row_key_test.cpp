@@ -93,7 +93,7 @@ TEST_F(PostgresRowKey, HasNoPartsWithoutAnOrderThatTheirTextHas) {
 TEST_F(PostgresRowKey, HasNoColumnsThatThePrimaryKeyOnlyIncludes) {
   schema_.execute(
       "CREATE TABLE t(x float8, id int, PRIMARY KEY (id) INCLUDE (x))");
-  EXPECT_EQ(open_source(schema_.spec(), {})->info().key, ColumnType::int64);
+  EXPECT_EQ(open_source(schema_.spec(), {})->facts().key, ColumnType::int64);
 }
 
 class PostgresPlace : public PostgresRowKey {

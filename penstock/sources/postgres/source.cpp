@@ -82,23 +82,23 @@ std::string session_of(Connection& connection) {
   return std::string(text_in(result, 0, 0));
 }
 
-SourceInfo info_of(const OpenTable& opened) {
-  SourceInfo info{.shown = opened.format.place(),
-                  .schema = opened.table.schema,
-                  .types = opened.format.types(),
-                  .abilities = {.by_key = !opened.format.key().empty()},
-                  .key = opened.format.key().type(),
-                  .identity = opened.format.identity()};
-  if (opened.spec.query.empty()) info.identity["where"] = opened.spec.where;
-  if (!opened.snapshot.empty()) info.identity["snapshot"] = opened.snapshot;
-  info.identity[kThisCopy] = opened.session;
-  return info;
+SourceFacts facts_of(const OpenTable& opened) {
+  SourceFacts facts{.shown = opened.format.place(),
+                    .schema = opened.table.schema,
+                    .types = opened.format.types(),
+                    .abilities = {.by_key = !opened.format.key().empty()},
+                    .key = opened.format.key().type(),
+                    .identity = opened.format.identity()};
+  if (opened.spec.query.empty()) facts.identity["where"] = opened.spec.where;
+  if (!opened.snapshot.empty()) facts.identity["snapshot"] = opened.snapshot;
+  facts.identity[kThisCopy] = opened.session;
+  return facts;
 }
 
 class PostgresSource : public Source {
  public:
   explicit PostgresSource(std::shared_ptr<OpenTable> opened)
-      : Source(info_of(*opened)), opened_(std::move(opened)) {}
+      : Source(facts_of(*opened)), opened_(std::move(opened)) {}
 
   RowCount count() const override;
   std::vector<Partition> partitions(int readers) override;

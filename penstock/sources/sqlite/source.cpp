@@ -58,30 +58,30 @@ Json version_of(const std::string& path, bool log = false) {
   return version;
 }
 
-SourceInfo info_of(const OpenTable& opened) {
+SourceFacts facts_of(const OpenTable& opened) {
   const SourceSpec& spec = opened.spec;
-  SourceInfo info{
+  SourceFacts facts{
       .shown = (spec.query.empty() ? spec.table : "query") + " in " + spec.path,
       .schema = opened.table.schema,
       .types = opened.format.types(),
       .abilities = {.by_key = opened.format.has_key()},
       .key = opened.format.key_type(),
       .identity = opened.format.identity()};
-  if (spec.query.empty()) info.identity["where"] = spec.where;
-  info.identity["version"] = version_of(spec.path);
+  if (spec.query.empty()) facts.identity["where"] = spec.where;
+  facts.identity["version"] = version_of(spec.path);
   // The latest commits may be only in there. SQLite follows links.
   std::error_code unknown;
   const std::filesystem::path file =
       std::filesystem::canonical(spec.path, unknown);
-  info.identity["wal"] =
+  facts.identity["wal"] =
       version_of((unknown ? spec.path : file.string()) + "-wal", true);
-  return info;
+  return facts;
 }
 
 class SqliteSource : public Source {
  public:
   SqliteSource(OpenTable opened, std::unique_ptr<Connection> spare)
-      : Source(info_of(opened)),
+      : Source(facts_of(opened)),
         opened_(std::make_shared<OpenTable>(std::move(opened))) {
     give(std::move(spare));
   }
