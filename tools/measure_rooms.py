@@ -1,6 +1,6 @@
 """Measures the code of the rooms: sizes, includes, and what should not be there
 (circles of includes, long functions, code written twice, two types of one
-name). Imported by draw_rooms.py and check_rooms.py.
+name, interfaces of many functions). Imported by draw_rooms.py and check_rooms.py.
 
 A unit is a header with the implementation of the same name. Tests and fakes
 are not measured, except for the length of their functions.
@@ -108,6 +108,56 @@ def twice_defined(code):
                 places[kind].setdefault(name, line)
     return sorted((kind, [f"{name}:{line}" for name, line in of.items()])
                   for kind, of in places.items() if len(of) > 1)
+
+
+def bases_of(head):
+    """The names of what a class inherits, as they stand before its brace."""
+    listed = re.search(r"[^:]:(?!:)(.*)$", head, re.S)
+    listed = re.sub(r"<[^<>]*>", "", listed[1]) if listed else ""
+    return [name for base in listed.split(",")
+            for name in re.findall(r"[\w:]+", base)[-1:]]
+
+
+def classes(text):
+    """(name, bases, virtual functions) of each class: the name without
+    namespaces, and the functions that it declares itself, which are neither
+    destructors nor overrides."""
+    text = DIRECTIVE.sub("", plain(text))
+    found, inside, end_of_last = [], [], 0  # inside: None is no class
+    for brace in re.finditer(r"[{};]", text):
+        said = text[end_of_last:brace.start()]
+        end_of_last = brace.end()
+        if inside and inside[-1] and re.search(r"\bvirtual\b", said) and \
+                not re.search(r"~|\boverride\b", said):
+            inside[-1][2] += 1
+        if brace[0] == "{":
+            kind = None if NAMESPACE.search(said) else TYPE.search(said)
+            outer = [one[0] for one in inside[-1:] if one]
+            inside.append(kind and ["::".join([*outer, kind[1]]),
+                                    bases_of(said[kind.start():]), 0])
+        elif brace[0] == "}" and inside:
+            ended = inside.pop()
+            if ended:
+                found.append(tuple(ended))
+    return found
+
+
+def wide_interfaces(code, most):
+    """Classes in headers that declare virtual functions and have more than
+    `most`, with those of the classes that they inherit, as triples of
+    the name, the header and the number."""
+    known = {name: (header, bases, own) for header, text in code.items()
+             if header.endswith(".h") for name, bases, own in classes(text)}
+
+    def functions(name):
+        while name not in known and "::" in name:  # a namespace
+            name = name.partition("::")[2]
+        _, bases, own = known.get(name, ("", [], 0))
+        return own + sum(functions(base) for base in bases if base != name)
+
+    return sorted((name, header, functions(name))
+                  for name, (header, _, own) in known.items()
+                  if own and functions(name) > most)
 
 
 def long_functions_cpp(text):

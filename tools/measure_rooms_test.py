@@ -85,6 +85,34 @@ struct alignas(8) Three {};
         code = {"a.h": "#if X\nstruct A {};\n#else\nclass A {};\n#endif\n"}
         self.assertEqual(measure.twice_defined(code), [])
 
+    def test_counts_the_virtual_functions_that_a_class_declares(self):
+        text = """namespace n {
+class A : public m::B, std::enable_shared_from_this<A> {
+ public:
+  virtual ~A() = default;
+  virtual int one() const = 0;  // virtual
+  virtual Json two(int a = {}) { return {}; }
+  virtual int three() override;
+  int four() override;
+  struct Inside {
+    virtual void five() {}
+  };
+};
+}  // namespace n
+"""
+        self.assertEqual(measure.classes(text),
+                         [("A::Inside", [], 1),
+                          ("A", ["m::B", "std::enable_shared_from_this"], 2)])
+
+    def test_counts_those_of_an_interface_that_another_inherits(self):
+        def of(count):
+            return "".join(f"  virtual int f{i}() = 0;\n" for i in range(count))
+        code = {"a.h": f"namespace m {{\nclass A {{\n{of(5)}}};\n}}\n",
+                "b.h": f"struct B : public m::A {{\n{of(2)}}};\n",
+                "c.h": f"struct C final : m::A, D<A, A> {{\n{of(3)}}};\n",
+                "d.h": "struct E : C {\n  int f0() override;\n};\n"}
+        self.assertEqual(measure.wide_interfaces(code, 7), [("C", "c.h", 8)])
+
     def test_tables_that_a_tool_writes_are_not_code(self):
         lines = "".join(f"a{i} = {i};\n" for i in range(9))
         code = {"a.cpp": measure.WRITTEN + "x.py.\n" + lines + lines}
