@@ -36,9 +36,6 @@ EXPLAINED = {
         "each data set declares the functions of `Dataset`",
     ("penstock/dataset/indexed_dataset.h", "penstock/dataset/mixed_dataset.h"):
         "each data set declares the functions of `Dataset`",
-    ("penstock/sources/arrow/ipc_file.cpp",
-     "penstock/sources/arrow/parquet_file.cpp"):
-        "each kind of file declares the functions of `RowFile`",
     ("penstock/sources/postgres/postgres.h", "penstock/sources/sqlite/sqlite.h"):
         "each kind of source declares the three functions of a plugin",
 }
