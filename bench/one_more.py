@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much of the house is touched by one more source, field kind, model, verb and setting?
+"""How much of the house is touched by one more source, field kind, data set, model, verb, setting?
 
 Each is added to a copy of the last commit, as a copy of one that is there under
 another name: in a folder or file of its own, and in lines elsewhere, which are
@@ -59,6 +59,22 @@ def field(tree):
                "  KIND(another) \\")
 
 
+def data_set(tree):
+    for end in ".h", ".cpp":
+        copied(tree, f"penstock/dataset/array_dataset{end}",
+               f"penstock/dataset/another_dataset{end}",
+               [("array_dataset", "another_dataset"),
+                ("ArrayDataset", "AnotherDataset"),
+                ("NamedArray", "AnotherArray"), ("refuse(", "refuse_another("),
+                ("quoted(", "quoted_another("), ("is_real", "is_another"),
+                ("hash_of_real", "hash_of_another"),
+                ("add_hash", "add_another")])
+    line_after(tree, "penstock/dataset/CMakeLists.txt", r"^  SOURCES",
+               "    another_dataset.cpp")
+    line_after(tree, "penstock/dataset/dataset.h", "dataset/array_dataset.h",
+               '#include "penstock/dataset/another_dataset.h"')
+
+
 def model(tree):
     copied(tree, "penstock/trainer/models/tabular",
            "penstock/trainer/models/another",
@@ -85,6 +101,7 @@ def setting(tree):
 
 KINDS = {"source": (source, "penstock/sources/another/"),
          "field kind": (field, "penstock/transforms/another/"),
+         "data set": (data_set, "penstock/dataset/another_dataset."),
          "model": (model, "penstock/trainer/models/another/"),
          "verb": (verb, "penstock/cli/verbs/another.cpp"),
          "setting of a job": (setting, None)}
