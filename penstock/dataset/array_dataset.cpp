@@ -135,13 +135,13 @@ ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
       train_(checked(options, arrays_[0].view.shape[0]).train),
       val_(options.val),
       ring_bytes_(options.ring_bytes) {
-  info_.rows = arrays_[0].view.shape[0];
-  info_.on_side = {train_ ? std::ssize(*train_) : info_.rows,
-                   val_ ? std::ssize(*val_) : 0};
-  info_.outputs = outputs_of(layout_);
+  facts_.rows = arrays_[0].view.shape[0];
+  facts_.on_side = {train_ ? std::ssize(*train_) : facts_.rows,
+                    val_ ? std::ssize(*val_) : 0};
+  facts_.outputs = outputs_of(layout_);
   find_draws(options);
   find_place(options, device);
-  if (info_.plan.tier == Tier::device &&
+  if (facts_.plan.tier == Tier::device &&
       device.memory_kind() != MemoryKind::cpu)
     copy_to(device);
 }
@@ -155,16 +155,17 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
   const NamedArray& by = *options.drawn_by;
   const TensorView& view = by.view;
   const bool balance = options.drawing.balance;
-  if (view.shape.empty() || view.shape[0] != info_.rows ||
+  if (view.shape.empty() || view.shape[0] != facts_.rows ||
       (!balance && view.shape.size() != 1))
     refuse("weights", where(by),
            "its shape is " + text_of(view.shape) + ", expected [" +
-               std::to_string(info_.rows) + (balance ? ", ...]" : "]"),
+               std::to_string(facts_.rows) + (balance ? ", ...]" : "]"),
            "give an element for each row");
-  const std::size_t bytes = view.bytes() / static_cast<std::size_t>(info_.rows);
+  const std::size_t bytes =
+      view.bytes() / static_cast<std::size_t>(facts_.rows);
   const Column numbers{
       .type = ColumnType::number(view.dtype),
-      .length = info_.rows,
+      .length = facts_.rows,
       .values = Bytes::borrow({view.data, view.bytes()}, by.owner)};
   auto value_of = [&](SampleId row) -> std::uint64_t {
     if (balance && view.shape.size() == 1 && is_real(view.dtype))
@@ -184,7 +185,7 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
     return std::bit_cast<std::uint64_t>(weight);
   };
   std::vector<std::uint64_t> values;
-  for (std::int64_t rank = 0; rank < info_.on_side[0]; ++rank)
+  for (std::int64_t rank = 0; rank < facts_.on_side[0]; ++rank)
     values.push_back(
         value_of(train_ ? (*train_)[static_cast<std::size_t>(rank)] : rank));
   draws_ = draws_of(options.drawing, std::move(values));
@@ -192,27 +193,27 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
 
 void ArrayDataset::find_place(const ArrayDatasetOptions& options,
                               const Device& device) {
-  info_.plan = plan_tiers({.rows = info_.rows,
-                           .row_bytes = layout_.row_bytes,
-                           .ring_device_bytes = options.ring_bytes.device,
-                           .ring_host_bytes = options.ring_bytes.host,
-                           .tier = options.cache,
-                           .budgets = options.budgets,
-                           .in_ram = true},
-                          tier_limits(read_host_limits(), device));
-  if (options.planned) options.planned(info_.plan);
+  facts_.plan = plan_tiers({.rows = facts_.rows,
+                            .row_bytes = layout_.row_bytes,
+                            .ring_device_bytes = options.ring_bytes.device,
+                            .ring_host_bytes = options.ring_bytes.host,
+                            .tier = options.cache,
+                            .budgets = options.budgets,
+                            .in_ram = true},
+                           tier_limits(read_host_limits(), device));
+  if (options.planned) options.planned(facts_.plan);
 }
 
 void ArrayDataset::copy_to(Device& device) {
   for (std::size_t a = 0; a < arrays_.size(); ++a) {
     std::size_t row_bytes = layout_.tensors[a].bytes;
     // A table has rows of at least a byte; a gather moves none of these.
-    Table table(Tier::device, row_bytes == 0 ? 0 : info_.rows,
+    Table table(Tier::device, row_bytes == 0 ? 0 : facts_.rows,
                 std::max<std::size_t>(row_bytes, 1), device);
     const std::byte* from = arrays_[a].view.data;
-    for (std::int64_t row = 0, count = 0; row_bytes != 0 && row < info_.rows;
+    for (std::int64_t row = 0, count = 0; row_bytes != 0 && row < facts_.rows;
          row += count) {
-      count = std::min(table.most_rows(), info_.rows - row);
+      count = std::min(table.most_rows(), facts_.rows - row);
       std::size_t bytes = static_cast<std::size_t>(count) * row_bytes;
       std::memcpy(table.append(count), from, bytes);
       from += bytes;

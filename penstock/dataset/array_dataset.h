@@ -56,7 +56,7 @@ class ArrayDataset final : public Dataset {
   ArrayDataset(std::vector<NamedArray> arrays,
                const ArrayDatasetOptions& options, Device& device);
 
-  const DatasetInfo& info() const override { return info_; }
+  const DatasetFacts& facts() const override { return facts_; }
   void select(Side side, std::span<SampleId> ranks) const override;
   std::shared_ptr<const Draws> draws() const override { return draws_; }
   /// SHA-256 over names, types, shapes, bytes and sides, in hex. Made when it
@@ -86,7 +86,7 @@ class ArrayDataset final : public Dataset {
   const Numbers train_, val_;
   std::shared_ptr<const Draws> draws_;
   const RingBytes ring_bytes_;
-  DatasetInfo info_;
+  DatasetFacts facts_;
   std::vector<Table> tables_;  // on the device, by array; else none
   mutable Once hashed_;
   mutable std::string fingerprint_;

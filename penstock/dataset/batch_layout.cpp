@@ -23,14 +23,14 @@ void Dataset::lengths(std::size_t, std::span<const SampleRange>,
   PENSTOCK_ASSERT(false, "a data set whose samples differ knows their lengths");
 }
 
-std::vector<BatchTensor> batch_tensors(const DatasetInfo& info, Side side,
+std::vector<BatchTensor> batch_tensors(const DatasetFacts& facts, Side side,
                                        bool weights,
                                        const std::vector<Output>& added) {
-  const std::vector<DeviceField>& on_device = info.device_fields_of(side);
+  const std::vector<DeviceField>& on_device = facts.device_fields_of(side);
   std::vector<BatchTensor> tensors;
   std::size_t varying = 0;
-  for (std::size_t o = 0; o < info.outputs.size(); ++o) {
-    const Output& output = info.outputs[o];
+  for (std::size_t o = 0; o < facts.outputs.size(); ++o) {
+    const Output& output = facts.outputs[o];
     BatchTensor tensor{.name = output.name,
                        .dtype = output.dtype,
                        .row_shape = output.row_shape,
@@ -205,7 +205,7 @@ void add_staged(const Dataset& dataset, const std::vector<DeviceField>& fields,
     if (field.element_bytes == 0) continue;
     const BatchTensor run{.name = dataset.outputs()[field.first_output].name,
                           .what = What::packed};
-    place_varying(dataset, dataset.info().longest.size() + field.field, run,
+    place_varying(dataset, dataset.facts().longest.size() + field.field, run,
                   plan, staged.lengths, field.roomy_run, field.longest_run);
     layout.bytes = aligned_end(
         layout.bytes, field.element_bytes *
@@ -219,7 +219,7 @@ void measure(const Dataset& dataset, Side side,
              const std::vector<BatchTensor>& tensors, const Plan& plan,
              BatchLayout& layout) {
   const std::vector<DeviceField>& fields =
-      dataset.info().device_fields_of(side);
+      dataset.facts().device_fields_of(side);
   layout.offsets.resize(tensors.size());
   layout.bytes = 0;
   add_tensors(dataset, tensors, false, plan, layout);
@@ -242,7 +242,7 @@ void set_shape(const BatchTensor& tensor, const BatchLayout& layout,
   shape.insert(shape.end(), tensor.row_shape.begin(), tensor.row_shape.end());
 }
 
-BatchLayout most_bytes(const DatasetInfo& info, Side side,
+BatchLayout most_bytes(const DatasetFacts& facts, Side side,
                        const std::vector<BatchTensor>& tensors,
                        std::int64_t rows) {
   auto count = static_cast<std::size_t>(rows);
@@ -251,8 +251,8 @@ BatchLayout most_bytes(const DatasetInfo& info, Side side,
     for (const BatchTensor& tensor : tensors) {
       if (tensor.queued != queued) continue;
       std::size_t length =
-          tensor.varying < info.longest.size()
-              ? static_cast<std::size_t>(info.longest[tensor.varying])
+          tensor.varying < facts.longest.size()
+              ? static_cast<std::size_t>(facts.longest[tensor.varying])
               : 0;
       most.bytes = aligned_end(
           most.bytes, tensor.bytes * count_of(tensor, count, count, length,
@@ -261,7 +261,7 @@ BatchLayout most_bytes(const DatasetInfo& info, Side side,
   };
   add(false);
   most.tensors = most.bytes;
-  for (const DeviceField& field : info.device_fields_of(side)) {
+  for (const DeviceField& field : facts.device_fields_of(side)) {
     most.bytes = aligned_end(most.bytes, count * field.row_bytes);
     most.bytes = aligned_end(most.bytes,
                              count * field.element_bytes *

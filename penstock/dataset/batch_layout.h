@@ -37,7 +37,7 @@ inline constexpr const char* kWeight = "weight";
 
 /// The tensors of a batch: the outputs in their order, each followed by the one
 /// that says how long its samples are, then those that are `added`.
-std::vector<BatchTensor> batch_tensors(const DatasetInfo& info, Side side,
+std::vector<BatchTensor> batch_tensors(const DatasetFacts& facts, Side side,
                                        bool weights,
                                        const std::vector<Output>& added = {});
 
@@ -80,7 +80,7 @@ void set_shape(const BatchTensor& tensor, const BatchLayout& layout,
 
 /// How large a batch of so many rows is, each as long as the longest: `bytes`,
 /// `copied` and, for what a device finishes, `scratch`.
-BatchLayout most_bytes(const DatasetInfo& info, Side side,
+BatchLayout most_bytes(const DatasetFacts& facts, Side side,
                        const std::vector<BatchTensor>& tensors,
                        std::int64_t rows);
 

@@ -12,6 +12,7 @@
 #include "penstock/dataset/array_dataset.h"
 #include "penstock/dataset/batch_layout.h"
 #include "penstock/dataset/dataset_base.h"
+#include "penstock/dataset/dataset_facts.h"
 #include "penstock/dataset/function_dataset.h"
 #include "penstock/dataset/growing_dataset.h"
 #include "penstock/dataset/indexed_dataset.h"

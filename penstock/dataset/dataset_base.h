@@ -1,54 +1,16 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "penstock/cache/cache.h"
-#include "penstock/dataset/device_fields.h"
+#include "penstock/dataset/dataset_facts.h"
 #include "penstock/dataset/filler.h"
 #include "penstock/dataset/read_ahead.h"
 
 namespace penstock {
-
-/// What is known of a data set once it is there.
-struct DatasetInfo {
-  std::int64_t rows = 0;
-  std::array<std::int64_t, 2> on_side = {};  ///< train, val
-  std::vector<Output> outputs;               ///< of a batch
-  /// For each output whose lengths differ, in their order: the elements of the
-  /// longest sample.
-  std::vector<std::int32_t> longest = {};
-  TierPlan plan = {};  ///< where the rows are stored, and why there
-  /// A batch is filled as a whole, by one worker: a row depends on the others
-  /// in its batch.
-  bool whole_batches = false;
-  /// A side names a sample more than once: select() gives an id for several
-  /// ranks.
-  bool repeats = false;
-  /// The train side has no end, so no epochs: an order goes through it as it
-  /// is. Its rows count as many as there may ever be.
-  bool endless = false;
-  /// I/O threads that gain something where batches are read from a source; 0
-  /// where they are not.
-  int most_readers = 0;
-  /// Of rows that batches read from chunks that are decoded: how many chunks
-  /// there are, their bytes when decoded, and how many of these stay in memory;
-  /// else 0.
-  std::int64_t chunks = 0;
-  std::size_t decoded_bytes = 0, kept_bytes = 0;
-  /// How the train side is taken from several sources; null: it has one.
-  std::shared_ptr<const Mixture> mixture = {};
-  /// What a device finishes, on the train side and on others.
-  std::array<std::vector<DeviceField>, 2> device_fields = {};
-
-  const std::vector<DeviceField>& device_fields_of(Side side) const {
-    return device_fields[side == Side::train ? 0 : 1];
-  }
-};
 
 /// Memory of the rings of loaders: on the device, and pinned on the host where
 /// batches are copied.
@@ -74,7 +36,7 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   /// Never changes, once the data set is there.
-  virtual const DatasetInfo& info() const = 0;
+  virtual const DatasetFacts& facts() const = 0;
   /// Differs when the rows do: what a saved position is checked against. May
   /// be made when it is first asked for.
   virtual const std::string& fingerprint() const = 0;
@@ -93,7 +55,7 @@ class Dataset {
   /// make up its bins. As it is: each sample is a bin, whole.
   virtual void expand(Plan& /*plan*/) const {}
   /// The elements that each range holds of the `varying`-th output whose
-  /// lengths differ; 0 of padding. Behind these, at `info().longest.size()` +
+  /// lengths differ; 0 of padding. Behind these, at `facts().longest.size()` +
   /// f: of the whole stored runs of field f, where a device finishes it. A pure
   /// function.
   virtual void lengths(std::size_t varying, std::span<const SampleRange> ranges,
@@ -102,7 +64,7 @@ class Dataset {
   /// as long as it lives.
   virtual std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const = 0;
-  /// Starts I/O threads, at most `info().most_readers`, for one loader; null
+  /// Starts I/O threads, at most `facts().most_readers`, for one loader; null
   /// where that is 0. They look at this data set.
   virtual std::unique_ptr<ReadAhead> open_read_ahead(
       ReadAhead::Options /*options*/) const {
@@ -122,15 +84,15 @@ class Dataset {
     return nullptr;
   }
 
-  std::int64_t rows() const { return info().rows; }
+  std::int64_t rows() const { return facts().rows; }
   /// Those that are on a side.
   std::int64_t rows_on(Side side) const {
     return side == Side::unused
                ? 0
-               : info().on_side[static_cast<std::size_t>(side)];
+               : facts().on_side[static_cast<std::size_t>(side)];
   }
-  const std::vector<Output>& outputs() const { return info().outputs; }
-  const TierPlan& plan() const { return info().plan; }
+  const std::vector<Output>& outputs() const { return facts().outputs; }
+  const TierPlan& plan() const { return facts().plan; }
 };
 
 /// Rows of fields whose statistics are known: what a model is made for.

@@ -50,11 +50,11 @@ class FunctionFiller final : public SlotFiller {
   void map(const Dataset& dataset, Side side,
            std::unique_ptr<SlotFiller> source, Device* device) {
     dataset_ = &dataset;
-    source_info_ = &dataset.info();
+    source_facts_ = &dataset.facts();
     source_ = std::move(source);
     device_ = device;
     if (device == nullptr) return;
-    device_fields_ = &dataset.info().device_fields_of(side);
+    device_fields_ = &dataset.facts().device_fields_of(side);
     staging_.emplace(*device, 2);
   }
 
@@ -103,7 +103,7 @@ class FunctionFiller final : public SlotFiller {
   void read_source(const FillItem& item, std::span<const SampleId> ids,
                    Stream& stream, Faults& faults) {
     std::size_t needed = 0;
-    for (const Output& output : source_info_->outputs)
+    for (const Output& output : source_facts_->outputs)
       needed += whole_lines(ids.size() * output.bytes());
     std::size_t scratch = 0;
     for (const DeviceField& field : *device_fields_)
@@ -145,7 +145,7 @@ class FunctionFiller final : public SlotFiller {
     in_.clear();
     places_.clear();
     std::size_t place = 0;
-    for (const Output& output : source_info_->outputs) {
+    for (const Output& output : source_facts_->outputs) {
       in_.push_back(rows_at(output, memory_.get() + place, std::ssize(ids)));
       places_.push_back({.data = filled + place, .bytes = output.bytes()});
       place += whole_lines(ids.size() * output.bytes());
@@ -247,7 +247,7 @@ class FunctionFiller final : public SlotFiller {
       ranges_.clear();
       for (SampleId id : ids) ranges_.push_back({.sample = id});
       lengths_.resize(ids.size());
-      dataset_->lengths(source_info_->longest.size() + field.field, ranges_,
+      dataset_->lengths(source_facts_->longest.size() + field.field, ranges_,
                         lengths_);
       starts_.clear();
       std::int64_t elements = 0;
@@ -269,7 +269,7 @@ class FunctionFiller final : public SlotFiller {
   StageMeter& meter_;
   ThreadSampler& sampler_;
   const Dataset* dataset_ = nullptr;
-  const DatasetInfo* source_info_ = nullptr;
+  const DatasetFacts* source_facts_ = nullptr;
   const std::vector<DeviceField>* device_fields_ = &kNoDeviceFields;
   std::unique_ptr<SlotFiller> source_;
   Device* device_ = nullptr;
@@ -321,15 +321,15 @@ namespace {
 FunctionDataset::FunctionDataset(std::int64_t count, RowFunction function,
                                  RowSides sides)
     : function_(std::move(function)), sides_(std::move(sides)) {
-  info_ = {.rows = count,
-           .on_side = {sides_.train ? std::ssize(*sides_.train) : count,
-                       sides_.val ? std::ssize(*sides_.val) : 0},
-           .outputs = outputs_of(function_.layout),
-           .whole_batches = function_.whole_batches};
-  info_.plan.lines.push_back({.tier = Tier::none,
-                              .fits = true,
-                              .chosen = true,
-                              .why = "a function makes the rows"});
+  facts_ = {.rows = count,
+            .on_side = {sides_.train ? std::ssize(*sides_.train) : count,
+                        sides_.val ? std::ssize(*sides_.val) : 0},
+            .outputs = outputs_of(function_.layout),
+            .whole_batches = function_.whole_batches};
+  facts_.plan.lines.push_back({.tier = Tier::none,
+                               .fits = true,
+                               .chosen = true,
+                               .why = "a function makes the rows"});
 }
 
 FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
@@ -337,15 +337,15 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
     : source_(std::move(source)),
       function_(std::move(function)),
       device_(device.memory_kind() == MemoryKind::cpu ? nullptr : &device),
-      info_(source_->info()) {
-  for (const Output& output : info_.outputs)
+      facts_(source_->facts()) {
+  for (const Output& output : facts_.outputs)
     if (output.lengths != Lengths::equal) refuse_lengths(output.name);
-  info_.outputs = outputs_of(function_.layout);
-  info_.device_fields = {};
-  info_.plan.tier = Tier::none;
-  info_.plan.places.clear();
-  info_.plan.notes.clear();  // what the function sees is on the host
-  info_.whole_batches |= function_.whole_batches;
+  facts_.outputs = outputs_of(function_.layout);
+  facts_.device_fields = {};
+  facts_.plan.tier = Tier::none;
+  facts_.plan.places.clear();
+  facts_.plan.notes.clear();  // what the function sees is on the host
+  facts_.whole_batches |= function_.whole_batches;
 }
 
 void FunctionDataset::select(Side side, std::span<SampleId> ranks) const {
@@ -364,7 +364,7 @@ const std::string& FunctionDataset::fingerprint() const {
   hashed_.call([this] {
     Sha256 all;
     all.add(source_ != nullptr ? source_->fingerprint()
-                               : std::to_string(info_.rows));
+                               : std::to_string(facts_.rows));
     all.add("\n" + function_.fingerprint);
     fingerprint_ = all.hex();
   });

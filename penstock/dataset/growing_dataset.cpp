@@ -79,28 +79,28 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
       recent_(recent_bytes()) {
   PENSTOCK_ASSERT(needs_scan(options_, *source_).empty(),
                   "these rows can be prepared later");
-  info_.rows = *source_->count().rows;
-  info_.outputs = outputs_of(options_.fields);
+  facts_.rows = *source_->count().rows;
+  facts_.outputs = outputs_of(options_.fields);
   bound_ = bind_fields(options_.fields, *source_);
   statistics_ = statistics_for(indexed(options_), bound_);
   std::tie(train_, val_) =
-      sides_by_position(options_.split, *source_, info_.rows);
-  info_.on_side = {train_.size(), val_.size()};
+      sides_by_position(options_.split, *source_, facts_.rows);
+  facts_.on_side = {train_.size(), val_.size()};
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;
     for (const Output& output : kind.facts().outputs) {
       if (!output.own_lengths()) continue;
       varying_.push_back(f);
-      info_.longest.push_back(output.lengths == Lengths::bins
+      facts_.longest.push_back(output.lengths == Lengths::bins
                                   ? kind.facts().packing->size
                                   : output.most);
     }
   }
   lengths_.assign(
       varying_.size(),
-      std::vector<std::int32_t>(static_cast<std::size_t>(info_.rows), -1));
-  info_.plan.tier = Tier::none;
-  info_.plan.lines.push_back(
+      std::vector<std::int32_t>(static_cast<std::size_t>(facts_.rows), -1));
+  facts_.plan.tier = Tier::none;
+  facts_.plan.lines.push_back(
       {.tier = Tier::none,
        .fits = true,
        .chosen = true,

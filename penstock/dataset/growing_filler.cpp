@@ -16,7 +16,7 @@ class GrowingFiller final : public SlotFiller {
       : dataset_(dataset),
         meters_(meters),
         kept_(meters, options),
-        finisher_(dataset.options_.fields, dataset.layout_, dataset.info_,
+        finisher_(dataset.options_.fields, dataset.layout_, dataset.facts_,
                   options) {}
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {

@@ -90,28 +90,28 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
                  .where = source_->shown(),
                  .why = std::move(why),
                  .next = "prepare a TableDataset, which scans them once"});
-  info_.rows = *source_->count().rows;
-  info_.outputs = outputs_of(options_.fields);
-  info_.most_readers = most_readers(*source_);
+  facts_.rows = *source_->count().rows;
+  facts_.outputs = outputs_of(options_.fields);
+  facts_.most_readers = most_readers(*source_);
   if (const ChunkMap* map = source_->chunks();
       map != nullptr && map->decoded_bytes > 0) {
-    info_.chunks = std::ssize(map->ends);
-    info_.decoded_bytes = map->decoded_bytes;
-    info_.kept_bytes = map->kept_bytes;
+    facts_.chunks = std::ssize(map->ends);
+    facts_.decoded_bytes = map->decoded_bytes;
+    facts_.kept_bytes = map->kept_bytes;
   }
-  info_.device_fields =
+  facts_.device_fields =
       device_fields(options_.fields, options_.finish_on, Runs::unknown);
   plan_readers();
-  info_.plan.notes = finish_notes(
-      options_.fields, info_.device_fields,
+  facts_.plan.notes = finish_notes(
+      options_.fields, facts_.device_fields,
       options_.finish_on == MemoryKind::cpu
           ? "its memory is the device's, or a batch operation is done there"
           : "rows that are read by position have sizes that are not known "
             "before; \"loader.cache\": \"ram\" keeps them");
   bind();
   std::tie(train_, val_) =
-      sides_by_position(options_.split, *source_, info_.rows);
-  info_.on_side = {train_.size(), val_.size()};
+      sides_by_position(options_.split, *source_, facts_.rows);
+  facts_.on_side = {train_.size(), val_.size()};
   find_lengths();
   fingerprint_ = fingerprint_of(options_, *source_);
 }
@@ -122,12 +122,12 @@ void IndexedDataset::plan_readers() {
   const std::size_t reader = map == nullptr ? 0 : map->reader.by_position;
   std::string why = "samples are read by position";
   if (reader > 0) why += "; each reader holds " + shown_bytes(reader);
-  info_.plan.tier = Tier::none;
-  info_.plan.lines.push_back({.tier = Tier::none,
-                              .host_bytes = reader,
-                              .fits = true,
-                              .chosen = true,
-                              .why = std::move(why)});
+  facts_.plan.tier = Tier::none;
+  facts_.plan.lines.push_back({.tier = Tier::none,
+                               .host_bytes = reader,
+                               .fits = true,
+                               .chosen = true,
+                               .why = std::move(why)});
 }
 
 void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
@@ -138,8 +138,8 @@ void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
   if (Json known = statistics(); known.is_object())
     all.statistics = std::move(known);
   // What would be read ahead is in memory.
-  info_.most_readers = 0;
-  info_.plan.notes.push_back(
+  facts_.most_readers = 0;
+  facts_.plan.notes.push_back(
       "all samples are packed in memory beside the first batches, which are "
       "read where they lie");
   scan_ = std::make_unique<BackgroundScan>(std::move(all),
@@ -177,14 +177,14 @@ void IndexedDataset::find_lengths() {
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;
     if (!varies(kind)) continue;
-    std::vector<std::int32_t> lengths(static_cast<std::size_t>(info_.rows));
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(facts_.rows));
     source_->lengths(first_request(options_.fields, kind), 0, lengths);
     for (std::int32_t& length : lengths)
       length = static_cast<std::int32_t>(length / kind.facts().column_elements);
     for (const Output& output : kind.facts().outputs) {
       if (!output.own_lengths()) continue;
       varying_.push_back(f);
-      info_.longest.push_back(
+      facts_.longest.push_back(
           lengths.empty() ? 0 : *std::ranges::max_element(lengths));
       lengths_.push_back(lengths);
     }

@@ -18,7 +18,7 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
                                 .layout = dataset.layout_,
                                 .statistics = dataset.statistics_},
             meters, options.per_sample),
-      finisher_(dataset.options_.fields, dataset.layout_, dataset.info_,
+      finisher_(dataset.options_.fields, dataset.layout_, dataset.facts_,
                 options) {}
 
 void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {

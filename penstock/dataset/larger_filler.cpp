@@ -16,8 +16,8 @@ LargerFiller::LargerFiller(const IndexedDataset& dataset, FillMeters& meters,
                                 .layout = rows_.layout(),
                                 .statistics = rows_.making().statistics},
             meters, options.per_sample),
-      finisher_(rows_.making().fields, rows_.layout(), dataset.info_, options) {
-}
+      finisher_(rows_.making().fields, rows_.layout(), dataset.facts_,
+                options) {}
 
 void LargerFiller::fill(const FillItem& item, IndexedRows& rows,
                         RowFinisher& by, Faults& faults) {

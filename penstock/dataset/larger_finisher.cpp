@@ -6,10 +6,10 @@
 
 namespace penstock {
 
-LargerFinisher::LargerFinisher(LargerRows& rows, const DatasetInfo& info,
+LargerFinisher::LargerFinisher(LargerRows& rows, const DatasetFacts& facts,
                                const FillerOptions& options)
     : rows_(rows),
-      finisher_(rows.making().fields, rows.layout(), info, options) {
+      finisher_(rows.making().fields, rows.layout(), facts, options) {
   const LargerRows::Making& making = rows.making();
   is_larger_.resize(making.fields.size());
   encoders_.resize(making.fields.size());

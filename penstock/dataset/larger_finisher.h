@@ -12,7 +12,7 @@ namespace penstock {
 /// kept, and makes and keeps it where that pays. One per thread.
 class LargerFinisher {
  public:
-  LargerFinisher(LargerRows& rows, const DatasetInfo& info,
+  LargerFinisher(LargerRows& rows, const DatasetFacts& facts,
                  const FillerOptions& options);
   /// As RowFinisher::finish() with `run_of`; `by` finishes the other rows.
   void finish(const FillItem& item, std::span<const std::byte* const> stored,

@@ -63,8 +63,8 @@ void TableDataset::measure_stored_runs() {
     run_bytes_ += runs_[f]->bytes();
     longest_runs_.emplace_back(f, runs_[f]->longest());
     try {
-      measure_larger(options_.fields[f], info_.rows,
-                     std::min(kLooked, info_.rows),
+      measure_larger(options_.fields[f], facts_.rows,
+                     std::min(kLooked, facts_.rows),
                      [&](SampleId id) { return runs_[f]->row(id); });
     } catch (const Error&) {
       // Bytes that are damaged are heard of by who reads them.
@@ -75,7 +75,7 @@ void TableDataset::measure_stored_runs() {
 void TableDataset::keep_larger() {
   larger_.reset();
   const bool varies = std::ranges::any_of(
-      info_.outputs,
+      facts_.outputs,
       [](const Output& output) { return output.lengths != Lengths::equal; });
   if (larger_bytes_ == 0 || options_.cache != "auto" ||
       options_.budgets.any() || plan().tier == Tier::none || varies)
@@ -91,19 +91,19 @@ void TableDataset::keep_larger() {
     shown += (shown.empty() ? "" : ", ") + form->shown();
   }
   const auto line =
-      std::ranges::find(info_.plan.lines, plan().tier, &TierPlan::Line::tier);
+      std::ranges::find(facts_.plan.lines, plan().tier, &TierPlan::Line::tier);
   // Those of a mapped file are read from it whenever they are not kept.
   const LargerPlan kept =
       plan_larger({.shown = shown,
-                   .rows = info_.rows,
+                   .rows = facts_.rows,
                    .bytes = larger_bytes_,
                    .others = line->host_bytes,
                    .read_again = plan().tier == Tier::disk ? run_bytes_ : 0},
                   options_, plan().limits);
-  if (!kept.note.empty()) info_.plan.notes.push_back(kept.note);
+  if (!kept.note.empty()) facts_.plan.notes.push_back(kept.note);
   if (!kept.keeping) return;
   making.bound = bind_fields(making.fields, *source_);
-  larger_ = std::make_shared<LargerRows>(info_.rows, std::move(making),
+  larger_ = std::make_shared<LargerRows>(facts_.rows, std::move(making),
                                          *kept.keeping);
   line->host_bytes += kept.bytes;
 }

@@ -67,7 +67,7 @@ class MixedReadAhead final : public ReadAhead {
 
  private:
   static int threads_of(const MixedRows& part, int threads) {
-    return std::min(threads, part.rows->info().most_readers);
+    return std::min(threads, part.rows->facts().most_readers);
   }
 
   const MixedDataset& dataset_;
@@ -110,32 +110,32 @@ MixedDataset::MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted)
 }
 
 void MixedDataset::add_sides() {
-  const DatasetInfo& first = parts_.front().rows->info();
-  info_.outputs = first.outputs;
-  info_.outputs.push_back(
+  const DatasetFacts& first = parts_.front().rows->facts();
+  facts_.outputs = first.outputs;
+  facts_.outputs.push_back(
       {.name = kSourceTensor, .dtype = Dtype::int32, .row_shape = {}});
-  info_.longest.assign(first.longest.size(), 0);
+  facts_.longest.assign(first.longest.size(), 0);
   for (const MixedRows& part : parts_) {
-    const DatasetInfo& info = part.rows->info();
+    const DatasetFacts& facts = part.rows->facts();
     PENSTOCK_ASSERT(
-        info.device_fields[0].empty() && info.device_fields[1].empty(),
+        facts.device_fields[0].empty() && facts.device_fields[1].empty(),
         "the rows of a mixture are finished on the host");
-    firsts_.push_back(info_.rows);
-    info_.rows += info.rows;
-    for (std::size_t side = 0; side < info.on_side.size(); ++side)
-      info_.on_side[side] += info.on_side[side];
-    for (std::size_t v = 0; v < info.longest.size(); ++v)
-      info_.longest[v] = std::max(info_.longest[v], info.longest[v]);
-    info_.whole_batches |= info.whole_batches;
-    info_.repeats |= info.repeats;
-    info_.most_readers = std::max(info_.most_readers, info.most_readers);
+    firsts_.push_back(facts_.rows);
+    facts_.rows += facts.rows;
+    for (std::size_t side = 0; side < facts.on_side.size(); ++side)
+      facts_.on_side[side] += facts.on_side[side];
+    for (std::size_t v = 0; v < facts.longest.size(); ++v)
+      facts_.longest[v] = std::max(facts_.longest[v], facts.longest[v]);
+    facts_.whole_batches |= facts.whole_batches;
+    facts_.repeats |= facts.repeats;
+    facts_.most_readers = std::max(facts_.most_readers, facts.most_readers);
   }
-  firsts_.push_back(info_.rows);
+  firsts_.push_back(facts_.rows);
 }
 
 /// What each tier takes of all parts; the tier is the slowest of them.
 void MixedDataset::add_plan() {
-  TierPlan& plan = info_.plan;
+  TierPlan& plan = facts_.plan;
   plan.tier = Tier::device;
   for (const MixedRows& part : parts_)  // of one that was planned, if any
     if (!plan.limits.ram_free) plan.limits = part.rows->plan().limits;
@@ -159,11 +159,11 @@ void MixedDataset::add_plan() {
     }
   }
   std::ranges::sort(plan.lines, {}, &TierPlan::Line::tier);
-  plan.places = {{plan.tier, info_.rows}};
+  plan.places = {{plan.tier, facts_.rows}};
 }
 
 void MixedDataset::mix(Exhausted exhausted) {
-  if (info_.on_side[0] == 0) return;  // the loader says what is wrong
+  if (facts_.on_side[0] == 0) return;  // the loader says what is wrong
   std::vector<MixtureShare> shares;
   for (std::size_t s = 0; s < parts_.size(); ++s) {
     shares.push_back({.samples = parts_[s].rows->rows_on(Side::train),
@@ -174,7 +174,8 @@ void MixedDataset::mix(Exhausted exhausted) {
                         " rows is on the side 'train'",
                     "raise its split.train, or leave the source out");
   }
-  info_.mixture = std::make_shared<const Mixture>(std::move(shares), exhausted);
+  facts_.mixture =
+      std::make_shared<const Mixture>(std::move(shares), exhausted);
 }
 
 const std::string& MixedDataset::fingerprint() const {
@@ -183,9 +184,9 @@ const std::string& MixedDataset::fingerprint() const {
     for (const MixedRows& part : parts_)
       all.add(part.rows->fingerprint() + " " + Json(part.weight).dump() + " " +
               part.about.dump() + "\n");
-    if (info_.mixture != nullptr)
-      all.add(info_.mixture->exhausted() == Exhausted::stop ? "stop"
-                                                            : "repeat");
+    if (facts_.mixture != nullptr)
+      all.add(facts_.mixture->exhausted() == Exhausted::stop ? "stop"
+                                                             : "repeat");
     fingerprint_ = all.hex();
   });
   return fingerprint_;
@@ -269,7 +270,7 @@ void MixedDataset::lengths(std::size_t varying,
 
 std::unique_ptr<ReadAhead> MixedDataset::open_read_ahead(
     ReadAhead::Options options) const {
-  if (info_.most_readers == 0) return nullptr;
+  if (facts_.most_readers == 0) return nullptr;
   return std::make_unique<MixedReadAhead>(*this, options);
 }
 
@@ -282,7 +283,7 @@ Json MixedDataset::sources_json() const {
     one["val_rows"] = parts_[s].rows->rows_on(Side::val);
     one["weight"] = parts_[s].weight;
     one["epoch_rows"] =
-        info_.mixture == nullptr ? 0 : info_.mixture->taken()[s];
+        facts_.mixture == nullptr ? 0 : facts_.mixture->taken()[s];
     list.push_back(std::move(one));
   }
   return list;

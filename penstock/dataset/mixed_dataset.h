@@ -26,8 +26,8 @@ void check_same_tensors(const std::vector<std::vector<Output>>& sources);
 
 /// Rows of several data sets that make the same tensors. Their samples are
 /// numbered one data set after the other, as are the ranks within a side. On
-/// the side train they are mixed by their weights (`info().mixture`); elsewhere
-/// each row comes once.
+/// the side train they are mixed by their weights (`facts().mixture`);
+/// elsewhere each row comes once.
 ///
 /// Batches are put together on the host: no part keeps or finishes rows on a
 /// device with memory of its own. What is drawn of a sample, by its number in
@@ -39,7 +39,7 @@ class MixedDataset final : public Dataset {
   /// on where others have some.
   MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted);
 
-  const DatasetInfo& info() const override { return info_; }
+  const DatasetFacts& facts() const override { return facts_; }
   /// Of all parts, what decides their sides, and their weights.
   const std::string& fingerprint() const override;
   void select(Side side, std::span<SampleId> ranks) const override;
@@ -74,7 +74,7 @@ class MixedDataset final : public Dataset {
 
   const std::vector<MixedRows> parts_;
   std::vector<SampleId> firsts_;  // and how many there are in all
-  DatasetInfo info_;
+  DatasetFacts facts_;
   mutable Once hashed_;
   mutable std::string fingerprint_;
 };

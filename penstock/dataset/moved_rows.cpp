@@ -55,7 +55,7 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
       bound_(of.bound_),
       parsing_(of.parsing_),
       statistics_(of.statistics_),
-      info_(of.info_),
+      facts_(of.facts_),
       store_file_(of.store_file_),
       store_(of.store_),
       table_(std::move(table)),
@@ -78,9 +78,9 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
   if (table_ != nullptr)
     places = table_->places();
   else
-    places.push_back({Tier::ram, info_.rows});
+    places.push_back({Tier::ram, facts_.rows});
   if (const std::int64_t missing =
-          of.info_.rows - of.plan().first_in(Tier::none))
+          of.facts_.rows - of.plan().first_in(Tier::none))
     places.push_back({Tier::none, missing});
   use_plan(moved(of.plan(), std::move(places), request_), device);
 }

@@ -80,19 +80,19 @@ PackedDataset::PackedDataset(std::shared_ptr<const Dataset> rows,
     : rows_(std::move(rows)),
       size_(packing.size),
       window_(packing.how == Packing::How::stream ? packing.window : 0),
-      info_(rows_->info()) {
-  info_.endless = window_ > 0 && rows_->rows_on(Side::train) > 0;
+      facts_(rows_->facts()) {
+  facts_.endless = window_ > 0 && rows_->rows_on(Side::train) > 0;
   for (Side side : {Side::train, Side::val}) {
     const std::size_t s = side == Side::train ? 0 : 1;
-    if (info_.endless && side == Side::train) {
+    if (facts_.endless && side == Side::train) {
       stream_ = std::make_unique<Streaming>(stream_of(packing, seed));
-      info_.on_side[s] = kEndless;
+      facts_.on_side[s] = kEndless;
       continue;
     }
     bins_[s] = Bins(lengths_on(*rows_, side), rules_of(packing, seed));
-    info_.on_side[s] = bins_[s].count();
+    facts_.on_side[s] = bins_[s].count();
   }
-  info_.rows = info_.on_side[0] + info_.on_side[1];
+  facts_.rows = facts_.on_side[0] + facts_.on_side[1];
 }
 
 BinStream PackedDataset::stream_of(const Packing& packing,
@@ -122,7 +122,7 @@ std::int32_t PackedDataset::append(Side side, std::int64_t bin,
 void PackedDataset::select(Side side, std::span<SampleId> ranks) const {
   if (side == Side::train) return;
   for (SampleId& rank : ranks)
-    if (rank >= 0) rank += info_.on_side[0];
+    if (rank >= 0) rank += facts_.on_side[0];
 }
 
 void PackedDataset::expand(Plan& plan) const {
@@ -135,10 +135,10 @@ void PackedDataset::expand(Plan& plan) const {
     const std::size_t first = ranges.size();
     std::int32_t left = size_;
     if (number >= 0) {
-      const Side side = number < info_.on_side[0] ? Side::train : Side::val;
-      left =
-          append(side, side == Side::train ? number : number - info_.on_side[0],
-                 plan.at.epoch, ranges);
+      const Side side = number < facts_.on_side[0] ? Side::train : Side::val;
+      left = append(side,
+                    side == Side::train ? number : number - facts_.on_side[0],
+                    plan.at.epoch, ranges);
       ids.clear();
       for (std::size_t r = first; r < ranges.size(); ++r)
         ids.push_back(ranges[r].sample);
@@ -219,10 +219,10 @@ std::shared_ptr<const Dataset> packed(std::shared_ptr<const Dataset> rows,
                                       const TableDatasetOptions& options) {
   const std::optional<Packing> packing = packing_of(options);
   if (!packing || options.plan_only) return rows;
-  const std::int64_t samples = rows->info().rows;
+  const std::int64_t samples = rows->facts().rows;
   auto bins =
       std::make_shared<PackedDataset>(std::move(rows), *packing, options.seed);
-  if (bins->info().rows == 0) refuse_empty(samples, options.fields[0].name);
+  if (bins->facts().rows == 0) refuse_empty(samples, options.fields[0].name);
   for (Side side : {Side::train, Side::val}) {
     if (bins->rows_on(side) == 0) continue;
     const std::string line =

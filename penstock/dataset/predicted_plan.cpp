@@ -161,7 +161,7 @@ IndexedDataset::Sampled IndexedDataset::sample(bool timed) const {
   for (std::size_t f = 0; f < bound_.size(); ++f) {
     const Field& field = options_.fields[f];
     if (field.kind->facts().stored.element_bytes == 0) continue;
-    const std::vector<std::int64_t> positions = spread(info_.rows);
+    const std::vector<std::int64_t> positions = spread(facts_.rows);
     if (block.rows == 0)
       open_checked_reader(*source_)->read(ReadRequest(positions), block);
     GoodRows good;
@@ -169,10 +169,10 @@ IndexedDataset::Sampled IndexedDataset::sample(bool timed) const {
     if (good.rows.empty()) continue;
     sampled.rows = std::ssize(good.rows);
     auto all = [&](const FieldKind& kind) {
-      return of_all(good.run_bytes(kind), sampled.rows, info_.rows);
+      return of_all(good.run_bytes(kind), sampled.rows, facts_.rows);
     };
     sampled.run_bytes += all(*field.kind);
-    sampled.read_bytes += of_all(good.value_bytes(), sampled.rows, info_.rows);
+    sampled.read_bytes += of_all(good.value_bytes(), sampled.rows, facts_.rows);
     if (field.kind->facts().is_larger) sampled.in_larger.push_back(field.name);
     std::optional<LargerForm> larger = larger_form(field);
     if (!larger) continue;
@@ -197,12 +197,12 @@ TierPlan IndexedDataset::plan_of(const TableDatasetOptions& options,
                                  const Device& device, const Sampled& sampled,
                                  std::size_t run_bytes) const {
   return plan_tiers(
-      {.rows = info_.rows,
+      {.rows = facts_.rows,
        .row_bytes = layout_.row_bytes,
        .run_bytes = run_bytes,
        .finished_on_host =
            (options.batches_on_host && options.batches_on_host(device)) ||
-           !finished_on_device(options_.fields, info_.device_fields),
+           !finished_on_device(options_.fields, facts_.device_fields),
        .finishing_bytes = sampled.finishing_of(options.workers),
        .tier = "none"},
       tier_limits(rank_limits(options), device));
@@ -215,13 +215,13 @@ void IndexedDataset::decide_larger(const TableDatasetOptions& options,
   if (shown.empty() || !varying_.empty() || options.cache != "auto") return;
   const LargerPlan plan = plan_larger(
       {.shown = shown,
-       .rows = info_.rows,
-       .bytes = static_cast<std::size_t>(info_.rows) * layout_.row_bytes +
+       .rows = facts_.rows,
+       .bytes = static_cast<std::size_t>(facts_.rows) * layout_.row_bytes +
                 sampled.larger_bytes(),
        .others = sampled.finishing_of(options.workers),
        .read_again = sampled.read_bytes},
       options, limits);
-  if (!plan.note.empty()) info_.plan.notes.push_back(plan.note);
+  if (!plan.note.empty()) facts_.plan.notes.push_back(plan.note);
   if (!plan.keeping) return;
   LargerRows::Making making{.fields = options_.fields};
   for (std::size_t f = 0; f < making.fields.size(); ++f)
@@ -232,9 +232,9 @@ void IndexedDataset::decide_larger(const TableDatasetOptions& options,
       }
   making.bound = bind_fields(making.fields, *source_);
   making.statistics = statistics_;
-  larger_ = std::make_unique<LargerRows>(info_.rows, std::move(making),
+  larger_ = std::make_unique<LargerRows>(facts_.rows, std::move(making),
                                          *plan.keeping);
-  info_.plan.lines.back().host_bytes += plan.bytes;
+  facts_.plan.lines.back().host_bytes += plan.bytes;
 }
 
 void IndexedDataset::keep_larger(const TableDatasetOptions& options,
@@ -242,7 +242,7 @@ void IndexedDataset::keep_larger(const TableDatasetOptions& options,
   const bool come_again =
       !options.epochs ||
       LargerRows::pays(*options.epochs, options.ranks, options.first_epoch);
-  if (info_.rows == 0 || !come_again || source_->chunks() != nullptr) return;
+  if (facts_.rows == 0 || !come_again || source_->chunks() != nullptr) return;
   const bool marked =
       std::ranges::any_of(options_.fields, [](const Field& field) {
         const FieldFacts& facts = field.kind->facts();
@@ -265,31 +265,31 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
         return field.kind->facts().stored.element_bytes > 0;
       });
   // A row of a chunk costs as much as the whole chunk.
-  if (info_.rows == 0 || (runs_differ && source_->chunks() != nullptr)) return;
+  if (facts_.rows == 0 || (runs_differ && source_->chunks() != nullptr)) return;
   const Sampled sampled = sample(true);
   const std::size_t finishing = sampled.finishing_of(options.workers);
   auto planned = [&](std::size_t run_bytes) {
     return plan_of(options, device, sampled, run_bytes);
   };
   TierPlan plan = planned(sampled.run_bytes);
-  TierPlan::Line by_position = info_.plan.lines.back();
+  TierPlan::Line by_position = facts_.plan.lines.back();
   by_position.host_bytes += finishing;
   std::erase_if(plan.lines, [](const TierPlan::Line& line) {
     return line.tier == Tier::none;
   });
   plan.lines.push_back(by_position);
   plan.predicted_from = sampled.rows;
-  plan.notes = info_.plan.notes;
+  plan.notes = facts_.plan.notes;
   if (const std::string note = rank_note(options); !note.empty())
     plan.notes.push_back(note);
   if (finishing > 0)
     plan.notes.push_back(
         finishing_note(finishing, std::max(1, options.workers)));
-  info_.plan = std::move(plan);
-  decide_larger(options, sampled, info_.plan.limits);
+  facts_.plan = std::move(plan);
+  decide_larger(options, sampled, facts_.plan.limits);
   for (const Sampled::Larger& of : sampled.larger)
     if (larger_ == nullptr || !of.form.same_bytes)
-      info_.plan.notes.push_back(
+      facts_.plan.notes.push_back(
           of.text(planned(sampled.run_bytes - of.bytes + of.larger_bytes)));
 } catch (const Error& error) {
   // Who reads the rows hears of it.

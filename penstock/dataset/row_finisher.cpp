@@ -18,12 +18,12 @@
 namespace penstock {
 
 RowFinisher::RowFinisher(const std::vector<Field>& fields,
-                         const RowLayout& layout, const DatasetInfo& info,
+                         const RowLayout& layout, const DatasetFacts& facts,
                          const FillerOptions& options)
     : seed_(options.seed) {
   const std::vector<DeviceField> on_device =
       options.on_host ? std::vector<DeviceField>()
-                      : info.device_fields_of(options.side);
+                      : facts.device_fields_of(options.side);
   std::size_t tensor = 0, output = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
@@ -54,7 +54,7 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
     auto found = std::ranges::find(on_device, f, &DeviceField::field);
     if (found != on_device.end())
       stage(part, *found,
-            info.outputs.size() +
+            facts.outputs.size() +
                 kStagedPlaces *
                     static_cast<std::size_t>(found - on_device.begin()));
     else if (part.finisher != nullptr || part.run_bytes != 0)

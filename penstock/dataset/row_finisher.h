@@ -24,7 +24,7 @@ void keep_first_of_each(Faults& faults, std::size_t before);
 class RowFinisher {
  public:
   RowFinisher(const std::vector<Field>& fields, const RowLayout& layout,
-              const DatasetInfo& info, const FillerOptions& options);
+              const DatasetFacts& facts, const FillerOptions& options);
 
   /// A part of the stored row.
   struct Copied {

@@ -126,7 +126,7 @@ bool TableDataset::take_from_store(Device& device) {
     std::shared_ptr<const Store> store = take_rows();
     if (store == nullptr) continue;
     measure_stored_runs();
-    plan_tier(info_.rows, device, std::nullopt);
+    plan_tier(facts_.rows, device, std::nullopt);
     if (options_.plan_only) return true;
     try {
       if (plan().tier != Tier::disk || plan().places.size() > 1)
@@ -232,7 +232,7 @@ void TableDataset::scan_anew(const Error& error) {
   statistics_.clear();
   longest_runs_.clear();
   run_bytes_ = key_bytes_ = larger_bytes_ = 0;
-  info_.longest.clear();
+  facts_.longest.clear();
 }
 
 void TableDataset::remove_damaged(const Error& error) const {
@@ -258,7 +258,7 @@ void TableDataset::copy_to_tiers(const std::shared_ptr<const Store>& store,
                                       store, "rows");
     } catch (const Error& error) {
       if (!plans_again(error, device)) throw;
-      if (plan().places == std::vector<TierRows>{{Tier::disk, info_.rows}})
+      if (plan().places == std::vector<TierRows>{{Tier::disk, facts_.rows}})
         return;
       return copy_to_tiers(store, device);
     }
@@ -312,8 +312,8 @@ void TableDataset::take_what_is_known(
                 " rows of " + std::to_string(layout_.row_bytes) + " bytes",
          .next = "remove the file: it is made again from the source"});
   keys_ = std::make_shared<const TableKeys>(store, key);
-  info_.rows = static_cast<std::int64_t>(rows);
-  split(info_.rows,
+  facts_.rows = static_cast<std::int64_t>(rows);
+  split(facts_.rows,
         one_side() ? std::span<const std::byte>() : store->checked("sides"));
   if (!options_.drawing) return;
   const std::span<const std::byte> draws = store->checked("draws");

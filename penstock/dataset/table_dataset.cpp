@@ -45,26 +45,26 @@ namespace {
 constexpr std::size_t kFingerprintRun = 1024;  // rows
 
 /// Where a device keeps the rows that it finishes, nothing is copied there.
-DatasetInfo kept_on_device(DatasetInfo info) {
-  for (std::vector<DeviceField>& side : info.device_fields)
+DatasetFacts kept_on_device(DatasetFacts facts) {
+  for (std::vector<DeviceField>& side : facts.device_fields)
     for (DeviceField& field : side) {
       field.row_bytes = field.element_bytes = 0;
       field.longest_run = 0;
     }
-  return info;
+  return facts;
 }
 
 /// Where it keeps a part of them, all tensors are made there, of the rows that
 /// it keeps and of others that are copied as they are stored: a run of one row
 /// or none.
-DatasetInfo kept_in_part(DatasetInfo info, std::size_t row_bytes) {
-  info = kept_on_device(std::move(info));
-  for (std::vector<DeviceField>& side : info.device_fields)
+DatasetFacts kept_in_part(DatasetFacts facts, std::size_t row_bytes) {
+  facts = kept_on_device(std::move(facts));
+  for (std::vector<DeviceField>& side : facts.device_fields)
     side.push_back({.field = kStoredRows,
-                    .outputs = info.outputs.size(),
+                    .outputs = facts.outputs.size(),
                     .element_bytes = row_bytes,
                     .longest_run = 1});
-  return info;
+  return facts;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void TableDataset::begin(std::shared_ptr<Source> source) {
   layout_ = layout_of(options_.fields);
   source_ = std::move(source);
   bind();
-  info_.outputs = outputs_of(options_.fields);
+  facts_.outputs = outputs_of(options_.fields);
 }
 
 /// Where there is no store yet, and others may be making it: waits for them.
@@ -195,12 +195,12 @@ std::int32_t TableDataset::longest_in_batch(std::size_t field,
 }
 
 bool TableDataset::find_device_fields(const Device& device, Runs runs) {
-  info_.device_fields = {};
+  facts_.device_fields = {};
   if (options_.batches_on_host && options_.batches_on_host(device)) return true;
-  info_.device_fields =
+  facts_.device_fields =
       device_fields(options_.fields, device.memory_kind(), runs);
   for (auto [of, longest] : longest_runs_) {
-    for (std::vector<DeviceField>& side : info_.device_fields)
+    for (std::vector<DeviceField>& side : facts_.device_fields)
       for (DeviceField& field : side)
         if (field.field == of && field.element_bytes > 0)
           field.longest_run = longest;
@@ -210,20 +210,20 @@ bool TableDataset::find_device_fields(const Device& device, Runs runs) {
 
 void TableDataset::plan_tier(std::int64_t rows, const Device& device,
                              const std::optional<ScanMemory>& scan) {
-  info_.rows = rows;
-  info_.on_side = {train_.size(), val_.size()};
-  info_.longest.clear();
+  facts_.rows = rows;
+  facts_.on_side = {train_.size(), val_.size()};
+  facts_.longest.clear();
   const bool batches_on_host = find_device_fields(device, Runs::kept);
   for (auto [f, longest] : longest_runs_)
     for (const Output& output : options_.fields[f].kind->facts().outputs)
       if (output.own_lengths())
-        info_.longest.push_back(longest_in_batch(f, longest));
+        facts_.longest.push_back(longest_in_batch(f, longest));
   const HostLimits host = rank_limits(options_);
-  auto rings = [&](const DatasetInfo& info) {
-    return options_.ring_bytes ? options_.ring_bytes(info) : RingBytes();
+  auto rings = [&](const DatasetFacts& facts) {
+    return options_.ring_bytes ? options_.ring_bytes(facts) : RingBytes();
   };
-  const RingBytes copied = rings(info_), kept = rings(kept_on_device(info_));
-  const RingBytes mixed = rings(kept_in_part(info_, layout_.row_bytes));
+  const RingBytes copied = rings(facts_), kept = rings(kept_on_device(facts_));
+  const RingBytes mixed = rings(kept_in_part(facts_, layout_.row_bytes));
   TierLimits limits = tier_limits(host, device);
   limits.disk_free = disk_free(host);
   limits.disk_origin = store_dir(options_).string();
@@ -232,7 +232,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
               .run_bytes = run_bytes_,
               .finished_on_host =
                   batches_on_host ||
-                  !finished_on_device(options_.fields, info_.device_fields),
+                  !finished_on_device(options_.fields, facts_.device_fields),
               .ring_device_bytes = kept.device,
               .ring_staged_bytes = copied.device - kept.device,
               .ring_host_bytes = copied.host,
@@ -253,29 +253,29 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   plan.scan = scan;
   use_plan(std::move(plan), device);
   keep_larger();
-  if (options_.planned) options_.planned(info_.plan);
+  if (options_.planned) options_.planned(facts_.plan);
 }
 
 void TableDataset::use_plan(TierPlan plan, const Device& device) {
   const bool kept = plan.tier != Tier::none;
   find_device_fields(device, kept ? Runs::kept : Runs::measured);
-  info_.plan = std::move(plan);
-  info_.plan.notes = finish_notes(
-      options_.fields, info_.device_fields,
+  facts_.plan = std::move(plan);
+  facts_.plan.notes = finish_notes(
+      options_.fields, facts_.device_fields,
       kept || device.memory_kind() == MemoryKind::cpu
           ? "its memory is the device's, or a batch operation is done there"
           : "its files are not kept; \"loader.cache\": \"ram\" keeps them");
   if (const std::string note = rank_note(options_); !note.empty())
-    info_.plan.notes.push_back(note);
+    facts_.plan.notes.push_back(note);
   if (finishing_bytes_ > 0)
-    info_.plan.notes.push_back(
+    facts_.plan.notes.push_back(
         finishing_note(finishing_of_all(), std::max(1, options_.workers)));
-  if (info_.plan.tier == Tier::none)
-    info_.most_readers = most_readers(*source_);
-  if (gathered_on_device(info_.plan.tier))
-    info_ = kept_on_device(std::move(info_));
-  if (info_.plan.mixed())
-    info_ = kept_in_part(std::move(info_), layout_.row_bytes);
+  if (facts_.plan.tier == Tier::none)
+    facts_.most_readers = most_readers(*source_);
+  if (gathered_on_device(facts_.plan.tier))
+    facts_ = kept_on_device(std::move(facts_));
+  if (facts_.plan.mixed())
+    facts_ = kept_in_part(std::move(facts_), layout_.row_bytes);
 }
 
 /// Another program may have taken memory since the plan was made.
@@ -287,7 +287,7 @@ bool TableDataset::plans_again(const Error& error, const Device& device) {
       std::string("where the rows are stored is planned again: ") +
           error.what());
   const std::optional<ScanMemory> scan = plan().scan;
-  plan_tier(info_.rows, device, scan);
+  plan_tier(facts_.rows, device, scan);
   return true;
 }
 
@@ -466,13 +466,13 @@ void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
 }
 
 void TableDataset::find_lengths() {
-  info_.longest.clear();
+  facts_.longest.clear();
   for (std::size_t f = 0; f < options_.fields.size(); ++f)
     for (const Output& output : options_.fields[f].kind->facts().outputs) {
       if (!output.own_lengths()) continue;
       PENSTOCK_ASSERT(runs_[f] != nullptr, "what differs in length has a run");
       varying_.push_back(f);
-      info_.longest.push_back(longest_in_batch(f, runs_[f]->longest()));
+      facts_.longest.push_back(longest_in_batch(f, runs_[f]->longest()));
     }
 }
 
@@ -497,9 +497,9 @@ void TableDataset::lengths(std::size_t varying,
 }
 
 std::optional<std::size_t> TableDataset::staged_place(Side side) const {
-  const std::vector<DeviceField>& fields = info_.device_fields_of(side);
+  const std::vector<DeviceField>& fields = facts_.device_fields_of(side);
   if (fields.empty() || fields.back().field != kStoredRows) return std::nullopt;
-  return info_.outputs.size() + kStagedPlaces * (fields.size() - 1) + 1;
+  return facts_.outputs.size() + kStagedPlaces * (fields.size() - 1) + 1;
 }
 
 void TableDataset::select(Side side, std::span<SampleId> ranks) const {

@@ -50,7 +50,7 @@ class TableDataset final : public FittedDataset {
       Device& device);
   ~TableDataset() override;
 
-  const DatasetInfo& info() const override { return info_; }
+  const DatasetFacts& facts() const override { return facts_; }
   void select(Side side, std::span<SampleId> ranks) const override;
   std::shared_ptr<const Draws> draws() const override { return draws_; }
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
@@ -218,7 +218,7 @@ class TableDataset final : public FittedDataset {
   BoundFields bound_;
   BlockParser::Options parsing_;
   std::vector<Json> statistics_;  // by field
-  DatasetInfo info_;
+  DatasetFacts facts_;
   TableStore store_file_;
   std::shared_ptr<const Store> store_;  // that rows are read from
   std::unique_ptr<StoreOfScan> begun_;  // the rows are scanned into it

@@ -32,14 +32,14 @@ class TableFiller final : public SlotFiller {
         first_on_host_(plan_.first_in(Tier::ram)),
         first_missing_(plan_.first_in(Tier::none)),
         staged_(dataset.staged_place(options.side)),
-        finisher_(dataset.fields(), dataset.layout(), dataset.info(), options),
+        finisher_(dataset.fields(), dataset.layout(), dataset.facts(), options),
         meter_(meters.gather) {
     if (plan_.tier == Tier::none)
       missing_.emplace(dataset, meters, options.per_sample);
     for (const RowFinisher::Copied& copied : finisher_.copied())
       fields_.push_back({.row_stride = row_bytes_, .bytes = copied.bytes});
     if (dataset.larger() != nullptr)
-      larger_.emplace(*dataset.larger(), dataset.info(), options);
+      larger_.emplace(*dataset.larger(), dataset.facts(), options);
   }
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
@@ -242,7 +242,7 @@ std::unique_ptr<SlotFiller> open_gather(const TableDataset& dataset,
   if (table == nullptr || table->pieces().size() != 1 || tier >= Tier::disk ||
       !dataset.damaged().empty())
     return nullptr;
-  RowFinisher finisher(dataset.fields(), dataset.layout(), dataset.info(),
+  RowFinisher finisher(dataset.fields(), dataset.layout(), dataset.facts(),
                        options);
   if (!finisher.idle() || !finisher.queues_nothing()) return nullptr;
   std::vector<GatherField> fields;

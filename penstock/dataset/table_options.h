@@ -59,7 +59,7 @@ struct TableDatasetOptions {
   /// How many of them share the memory of this machine; missing: nobody says.
   std::optional<int> ranks_here;
   /// What the loaders' rings will take; empty: nothing.
-  std::function<RingBytes(const DatasetInfo&)> ring_bytes;
+  std::function<RingBytes(const DatasetFacts&)> ring_bytes;
   /// True where batches are changed on the host after they are filled, so that
   /// this device neither keeps nor finishes rows; empty: they are not.
   std::function<bool(const Device&)> batches_on_host;
@@ -90,7 +90,7 @@ struct TableDatasetOptions {
   std::function<void(const ScanProgress&)> scanned = {};
   /// Called with the tier plan before the memory is allocated. May be empty.
   std::function<void(const TierPlan&)> planned;
-  /// Ends with the plan: of the result, only what info() says of rows and plan
+  /// Ends with the plan: of the result, only what facts() says of rows and plan
   /// is there.
   bool plan_only = false;
   /// The store of an earlier run is not looked at, but replaced.

@@ -87,7 +87,7 @@ TableDatasetOptions dataset_options(const Job& job) {
       .workers =
           job.loading.workers.value_or(std::max(1, automatic_workers(job))),
       .ring_bytes =
-          [loaders](const DatasetInfo& info) {
+          [loaders](const DatasetFacts& info) {
             RingBytes bytes{.device = decoder_bytes(info)};
             for (const LoaderOptions& loader : loaders) {
               RingBytes more = ring_bytes(loader, info);

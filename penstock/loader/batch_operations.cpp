@@ -30,9 +30,9 @@ std::vector<std::int64_t> live_rows(const Slot& slot) {
 }  // namespace
 
 BatchOperations::BatchOperations(const LoaderOptions& options,
-                                 const DatasetInfo& info)
+                                 const DatasetFacts& facts)
     : seed_(options.seed), rank_(options.rank.rank) {
-  std::vector<Output> all = info.outputs, added;
+  std::vector<Output> all = facts.outputs, added;
   for (const Operation& operation : options.operations) {
     if (options.side != Side::train && !operation.every_side) continue;
     bound_.push_back({.operation = operation.kind->bind(all)});
@@ -41,7 +41,7 @@ BatchOperations::BatchOperations(const LoaderOptions& options,
       added.push_back(output);
     }
   }
-  tensors_ = batch_tensors(info, options.side, weighted(options), added);
+  tensors_ = batch_tensors(facts, options.side, weighted(options), added);
   if (bound_.empty()) return;
   check_names(tensors_);
   auto place_of = [&](const std::string& name) {

@@ -18,7 +18,7 @@ class BatchOperations {
  public:
   /// Throws Error(request), code loader.operations, where one of them cannot be
   /// done to these outputs.
-  BatchOperations(const LoaderOptions& options, const DatasetInfo& info);
+  BatchOperations(const LoaderOptions& options, const DatasetFacts& facts);
 
   bool empty() const { return bound_.empty(); }
   /// All tensors of a batch: see batch_tensors().

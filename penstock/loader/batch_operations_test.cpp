@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 std::string refused(const LoaderOptions& options, const Dataset& set) {
   try {
-    BatchOperations operations(options, set.info());
+    BatchOperations operations(options, set.facts());
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().code, "loader.operations");
     return error.what();

@@ -49,7 +49,7 @@ class DeviceFields : public testing::TestWithParam<TierCase> {
 TEST_P(DeviceFields, HaveTheBytesThatTheHostMakes) {
   bool there = GetParam().on_sim();
   EXPECT_EQ(
-      words_.prepare(*device_)->info().device_fields_of(Side::train).size(),
+      words_.prepare(*device_)->facts().device_fields_of(Side::train).size(),
       there ? 2u : 0u);
   std::vector<SeenBatch> seen = run();
   EXPECT_EQ(seen, run_plainly());
@@ -108,7 +108,7 @@ TEST_P(DeviceFields, TakeTheMemoryThatIsPredicted) {
   while (loader.next()) continue;
   if (!GetParam().on_sim()) return;
   EXPECT_EQ(before - device_->memory().free,
-            ring_bytes(options, set->info()).device);
+            ring_bytes(options, set->facts()).device);
 }
 
 TEST_P(DeviceFields, AFunctionSeesThemFinished) {
@@ -157,7 +157,7 @@ TEST(DeviceFieldsPlan, WhatTheHostMixesItFinishesToo) {
   words.options.batches_on_host = [](const Device&) { return true; };
   auto set = words.prepare(*device);
   EXPECT_EQ(set->plan().tier, Tier::ram);
-  EXPECT_TRUE(set->info().device_fields_of(Side::train).empty());
+  EXPECT_TRUE(set->facts().device_fields_of(Side::train).empty());
   EXPECT_EQ(seen_batches(set, {.batches = 2}, *device).size(), 2u);
 }
 
@@ -192,7 +192,7 @@ TEST(DeviceFieldsByPosition, BadSamplesAreMaskedAndSubstitutedAsOnTheHost) {
             IndexedOptions{.fields = fields,
                            .finish_on = device->memory_kind()},
             store(fields));
-        EXPECT_EQ(set->info().device_fields_of(Side::train).size(),
+        EXPECT_EQ(set->facts().device_fields_of(Side::train).size(),
                   kind == "sim" ? 1u : 0u);
         seen.push_back(seen_batches(set, options, *device));
       }

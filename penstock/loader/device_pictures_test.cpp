@@ -42,7 +42,7 @@ class DevicePictures : public testing::TestWithParam<PicturesCase> {
     auto set = pictures.prepare("device", *device_);
     const bool there = GetParam().on_sim() &&
                        (!GetParam().files || pictures.options.cache != "none");
-    EXPECT_EQ(set->info().device_fields_of(loading_.side).size(),
+    EXPECT_EQ(set->facts().device_fields_of(loading_.side).size(),
               there ? 1U : 0U);
     return seen_batches(set, loading_, *device_);
   }

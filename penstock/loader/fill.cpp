@@ -21,7 +21,7 @@ namespace penstock {
 using What = BatchTensor::What;
 
 bool device_finishes(const Dataset& dataset, Side side, const Device& device) {
-  return !dataset.info().device_fields_of(side).empty() ||
+  return !dataset.facts().device_fields_of(side).empty() ||
          (gathered_on_device(dataset.plan().tier) &&
           device.memory_kind() != MemoryKind::cpu);
 }
@@ -38,10 +38,10 @@ BatchFiller::BatchFiller(const Dataset& dataset,
       filler_(dataset.open_filler(meters, {.side = options.side,
                                            .seed = options.seed,
                                            .per_sample = options.per_sample})),
-      device_fields_(dataset.info().device_fields_of(options.side)),
+      device_fields_(dataset.facts().device_fields_of(options.side)),
       queues_(device_finishes(dataset, options.side, device)),
       meter_(meters.on_device) {
-  const StreamBytes held = stream_bytes(dataset.info(), options.side);
+  const StreamBytes held = stream_bytes(dataset.facts(), options.side);
   held_there_.change_to(held.device);
   held_pinned_.change_to(held.pinned);
 }
@@ -226,7 +226,7 @@ std::vector<RejectedSample> BatchFiller::fill(Slot& slot, std::int64_t begin,
   FillItem item = item_of(slot, part);
   item.read = read;
   Replacements replacements(dataset_, options_, slot, part.first_range);
-  if (dataset_.info().whole_batches && options_.on_bad == OnBad::substitute)
+  if (dataset_.facts().whole_batches && options_.on_bad == OnBad::substitute)
     item.substitutes = &replacements;
   filler_->fill(item, *stream_, faults_);
   write_lengths(slot, part);

@@ -188,7 +188,7 @@ TEST_P(MadeRowsTest, AFunctionOfWholeBatchesGetsThem) {
               ElementsAre(510, 510, 510, 510, 510, 535, 535, 535, 535, 535));
   // A row-wise function of whole batches still needs whole ones.
   auto more = std::make_shared<FunctionDataset>(rows, adding(1), *device_);
-  EXPECT_TRUE(more->info().whole_batches);
+  EXPECT_TRUE(more->facts().whole_batches);
   EXPECT_THAT(drawn(more, options(1)), ElementsAre(511, 511, 511, 511, 511));
 }
 

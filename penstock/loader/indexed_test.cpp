@@ -201,7 +201,7 @@ TEST_P(IndexedTest, WhereTheyCannotBeKeptTheyAreReadWhereTheyLie) {
 TEST_P(IndexedTest, LengthsAreKnownBeforehand) {
   add_text(Lengths::padded);
   auto set = std::make_shared<IndexedDataset>(options_, store());
-  EXPECT_THAT(set->info().longest, testing::ElementsAre(6));
+  EXPECT_THAT(set->facts().longest, testing::ElementsAre(6));
   Loader loader(set, loading_, *device_);
   while (std::optional<Batch> batch = loader.next()) {
     batch->wait();

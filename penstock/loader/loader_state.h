@@ -56,7 +56,7 @@ struct LoaderState {
   /// What a device's decoders hold, once for each loader that uses them.
   const MemoryCharge decoders{
       HeldFor::copies, HeldIn::device,
-      stream_bytes(dataset->info(), options.side).of_all_streams};
+      stream_bytes(dataset->facts(), options.side).of_all_streams};
   /// Batches are filled by the consumer, on request.
   const bool inlined;
   const int readers;      // I/O threads; 0: nothing is read ahead
@@ -106,18 +106,18 @@ struct LoaderState {
         resident(gathered_on_device(dataset->plan().tier) && !on_host()),
         queues(device_finishes(*dataset, options.side, device)),
         operations(
-            std::make_shared<const BatchOperations>(options, dataset->info())),
+            std::make_shared<const BatchOperations>(options, dataset->facts())),
         maker(operations->tensors(), !on_host() && !resident, device),
         most(largest_batch()),
         inlined(options.workers == 0 || small()),
         readers(inlined
                     ? 0
-                    : std::min(options.readers, dataset->info().most_readers)),
+                    : std::min(options.readers, dataset->facts().most_readers)),
         threads{options.workers, readers, options.prefetch},
         workers(options.workers),
         planner(*dataset, options, order, maker.tensors()),
         meters(options.workers, options.stage_names, options.per_sample,
-               readers, dataset->info().most_readers),
+               readers, dataset->facts().most_readers),
         next_plan(options.start),
         position(options.start),
         bad(options, order) {}
@@ -133,7 +133,7 @@ struct LoaderState {
   BatchLayout largest_batch() const {
     std::int64_t rows = most_rows(options, order.samples);
     BatchLayout size =
-        most_bytes(dataset->info(), options.side, maker.tensors(), rows);
+        most_bytes(dataset->facts(), options.side, maker.tensors(), rows);
     if (queues)
       size.scratch = std::max(size.scratch, operations->scratch_bytes(rows));
     return size;
@@ -149,9 +149,9 @@ struct LoaderState {
     // What samples of equal size take is known; others are given memory when
     // they are measured, so that one long sample does not cost each slot.
     bool varies =
-        !dataset->info().longest.empty() ||
+        !dataset->facts().longest.empty() ||
         std::ranges::any_of(
-            dataset->info().device_fields_of(options.side),
+            dataset->facts().device_fields_of(options.side),
             [](const DeviceField& field) { return field.longest_run > 1; });
     std::shared_ptr<Slot> slot = maker.make(varies ? BatchLayout() : most,
                                             most_rows(options, order.samples));

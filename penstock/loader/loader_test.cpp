@@ -425,7 +425,7 @@ TEST(LoaderRing, TakesTheMemoryThatItPredicts) {
       std::size_t before = device->memory().free;
       Loader loader(set, options, *device);
       EXPECT_EQ(before - device->memory().free,
-                ring_bytes(options, set->info()).device);
+                ring_bytes(options, set->facts()).device);
     }
 }
 
@@ -442,11 +442,11 @@ TEST(LoaderRing, TakesNoMoreMemoryThanItsRowsNeed) {
       std::size_t before = device->memory().free;
       Loader loader(set, options, *device);
       std::size_t taken = before - device->memory().free;
-      EXPECT_EQ(taken, ring_bytes(options, set->info()).device);
+      EXPECT_EQ(taken, ring_bytes(options, set->facts()).device);
       options.batch_size = set->rows();
-      DatasetInfo info = set->info();
-      info.rows = 1 << 24;
-      EXPECT_EQ(taken, ring_bytes(options, info).device);
+      DatasetFacts facts = set->facts();
+      facts.rows = 1 << 24;
+      EXPECT_EQ(taken, ring_bytes(options, facts).device);
       EXPECT_EQ(loader.next()->rows(), set->rows() / world);
     }
 }

@@ -102,7 +102,7 @@ TEST_P(MixedSources, EachRowSaysWhereItCameFromAndIsThatOfItsSource) {
   weights_ = {2, 1};
   options_.tail = Tail::exact;
   auto set = prepare();
-  ASSERT_EQ(set->info().mixture->epoch_samples(), 270);
+  ASSERT_EQ(set->facts().mixture->epoch_samples(), 270);
   options_.batches = 9;
   std::map<std::int32_t, std::set<SampleId>> ids;
   for (const SeenBatch& batch : seen_batches(set, options_, *device_)) {
@@ -414,7 +414,7 @@ TEST_P(MixedWithAStore, RowsAreReadAheadOfEachSource) {
                         .readers = 3,
                         .batches = 40};
   auto set = prepare(*cpu);
-  EXPECT_GT(set->info().most_readers, 0);
+  EXPECT_GT(set->facts().most_readers, 0);
   const auto seen = seen_batches(set, options, *cpu);
   options.workers = options.readers = 0;
   EXPECT_EQ(seen, seen_batches(set, options, *cpu));

@@ -138,7 +138,7 @@ TEST_P(MixedTiers, MemoryThatAnotherTakesMeanwhileIsPlannedAround) {
   words_.table = WordsDataset(20'000).table;
   words_.table.version = "1";
   const std::vector<SeenBatch> right = run_plainly();
-  words_.options.ring_bytes = [](const DatasetInfo&) {
+  words_.options.ring_bytes = [](const DatasetFacts&) {
     return RingBytes{.device = kRing};
   };
   const std::size_t left = (kRing + 5000 * row_bytes_) * 10 / 8;

@@ -43,13 +43,13 @@ namespace {
 /// Throws Error(request) where there are no lengths to group samples by.
 void check_groups(const Dataset& rows) {
   std::string why;
-  if (rows.info().mixture != nullptr)
+  if (rows.facts().mixture != nullptr)
     why = "samples come from several sources";
   else if (std::ranges::any_of(rows.outputs(), [](const Output& output) {
              return output.lengths == Lengths::bins;
            }))
     why = "samples are packed into rows of one length";
-  else if (rows.info().longest.empty())
+  else if (rows.facts().longest.empty())
     why = "no field has samples that differ in length";
   if (why.empty()) return;
   throw Error(ErrorKind::request,
@@ -73,12 +73,12 @@ int parts_of_batch(const LoaderThreads& threads) {
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
   Order order = order_of(options, rows.rows_on(options.side));
   if (options.side != Side::train) return order;
-  if (rows.info().endless) {  // it has an order of its own
+  if (rows.facts().endless) {  // it has an order of its own
     order.shuffle = false;
     order.pages = {};
   }
   order.draws = rows.draws();
-  order.mixture = rows.info().mixture;
+  order.mixture = rows.facts().mixture;
   if (order.mixture != nullptr) order.samples = order.mixture->epoch_samples();
   if (options.group_by_length != LengthGroups::How::none) {
     check_groups(rows);

@@ -14,7 +14,7 @@ void BatchPlanner::plan(Position at, int parts, Slot& slot) const {
   slot.ids.clear();
   for (const SampleRange& range : slot.plan.ranges)
     slot.ids.push_back(range.sample);
-  if (dataset_.info().repeats && slot.plan.occurrences.empty())
+  if (dataset_.facts().repeats && slot.plan.occurrences.empty())
     slot.plan.occurrences = slot.ids;  // the ranks
   dataset_.select(options_.side, slot.ids);
   for (std::size_t i = 0; i < slot.ids.size(); ++i)
@@ -42,7 +42,7 @@ void BatchPlanner::share_out(int parts, Slot& slot) const {
   const auto rows = static_cast<std::int64_t>(slot.plan.bin_ends.size());
   slot.item_ends.clear();
   bool kept = dataset_.plan().tier != Tier::none;
-  if (parts < 2 || dataset_.info().whole_batches || rows < 2 ||
+  if (parts < 2 || dataset_.facts().whole_batches || rows < 2 ||
       (kept && slot.layout.bytes < 2 * kLeastKept)) {
     slot.item_ends.push_back(rows);
     return;

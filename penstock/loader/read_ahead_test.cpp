@@ -371,7 +371,7 @@ TEST_P(ReadAheadLoader, RowsThatAreKeptStartNoReader) {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
                          {});
   };
-  EXPECT_EQ(set->info().most_readers, 0);
+  EXPECT_EQ(set->facts().most_readers, 0);
   auto before = threads();
   Loader loader(set, loading_, *device_);
   EXPECT_LE(threads() - before, GetParam().workers);

@@ -8,12 +8,12 @@ namespace penstock {
 /// needed: its outputs, how long they are, what a device finishes, and the
 /// number of rows on the loader's side, or more: a batch that is not padded has
 /// no more.
-RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info);
+RingBytes ring_bytes(const LoaderOptions& options, const DatasetFacts& facts);
 
 /// What a device's decoders hold beside that, for all loaders of a data set.
-std::size_t decoder_bytes(const DatasetInfo& info);
+std::size_t decoder_bytes(const DatasetFacts& facts);
 
 /// What the stream of a filler holds for fields that the device finishes.
-StreamBytes stream_bytes(const DatasetInfo& info, Side side);
+StreamBytes stream_bytes(const DatasetFacts& facts, Side side);
 
 }  // namespace penstock

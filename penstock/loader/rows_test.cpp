@@ -18,13 +18,13 @@ using testing::HasSubstr;
 class MadeUpRows final : public Dataset {
  public:
   MadeUpRows() {
-    info_.rows = 100;
-    info_.on_side = {100, 0};
-    info_.outputs = {{"number", Dtype::int64, {}},
-                     {"halves", Dtype::float32, {3}}};
+    facts_.rows = 100;
+    facts_.on_side = {100, 0};
+    facts_.outputs = {{"number", Dtype::int64, {}},
+                      {"halves", Dtype::float32, {3}}};
   }
 
-  const DatasetInfo& info() const override { return info_; }
+  const DatasetFacts& facts() const override { return facts_; }
   void select(Side, std::span<SampleId>) const override { ++selects; }
   const std::string& fingerprint() const override { return fingerprint_; }
   std::unique_ptr<SlotFiller> open_filler(FillMeters& meters,
@@ -68,7 +68,7 @@ class MadeUpRows final : public Dataset {
     const std::thread::id thread_;
   };
 
-  DatasetInfo info_;
+  DatasetFacts facts_;
   std::string fingerprint_ = "made up";
 };
 

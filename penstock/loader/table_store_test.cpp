@@ -125,7 +125,7 @@ TEST_P(TableStoreTest, TheSecondRunMakesNoScan) {
   EXPECT_EQ(second->fingerprint(), first->fingerprint());
   EXPECT_EQ(second->statistics(), first->statistics());
   EXPECT_EQ(second->rows_on(Side::train), first->rows_on(Side::train));
-  EXPECT_EQ(second->info().longest, first->info().longest);
+  EXPECT_EQ(second->facts().longest, first->facts().longest);
   for (SampleId id : {0, 17, 299})
     EXPECT_EQ(second->keys().shown(id), first->keys().shown(id));
   EXPECT_THAT(second->plan().text(), HasSubstr("* disk: "));

@@ -27,11 +27,11 @@ bool sets(const Job& job, const char* key) {
 }
 
 /// As many batches ready ahead as there is memory for.
-int deepest(LoaderOptions options, const DatasetInfo& info) {
+int deepest(LoaderOptions options, const DatasetFacts& facts) {
   const int now = options.prefetch;
   for (options.prefetch = Tuner::kDeepest; options.prefetch > now;
        --options.prefetch) {
-    const RingBytes ring = ring_bytes(options, info);
+    const RingBytes ring = ring_bytes(options, facts);
     if (ring.host == 0
             ? ring.device <= kReadyBytes
             : ring.device <= kReadyOnDevice && ring.host <= kReadyBytes)
@@ -50,13 +50,13 @@ std::vector<Knob> knobs_of(const Job& job, const Dataset& rows,
                      .pool = "loader",
                      .value = threads.workers,
                      .most = std::max(threads.workers, cpus)});
-  const int readers = std::min(kMostReaders, rows.info().most_readers);
+  const int readers = std::min(kMostReaders, rows.facts().most_readers);
   if (threads.readers > 0 && threads.readers < readers && !sets(job, "readers"))
     knobs.push_back({.name = "loader.readers",
                      .pool = "readers",
                      .value = threads.readers,
                      .most = readers});
-  const int depth = deepest(options, rows.info());
+  const int depth = deepest(options, rows.facts());
   if (depth > threads.prefetch && !sets(job, "prefetch"))
     knobs.push_back({.name = "loader.prefetch",
                      .value = threads.prefetch,

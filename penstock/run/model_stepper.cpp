@@ -99,7 +99,7 @@ void check_model(const Job& job, const Dataset& rows, Device& device,
   const auto* table = dynamic_cast<const TableDataset*>(&rows);
   const FittedDataset& fitted = rows_for(
       job.model, dynamic_cast<const FittedDataset*>(&rows), table != nullptr);
-  const std::int64_t steps = steps_in_all(job, train_order(job, rows.info()));
+  const std::int64_t steps = steps_in_all(job, train_order(job, rows.facts()));
   if (const std::string line = warmup_line(job, steps); !line.empty())
     note(line);
   if (reads_path(job.model)) return;  // gigabytes, perhaps

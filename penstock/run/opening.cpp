@@ -254,16 +254,16 @@ std::shared_ptr<const Dataset> planned_rows(
   return prepare_rows(wanted, device, stop);
 }
 
-Order train_order(const Job& job, const DatasetInfo& info) {
-  Order order = order_of(loader_options(job, Side::train), info.on_side[0]);
-  order.mixture = info.mixture;
+Order train_order(const Job& job, const DatasetFacts& facts) {
+  Order order = order_of(loader_options(job, Side::train), facts.on_side[0]);
+  order.mixture = facts.mixture;
   if (order.mixture != nullptr) order.samples = order.mixture->epoch_samples();
   return order;
 }
 
-std::string mixture_text(const Job& job, const DatasetInfo& info) {
-  if (info.mixture == nullptr) return {};
-  const Mixture& mixture = *info.mixture;
+std::string mixture_text(const Job& job, const DatasetFacts& facts) {
+  if (facts.mixture == nullptr) return {};
+  const Mixture& mixture = *facts.mixture;
   std::string text = "an epoch of " + std::to_string(mixture.epoch_samples()) +
                      " rows takes\n";
   for (std::size_t s = 0; s < mixture.sources(); ++s)
@@ -292,13 +292,13 @@ std::string order_line(const Order& order) {
          " rows from anywhere (exact order: ~" + rows(exact) + ")";
 }
 
-std::string chunk_line(const Order& order, const DatasetInfo& info) {
-  if (!order.shuffle || info.chunks == 0 ||
-      info.decoded_bytes <= info.kept_bytes)
+std::string chunk_line(const Order& order, const DatasetFacts& facts) {
+  if (!order.shuffle || facts.chunks == 0 ||
+      facts.decoded_bytes <= facts.kept_bytes)
     return {};
   const auto rows = static_cast<double>(order.samples);
-  const double row_bytes = static_cast<double>(info.decoded_bytes) / rows;
-  const auto kept = static_cast<double>(info.kept_bytes);
+  const double row_bytes = static_cast<double>(facts.decoded_bytes) / rows;
+  const auto kept = static_cast<double>(facts.kept_bytes);
   // Of a row that is drawn anywhere, in the window where there are pages, the
   // chunk is in memory as often as that part of them is.
   const double window =
@@ -306,7 +306,7 @@ std::string chunk_line(const Order& order, const DatasetInfo& info) {
                                        static_cast<double>(order.pages.window))
                   : rows;
   const double part = std::min(1.0, kept / (window * row_bytes));
-  const auto chunks = static_cast<double>(info.chunks);
+  const auto chunks = static_cast<double>(facts.chunks);
   const double decoded = std::max(chunks, rows * (1 - part));
   if (decoded < 1.1 * chunks) return {};
   const auto page = static_cast<std::int64_t>(std::ceil(rows / chunks));
@@ -322,7 +322,7 @@ std::string chunk_line(const Order& order, const DatasetInfo& info) {
   std::string text = "chunks: this order decodes about " + count(decoded) +
                      " chunks in an epoch, of " + count(chunks) +
                      " that there are: of their " +
-                     mib(static_cast<double>(info.decoded_bytes)) + ", " +
+                     mib(static_cast<double>(facts.decoded_bytes)) + ", " +
                      mib(kept) + " stay in memory (source.decoded_gib)";
   if (pages < 1) return text;
   return text + "; \"order\": {\"paged\": {\"page\": " + std::to_string(page) +
@@ -330,14 +330,14 @@ std::string chunk_line(const Order& order, const DatasetInfo& info) {
          count(chunks) + ", " + count(decoded / chunks) + " times fewer";
 }
 
-Json plan_json(const Job& job, const DatasetInfo& info) {
+Json plan_json(const Job& job, const DatasetFacts& facts) {
   Json json;
-  json["rows"] = info.rows;
-  json["train_rows"] = info.on_side[0];
-  json["val_rows"] = info.on_side[1];
-  json["plan"] = info.plan.json();
-  if (info.mixture != nullptr) {
-    const Mixture& mixture = *info.mixture;
+  json["rows"] = facts.rows;
+  json["train_rows"] = facts.on_side[0];
+  json["val_rows"] = facts.on_side[1];
+  json["plan"] = facts.plan.json();
+  if (facts.mixture != nullptr) {
+    const Mixture& mixture = *facts.mixture;
     json["epoch_rows"] = mixture.epoch_samples();
     for (std::size_t s = 0; s < mixture.sources(); ++s) {
       Json source;
@@ -347,7 +347,7 @@ Json plan_json(const Job& job, const DatasetInfo& info) {
       json["sources"].push_back(std::move(source));
     }
   }
-  if (Order order = train_order(job, info); order.shuffle && order.pages) {
+  if (Order order = train_order(job, facts); order.shuffle && order.pages) {
     Json& shown = json["order"];
     shown["page"] = order.pages.page;
     shown["window"] = order.pages.window;

@@ -73,7 +73,7 @@ std::shared_ptr<const Dataset> planned_rows(
     const std::function<void(const std::string& line)>& note, StopFlag stop);
 /// For people and scripts: "rows", "train_rows", "val_rows", "plan", of an
 /// order in pages "order", and of several sources "epoch_rows" and "sources".
-Json plan_json(const Job& job, const DatasetInfo& info);
+Json plan_json(const Job& job, const DatasetFacts& facts);
 /// "order: pages of 4096 rows, shuffled in windows of 16: ...", with how evenly
 /// a batch is spread over the rows, and how evenly one of the exact order would
 /// be. Empty for the exact order.
@@ -81,11 +81,11 @@ std::string order_line(const Order& order);
 /// "chunks: the exact order decodes about ... in an epoch": what an order costs
 /// where rows are read from chunks that do not all stay in memory, and the
 /// pages that cost less. Empty where each is decoded once.
-std::string chunk_line(const Order& order, const DatasetInfo& info);
+std::string chunk_line(const Order& order, const DatasetFacts& facts);
 /// What an epoch takes of several sources, for people; empty where there is
 /// one.
-std::string mixture_text(const Job& job, const DatasetInfo& info);
+std::string mixture_text(const Job& job, const DatasetFacts& facts);
 /// Of the train side of rows that were planned.
-Order train_order(const Job& job, const DatasetInfo& info);
+Order train_order(const Job& job, const DatasetFacts& facts);
 
 }  // namespace penstock

@@ -90,7 +90,7 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset);
 /// Of all sources, and of each as of one alone.
 Json mixed_json(const MixedDataset& mixed, Json json) {
   json["fingerprint"] = mixed.fingerprint();
-  if (const auto& mixture = mixed.info().mixture)
+  if (const auto& mixture = mixed.facts().mixture)
     json["epoch_rows"] = mixture->epoch_samples();
   const Json of_mixture = mixed.sources_json();
   for (std::size_t s = 0; s < mixed.parts().size(); ++s) {
@@ -114,7 +114,7 @@ void add_classes(const FittedDataset& rows, Json& json) {
 /// The fingerprint of arrays could take long.
 Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   Json json;
-  const bool endless = rows.info().endless;
+  const bool endless = rows.facts().endless;
   json["rows"] = endless ? Json() : Json(rows.rows());
   json["train"] = endless ? Json() : Json(rows.rows_on(Side::train));
   json["val"] = rows.rows_on(Side::val);

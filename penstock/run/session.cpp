@@ -57,7 +57,7 @@ Session::Session(const Job& job, const OpenOptions& options)
   options_.note = nullptr;
   options_.rows = nullptr;
   Position first = first_position();
-  const bool endless = options_.side == Side::train && rows_->info().endless;
+  const bool endless = options_.side == Side::train && rows_->facts().endless;
   if (!options_.batches && endless && !job_.training.max_steps)
     refuse_endless();
   if (!options_.batches)
@@ -308,7 +308,7 @@ void Session::report_progress(TrainListener listener, std::int64_t epochs,
                               std::int64_t steps_left, const RowWork& row) {
   reporter_.reset();  // it refers to the listener
   listener_ = std::move(listener);
-  const std::int64_t of_epoch = rows_->info().endless && steps_left >= 0
+  const std::int64_t of_epoch = rows_->facts().endless && steps_left >= 0
                                     ? position().step + steps_left
                                     : steps_per_epoch();
   reporter_ = std::make_unique<ProgressReporter>(
@@ -428,7 +428,8 @@ std::vector<SampleId> Session::samples_at(Position at) const {
   plan_step(order_, options_.rank, at, plan);
   std::vector<SampleId> ids;
   for (const SampleRange& range : plan.ranges) ids.push_back(range.sample);
-  if (rows_->info().repeats && plan.occurrences.empty()) plan.occurrences = ids;
+  if (rows_->facts().repeats && plan.occurrences.empty())
+    plan.occurrences = ids;
   rows_->select(options_.side, ids);
   for (std::size_t i = 0; i < ids.size(); ++i) plan.ranges[i].sample = ids[i];
   rows_->expand(plan);

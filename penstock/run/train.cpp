@@ -102,8 +102,8 @@ const char* place_of(Tier tier) {
 }
 
 /// "3224 train + 806 val rows on the device, 0.3 GiB, ready after 2.1 s".
-std::string opened_line(const DatasetInfo& info, Nanoseconds took) {
-  const TierPlan& plan = info.plan;
+std::string opened_line(const DatasetFacts& facts, Nanoseconds took) {
+  const TierPlan& plan = facts.plan;
   std::size_t bytes = 0;
   std::string where;
   for (const TierPlan::Line& line : plan.lines) {
@@ -116,11 +116,11 @@ std::string opened_line(const DatasetInfo& info, Nanoseconds took) {
   char seconds[32];
   std::snprintf(seconds, sizeof(seconds), "%.1f s",
                 static_cast<double>(took.count()) / 1e9);
-  const std::string train = info.endless
-                                ? "train rows without an end + "
-                                : std::to_string(info.on_side[0]) + " train + ";
-  return train + std::to_string(info.on_side[1]) + " val rows " + where + ", " +
-         shown_bytes(bytes) + ", ready after " + seconds;
+  const std::string train =
+      facts.endless ? "train rows without an end + "
+                    : std::to_string(facts.on_side[0]) + " train + ";
+  return train + std::to_string(facts.on_side[1]) + " val rows " + where +
+         ", " + shown_bytes(bytes) + ", ready after " + seconds;
 }
 
 /// Opens the rows at the step that `from` says; null where it was stopped.
@@ -143,11 +143,11 @@ std::unique_ptr<Session> open_session(const Job& job,
                           session->rows().fingerprint());
   if (options.listener.note)
     options.listener.note(
-        opened_line(session->rows().info(), wall_clock().now() - began));
+        opened_line(session->rows().facts(), wall_clock().now() - began));
   if (std::string line = order_line(session->order());
       options.listener.note && !line.empty())
     options.listener.note(line);
-  if (std::string line = chunk_line(session->order(), session->rows().info());
+  if (std::string line = chunk_line(session->order(), session->rows().facts());
       options.listener.note && !line.empty())
     options.listener.note(line);
   return session;
@@ -352,9 +352,9 @@ Json document_of_run(const std::string& run_folder,
   return document;
 }
 
-DatasetInfo plan_rows(const Job& job,
-                      const std::function<void(const std::string& line)>& note,
-                      StopFlag stop) {
+DatasetFacts plan_rows(const Job& job,
+                       const std::function<void(const std::string& line)>& note,
+                       StopFlag stop) {
   // Python would open that of a module of one's own.
   const std::shared_ptr<Device> device = job.model.kind == "own"
                                              ? open_device(job.device)
@@ -364,7 +364,7 @@ DatasetInfo plan_rows(const Job& job,
   check_model(job, *rows, *device, [&](const std::string& line) {
     if (note) note(line);
   });
-  return rows->info();
+  return rows->facts();
 }
 
 TrainResult train(const Job& job, const TrainOptions& options) {

@@ -23,9 +23,9 @@ TrainResult train(const Job& job, const TrainOptions& options);
 /// What a run of this job would hold, and where: reads its rows, plans, makes
 /// its model, and ends before anything is written. Throws what would end that
 /// run. `note` and `stop` as in OpenOptions, but for the plan itself.
-DatasetInfo plan_rows(const Job& job,
-                      const std::function<void(const std::string& line)>& note,
-                      StopFlag stop);
+DatasetFacts plan_rows(const Job& job,
+                       const std::function<void(const std::string& line)>& note,
+                       StopFlag stop);
 
 /// The job of an earlier run, for `--resume`. Throws Error(request) when the
 /// folder is no run of ours or is damaged.

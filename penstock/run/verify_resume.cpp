@@ -120,7 +120,7 @@ void check_numbers(const ResumeCheck& check) {
 /// Why a batch depends on the number of ranks; empty: it does not.
 std::string why_one_rank(Session& session, const Job& job) {
   if (packed(session)) return "its samples are packed";
-  if (session.rows().info().whole_batches)
+  if (session.rows().facts().whole_batches)
     return "a function makes whole batches";
   return loader_options(job, Side::train).operations.empty()
              ? ""

@@ -77,7 +77,7 @@ TEST_P(DatasetSuite, EachSideHasSamplesOfItsOwn) {
       EXPECT_FALSE(all.contains(id)) << id << " is on both sides";
       set_->key_of(id);
     }
-    if (!set_->info().repeats) {
+    if (!set_->facts().repeats) {
       EXPECT_EQ(own.size(), ids.size() - 1);
     }
     all.merge(own);
@@ -89,7 +89,7 @@ TEST_P(DatasetSuite, EachSideHasSamplesOfItsOwn) {
 
 TEST_P(DatasetSuite, ThreadsAskForIdsAndLengthsAtOnce) {
   const std::vector<SampleId> ids = selected(Side::train);
-  const std::size_t varying = set_->info().longest.size();
+  const std::size_t varying = set_->facts().longest.size();
   const auto lengths = [&](std::size_t of) {
     std::vector<SampleRange> ranges;
     for (SampleId id : ids)
@@ -105,7 +105,7 @@ TEST_P(DatasetSuite, ThreadsAskForIdsAndLengthsAtOnce) {
   if (asks) {
     EXPECT_EQ(known.back(), 0) << "padding has no elements";
     for (std::int32_t length : known)
-      EXPECT_LE(length, set_->info().longest[0]);
+      EXPECT_LE(length, set_->facts().longest[0]);
   }
   std::vector<std::jthread> threads;
   for (int i = 0; i < 3; ++i)

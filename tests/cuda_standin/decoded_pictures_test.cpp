@@ -161,7 +161,7 @@ TEST_F(DecodedPictures, OfALoaderAreNearlyThoseOfTheHost) {
   const std::vector<SeenBatch> right =
       seen_batches(pictures.prepare("host", *cpu), loading, *cpu);
   const auto set = pictures.prepare("device", *cuda_);
-  ASSERT_EQ(set->info().device_fields_of(Side::train).size(), 1U);
+  ASSERT_EQ(set->facts().device_fields_of(Side::train).size(), 1U);
   const std::vector<SeenBatch> made = seen_batches(set, loading, *cuda_);
   ASSERT_EQ(made.size(), right.size());
   for (std::size_t b = 0; b < made.size(); ++b) {

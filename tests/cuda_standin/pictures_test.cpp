@@ -25,7 +25,7 @@ class CudaPictures : public testing::Test {
       SCOPED_TRACE(pictures.settings + " in " + cache);
       pictures.options.cache = cache;
       auto set = pictures.prepare("device", *cuda_);
-      EXPECT_EQ(set->info().device_fields_of(Side::train).size(), 1U);
+      EXPECT_EQ(set->facts().device_fields_of(Side::train).size(), 1U);
       EXPECT_EQ(seen_batches(set, loading_, *cuda_), right);
     }
   }
@@ -62,7 +62,7 @@ TEST_F(CudaPictures, WhatStreamsHoldIsPlanned) {
   EXPECT_EQ(set->plan().notes[0],
             "field 'x' is finished on the device: each stream holds 1.0 MiB "
             "there for it, and 2.0 MiB pinned");
-  DatasetInfo info = set->info();
+  DatasetFacts info = set->facts();
   const RingBytes with = ring_bytes(loading_, info);
   info.device_fields[0][0].stream_bytes = {};
   const RingBytes without = ring_bytes(loading_, info);
@@ -115,7 +115,7 @@ TEST_F(CudaFiles, WhatStreamsHoldIsPlanned) {
             "field 'x' is finished on the device: each stream holds 9.0 MiB "
             "there for it, and 10.0 MiB pinned; its decoders hold 128.0 MiB");
   // Decoders are the device's, whatever streams and loaders there are.
-  EXPECT_EQ(decoder_bytes(set->info()),
+  EXPECT_EQ(decoder_bytes(set->facts()),
             kDecoders * (kDecodedBytes + kDecoderBytes));
 }
 

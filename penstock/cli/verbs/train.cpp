@@ -175,15 +175,15 @@ void show_plan(const Job& job, const TrainArguments& arguments,
                       request_of(arguments, invocation.json));
   if (!arguments.output.empty()) check_can_write(arguments.output);
   auto note = [&](const std::string& line) { terminal.note(line); };
-  DatasetInfo info = plan_rows(job, note, {invocation.stop});
-  if (invocation.json) return print_document(plan_json(job, info));
-  print(std::to_string(info.on_side[0]) + " train + " +
-        std::to_string(info.on_side[1]) +
-        " val rows; where they will be stored:\n" + info.plan.text());
-  print(mixture_text(job, info));
-  if (std::string line = order_line(train_order(job, info)); !line.empty())
+  DatasetFacts facts = plan_rows(job, note, {invocation.stop});
+  if (invocation.json) return print_document(plan_json(job, facts));
+  print(std::to_string(facts.on_side[0]) + " train + " +
+        std::to_string(facts.on_side[1]) +
+        " val rows; where they will be stored:\n" + facts.plan.text());
+  print(mixture_text(job, facts));
+  if (std::string line = order_line(train_order(job, facts)); !line.empty())
     print(line + "\n");
-  if (std::string line = chunk_line(train_order(job, info), info);
+  if (std::string line = chunk_line(train_order(job, facts), facts);
       !line.empty())
     print(line + "\n");
 } catch (const Error& error) {

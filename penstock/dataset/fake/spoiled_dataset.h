@@ -17,11 +17,11 @@ class SpoiledDataset final : public Dataset {
  public:
   SpoiledDataset(std::int64_t rows, std::function<bool(SampleId)> bad)
       : bad_(std::move(bad)) {
-    info_.rows = rows;
-    info_.on_side = {rows, 0};
-    info_.outputs = {{"number", Dtype::int64, {}}};
+    facts_.rows = rows;
+    facts_.on_side = {rows, 0};
+    facts_.outputs = {{"number", Dtype::int64, {}}};
   }
-  const DatasetInfo& info() const override { return info_; }
+  const DatasetFacts& facts() const override { return facts_; }
   const std::string& fingerprint() const override { return fingerprint_; }
   void select(Side, std::span<SampleId>) const override {}
   std::unique_ptr<SlotFiller> open_filler(FillMeters&,
@@ -47,7 +47,7 @@ class SpoiledDataset final : public Dataset {
   };
 
   const std::function<bool(SampleId)> bad_;
-  DatasetInfo info_;
+  DatasetFacts facts_;
   std::string fingerprint_ = "spoiled";
 };
 
