@@ -188,7 +188,7 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
   for (std::int64_t rank = 0; rank < facts_.on_side[0]; ++rank)
     values.push_back(
         value_of(train_ ? (*train_)[static_cast<std::size_t>(rank)] : rank));
-  draws_ = draws_of(options.drawing, std::move(values));
+  facts_.draws = draws_of(options.drawing, std::move(values));
 }
 
 void ArrayDataset::find_place(const ArrayDatasetOptions& options,
@@ -286,7 +286,7 @@ std::shared_ptr<const Dataset> ArrayDataset::off_device(std::size_t,
                           .train = train_,
                           .val = val_},
       device);
-  moved->draws_ = draws_;
+  moved->facts_.draws = facts_.draws;
   return moved;
 }
 

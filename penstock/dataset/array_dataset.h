@@ -56,9 +56,7 @@ class ArrayDataset final : public Dataset {
   ArrayDataset(std::vector<NamedArray> arrays,
                const ArrayDatasetOptions& options, Device& device);
 
-  const DatasetFacts& facts() const override { return facts_; }
   void select(Side side, std::span<SampleId> ranks) const override;
-  std::shared_ptr<const Draws> draws() const override { return draws_; }
   /// SHA-256 over names, types, shapes, bytes and sides, in hex. Made when it
   /// is first asked for, which reads all arrays.
   const std::string& fingerprint() const override;
@@ -84,9 +82,7 @@ class ArrayDataset final : public Dataset {
   const std::vector<NamedArray> arrays_;
   const RowLayout layout_;
   const Numbers train_, val_;
-  std::shared_ptr<const Draws> draws_;
   const RingBytes ring_bytes_;
-  DatasetFacts facts_;
   std::vector<Table> tables_;  // on the device, by array; else none
   mutable Once hashed_;
   mutable std::string fingerprint_;

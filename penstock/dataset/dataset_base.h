@@ -35,16 +35,14 @@ struct FillerOptions {
 class Dataset {
  public:
   virtual ~Dataset() = default;
-  /// Never changes, once the data set is there.
-  virtual const DatasetFacts& facts() const = 0;
+  /// What is known of the rows. They never change, once the data set is there.
+  const DatasetFacts& facts() const { return facts_; }
   /// Differs when the rows do: what a saved position is checked against. May
   /// be made when it is first asked for.
   virtual const std::string& fingerprint() const = 0;
   /// Replaces ranks within a side, 0 .. rows_on(side) - 1, by the ids of the
   /// samples there. -1 stays. Needs no lock: threads may call it at once.
   virtual void select(Side side, std::span<SampleId> ranks) const = 0;
-  /// What the samples of the train side are drawn by; null: each comes once.
-  virtual std::shared_ptr<const Draws> draws() const { return nullptr; }
   /// What was found over the train rows, by the fields' names; null where
   /// nothing is fitted.
   virtual Json statistics() const { return {}; }
@@ -93,6 +91,9 @@ class Dataset {
   }
   const std::vector<Output>& outputs() const { return facts().outputs; }
   const TierPlan& plan() const { return facts().plan; }
+
+ protected:
+  DatasetFacts facts_;  ///< written before the data set is shared
 };
 
 /// Rows of fields whose statistics are known: what a model is made for.

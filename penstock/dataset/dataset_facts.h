@@ -40,6 +40,8 @@ struct DatasetFacts {
   std::size_t decoded_bytes = 0, kept_bytes = 0;
   /// How the train side is taken from several sources; null: it has one.
   std::shared_ptr<const Mixture> mixture = {};
+  /// What the samples of the train side are drawn by; null: each comes once.
+  std::shared_ptr<const Draws> draws = {};
   /// What a device finishes, on the train side and on others.
   std::array<std::vector<DeviceField>, 2> device_fields = {};
 

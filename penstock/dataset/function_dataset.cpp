@@ -336,8 +336,8 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
                                  RowFunction function, Device& device)
     : source_(std::move(source)),
       function_(std::move(function)),
-      device_(device.memory_kind() == MemoryKind::cpu ? nullptr : &device),
-      facts_(source_->facts()) {
+      device_(device.memory_kind() == MemoryKind::cpu ? nullptr : &device) {
+  facts_ = source_->facts();
   for (const Output& output : facts_.outputs)
     if (output.lengths != Lengths::equal) refuse_lengths(output.name);
   facts_.outputs = outputs_of(function_.layout);
@@ -354,10 +354,6 @@ void FunctionDataset::select(Side side, std::span<SampleId> ranks) const {
   if (!numbers) return;  // a rank is its row's number
   for (SampleId& rank : ranks)
     if (rank >= 0) rank = (*numbers)[static_cast<std::size_t>(rank)];
-}
-
-std::shared_ptr<const Draws> FunctionDataset::draws() const {
-  return source_ != nullptr ? source_->draws() : nullptr;
 }
 
 const std::string& FunctionDataset::fingerprint() const {

@@ -60,10 +60,7 @@ class FunctionDataset final : public Dataset {
                   Device& device);
 
   /// The plan is that of the rows it maps, with nothing kept of what it makes.
-  const DatasetFacts& facts() const override { return facts_; }
   void select(Side side, std::span<SampleId> ranks) const override;
-  /// Those of the rows that it maps.
-  std::shared_ptr<const Draws> draws() const override;
   /// Of the function, and of the rows that it maps.
   const std::string& fingerprint() const override;
   std::unique_ptr<SlotFiller> open_filler(
@@ -77,7 +74,6 @@ class FunctionDataset final : public Dataset {
   const RowFunction function_;
   const RowSides sides_;
   Device* const device_ = nullptr;  // where it is not the host
-  DatasetFacts facts_;
   mutable Once hashed_;
   mutable std::string fingerprint_;
   mutable Once looks_;

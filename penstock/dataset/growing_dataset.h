@@ -34,7 +34,6 @@ class GrowingDataset final : public Dataset {
   GrowingDataset(const TableDatasetOptions& options,
                  std::shared_ptr<Source> source);
 
-  const DatasetFacts& facts() const override { return facts_; }
   const std::string& fingerprint() const override {
     return options_.fingerprint;
   }
@@ -76,7 +75,6 @@ class GrowingDataset final : public Dataset {
   const std::shared_ptr<Source> source_;
   const int most_readers_;  // at once
   const RowLayout layout_;
-  DatasetFacts facts_;
   BoundFields bound_;
   std::vector<Json> statistics_;  // by field
   SideIndex train_{0}, val_{0};

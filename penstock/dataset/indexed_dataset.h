@@ -66,7 +66,6 @@ class IndexedDataset final : public FittedDataset {
     return scan_ == nullptr ? nullptr : scan_->rows();
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
   /// SHA-256 over what the source is, how many rows it has, the fields'
   /// recipes and statistics, and the split, in hex: no row is read.
   const std::string& fingerprint() const override { return fingerprint_; }
@@ -107,7 +106,6 @@ class IndexedDataset final : public FittedDataset {
   const IndexedOptions options_;
   const std::unique_ptr<Source> source_;
   const RowLayout layout_;
-  DatasetFacts facts_;
   BoundFields bound_;
   std::vector<Json> statistics_;  // by field
   SideIndex train_{0}, val_{0};

@@ -39,7 +39,6 @@ class MixedDataset final : public Dataset {
   /// on where others have some.
   MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted);
 
-  const DatasetFacts& facts() const override { return facts_; }
   /// Of all parts, what decides their sides, and their weights.
   const std::string& fingerprint() const override;
   void select(Side side, std::span<SampleId> ranks) const override;
@@ -74,7 +73,6 @@ class MixedDataset final : public Dataset {
 
   const std::vector<MixedRows> parts_;
   std::vector<SampleId> firsts_;  // and how many there are in all
-  DatasetFacts facts_;
   mutable Once hashed_;
   mutable std::string fingerprint_;
 };

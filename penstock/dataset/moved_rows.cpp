@@ -51,11 +51,9 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
       keys_(of.keys_),
       train_(of.train_),
       val_(of.val_),
-      draws_(of.draws_),
       bound_(of.bound_),
       parsing_(of.parsing_),
       statistics_(of.statistics_),
-      facts_(of.facts_),
       store_file_(of.store_file_),
       store_(of.store_),
       table_(std::move(table)),
@@ -74,6 +72,7 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
       stages_(of.stages_) {
   PENSTOCK_ASSERT(of.larger_ == nullptr,
                   "what the host finishes is not in a device's memory");
+  facts_ = of.facts_;
   std::vector<TierRows> places;
   if (table_ != nullptr)
     places = table_->places();

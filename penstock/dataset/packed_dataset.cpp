@@ -79,8 +79,8 @@ PackedDataset::PackedDataset(std::shared_ptr<const Dataset> rows,
                              const Packing& packing, std::uint64_t seed)
     : rows_(std::move(rows)),
       size_(packing.size),
-      window_(packing.how == Packing::How::stream ? packing.window : 0),
-      facts_(rows_->facts()) {
+      window_(packing.how == Packing::How::stream ? packing.window : 0) {
+  facts_ = rows_->facts();
   facts_.endless = window_ > 0 && rows_->rows_on(Side::train) > 0;
   for (Side side : {Side::train, Side::val}) {
     const std::size_t s = side == Side::train ? 0 : 1;

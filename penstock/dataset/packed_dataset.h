@@ -47,7 +47,6 @@ class PackedDataset final : public Dataset {
   PackedDataset(std::shared_ptr<const Dataset> rows, const Packing& packing,
                 std::uint64_t seed);
 
-  const DatasetFacts& facts() const override { return facts_; }
   /// That of the samples: how they are packed, the fields' recipes say.
   const std::string& fingerprint() const override {
     return rows_->fingerprint();
@@ -94,7 +93,6 @@ class PackedDataset final : public Dataset {
   std::array<Bins, 2> bins_;           // train, val
   const std::int64_t window_;          // of a stream
   std::unique_ptr<Streaming> stream_;  // train, instead of bins
-  DatasetFacts facts_;
 };
 
 /// How the fields of a job want their samples packed; nullopt: not at all.

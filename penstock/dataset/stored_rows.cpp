@@ -320,7 +320,7 @@ void TableDataset::take_what_is_known(
   std::vector<std::uint64_t> values(draws.size() / sizeof(std::uint64_t));
   std::memcpy(values.data(), draws.data(),
               values.size() * sizeof(std::uint64_t));
-  draws_ = draws_of(options_.drawing, std::move(values));
+  facts_.draws = draws_of(options_.drawing, std::move(values));
 }
 
 }  // namespace penstock

@@ -50,9 +50,7 @@ class TableDataset final : public FittedDataset {
       Device& device);
   ~TableDataset() override;
 
-  const DatasetFacts& facts() const override { return facts_; }
   void select(Side side, std::span<SampleId> ranks) const override;
-  std::shared_ptr<const Draws> draws() const override { return draws_; }
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;
   /// SHA-256 over keys and prepared rows in order of id, in hex.
@@ -214,11 +212,9 @@ class TableDataset final : public FittedDataset {
   std::shared_ptr<const TableKeys> keys_;
   SideIndex train_{0};
   SideIndex val_{0};
-  std::shared_ptr<const Draws> draws_;
   BoundFields bound_;
   BlockParser::Options parsing_;
   std::vector<Json> statistics_;  // by field
-  DatasetFacts facts_;
   TableStore store_file_;
   std::shared_ptr<const Store> store_;  // that rows are read from
   std::unique_ptr<StoreOfScan> begun_;  // the rows are scanned into it

@@ -150,7 +150,8 @@ void TablePreparation::scan() {
   keep_most(options.split, !set.source_->abilities().by_key, *rows_);
   if (rows_->refs.empty())
     refuse_no_rows(shown_, set.too_short(), set.bad_rows());
-  if (options.drawing) set.draws_ = draws_of(options.drawing, draws_in(*rows_));
+  if (options.drawing)
+    set.facts_.draws = draws_of(options.drawing, draws_in(*rows_));
   set.split(rows_->count(),
             set.one_side() ? std::vector<std::byte>() : sides_of(*rows_));
 }

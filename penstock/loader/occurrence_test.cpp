@@ -29,11 +29,11 @@ std::string strip_of(std::int64_t row, bool bad) {
 class ThreeTimes final : public Dataset {
  public:
   explicit ThreeTimes(std::shared_ptr<const Dataset> rows)
-      : rows_(std::move(rows)), facts_(rows_->facts()) {
+      : rows_(std::move(rows)) {
+    facts_ = rows_->facts();
     for (std::int64_t& count : facts_.on_side) count *= 3;
     facts_.repeats = true;
   }
-  const DatasetFacts& facts() const override { return facts_; }
   const std::string& fingerprint() const override {
     return rows_->fingerprint();
   }
@@ -49,7 +49,6 @@ class ThreeTimes final : public Dataset {
 
  private:
   const std::shared_ptr<const Dataset> rows_;
-  DatasetFacts facts_;
 };
 
 /// What was cropped, by epoch, sample, and the bad sample in whose place it

@@ -77,7 +77,7 @@ Order order_of(const LoaderOptions& options, const Dataset& rows) {
     order.shuffle = false;
     order.pages = {};
   }
-  order.draws = rows.draws();
+  order.draws = rows.facts().draws;
   order.mixture = rows.facts().mixture;
   if (order.mixture != nullptr) order.samples = order.mixture->epoch_samples();
   if (options.group_by_length != LengthGroups::How::none) {

@@ -24,7 +24,6 @@ class MadeUpRows final : public Dataset {
                       {"halves", Dtype::float32, {3}}};
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
   void select(Side, std::span<SampleId>) const override { ++selects; }
   const std::string& fingerprint() const override { return fingerprint_; }
   std::unique_ptr<SlotFiller> open_filler(FillMeters& meters,
@@ -68,7 +67,6 @@ class MadeUpRows final : public Dataset {
     const std::thread::id thread_;
   };
 
-  DatasetFacts facts_;
   std::string fingerprint_ = "made up";
 };
 

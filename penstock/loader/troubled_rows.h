@@ -21,9 +21,10 @@ class TroubledRows : public Dataset {
   };
 
   TroubledRows(std::shared_ptr<const Dataset> rows, Hooks hooks)
-      : rows_(std::move(rows)), hooks_(std::move(hooks)) {}
+      : rows_(std::move(rows)), hooks_(std::move(hooks)) {
+    facts_ = rows_->facts();
+  }
 
-  const DatasetFacts& facts() const override { return rows_->facts(); }
   void select(Side side, std::span<SampleId> ranks) const override {
     if (hooks_.select) hooks_.select(++planned_);
     rows_->select(side, ranks);

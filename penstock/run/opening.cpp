@@ -227,7 +227,8 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
                                          StopFlag stop) {
   if (options.rows) {
     std::shared_ptr<const Dataset> rows = options.rows(job, device, stop);
-    if (job.loading.drawing && rows->draws() == nullptr) refuse_drawing(job);
+    if (job.loading.drawing && rows->facts().draws == nullptr)
+      refuse_drawing(job);
     return rows;
   }
   if (!job.sources.empty())

@@ -21,7 +21,6 @@ class SpoiledDataset final : public Dataset {
     facts_.on_side = {rows, 0};
     facts_.outputs = {{"number", Dtype::int64, {}}};
   }
-  const DatasetFacts& facts() const override { return facts_; }
   const std::string& fingerprint() const override { return fingerprint_; }
   void select(Side, std::span<SampleId>) const override {}
   std::unique_ptr<SlotFiller> open_filler(FillMeters&,
@@ -47,7 +46,6 @@ class SpoiledDataset final : public Dataset {
   };
 
   const std::function<bool(SampleId)> bad_;
-  DatasetFacts facts_;
   std::string fingerprint_ = "spoiled";
 };
 
