@@ -276,9 +276,8 @@ std::string ArrayDataset::fingerprint_of_some() const {
       std::max<std::size_t>(2, static_cast<std::size_t>(rows()) / kRows));
 }
 
-std::shared_ptr<const Dataset> ArrayDataset::off_device(std::size_t,
-                                                        Device& device) const {
-  if (tables_.empty()) return nullptr;
+OffDevice ArrayDataset::off_device(std::size_t, Device& device) const {
+  if (tables_.empty()) return {};
   auto moved = std::make_shared<ArrayDataset>(
       arrays_,
       ArrayDatasetOptions{.cache = "ram",
@@ -287,7 +286,7 @@ std::shared_ptr<const Dataset> ArrayDataset::off_device(std::size_t,
                           .val = val_},
       device);
   moved->facts_.draws = facts_.draws;
-  return moved;
+  return {.rows = std::move(moved)};
 }
 
 std::unique_ptr<SlotFiller> ArrayDataset::open_filler(

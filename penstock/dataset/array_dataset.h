@@ -66,8 +66,7 @@ class ArrayDataset final : public Dataset {
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
   /// The arrays are on the host: nothing goes back to the device.
-  std::shared_ptr<const Dataset> off_device(std::size_t bytes,
-                                            Device& device) const override;
+  OffDevice off_device(std::size_t bytes, Device& device) const override;
 
  private:
   using Numbers = std::optional<std::vector<SampleId>>;

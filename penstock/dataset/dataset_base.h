@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,16 @@ struct FillerOptions {
   /// The host finishes what a device might, where the rows are not kept there:
   /// the places are in its memory, and queue() is not called.
   bool on_host = false;
+};
+
+class Dataset;
+
+/// Rows that have left a device.
+struct OffDevice {
+  std::shared_ptr<const Dataset> rows = {};  ///< null: the device keeps none
+  /// The same rows, with those back on the device that need not have left it.
+  /// Empty: there are none.
+  std::function<std::shared_ptr<const Dataset>(Device& device)> back = {};
 };
 
 /// What a loader makes batches of: numbered samples.
@@ -70,16 +81,12 @@ class Dataset {
   }
 
   /// The same rows, none of them kept on the device but on the host, so that
-  /// what this one keeps there is free once it is destroyed. Null where that is
-  /// nothing. Throws Error(out_of_memory) where the host has no room either.
-  virtual std::shared_ptr<const Dataset> off_device(std::size_t /*bytes*/,
-                                                    Device& /*device*/) const {
-    return nullptr;
-  }
-  /// Of what off_device() gave: the same rows, with those back on the device
-  /// that need not have left it to free `bytes`. Null where there are none.
-  virtual std::shared_ptr<const Dataset> on_device(Device& /*device*/) const {
-    return nullptr;
+  /// what this one keeps there is free once it is destroyed; to free `bytes`
+  /// some need not have left it. Throws Error(out_of_memory) where the host has
+  /// no room for them.
+  virtual OffDevice off_device(std::size_t /*bytes*/,
+                               Device& /*device*/) const {
+    return {};
   }
 
   std::int64_t rows() const { return facts().rows; }

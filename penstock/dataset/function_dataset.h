@@ -56,10 +56,10 @@ class FunctionDataset final : public Dataset {
                   RowSides sides = {});
   /// Maps the rows of `source`, with their numbers and sides. Those that live
   /// in the memory of a device are copied to the host for it, batch by batch.
+  /// The plan is that of `source`, with nothing kept of what it makes.
   FunctionDataset(std::shared_ptr<const Dataset> source, RowFunction function,
                   Device& device);
 
-  /// The plan is that of the rows it maps, with nothing kept of what it makes.
   void select(Side side, std::span<SampleId> ranks) const override;
   /// Of the function, and of the rows that it maps.
   const std::string& fingerprint() const override;

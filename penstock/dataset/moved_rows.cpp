@@ -84,11 +84,10 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
   use_plan(moved(of.plan(), std::move(places), request_), device);
 }
 
-std::shared_ptr<const Dataset> TableDataset::off_device(std::size_t bytes,
-                                                        Device& device) const {
+OffDevice TableDataset::off_device(std::size_t bytes, Device& device) const {
   const TierRows& first = plan().places.front();
   if (first.tier != Tier::device || device.memory_kind() == MemoryKind::cpu)
-    return nullptr;
+    return {};
   const std::int64_t back = rows_left(first.rows, bytes, request_);
   const std::size_t there =
       static_cast<std::size_t>(first.rows) * layout_.row_bytes + run_bytes_;
@@ -99,18 +98,16 @@ std::shared_ptr<const Dataset> TableDataset::off_device(std::size_t bytes,
   }
   std::shared_ptr<TableDataset> set(
       new TableDataset(*this, std::move(table), device));
-  set->back_ = back;
   for (std::shared_ptr<RunTable>& runs : set->runs_)
     if (runs != nullptr)
       runs = std::make_shared<RunTable>(runs->on_host(device));
-  return set;
-}
-
-std::shared_ptr<const Dataset> TableDataset::on_device(Device& device) const {
-  if (back_ == 0) return nullptr;
-  return std::shared_ptr<const TableDataset>(new TableDataset(
-      *this, std::make_unique<Table>(table_->on_device(back_, device)),
-      device));
+  if (back == 0) return {.rows = std::move(set)};
+  return {
+      .rows = set, .back = [set, back](Device& device) {
+        return std::shared_ptr<const Dataset>(new TableDataset(
+            *set, std::make_unique<Table>(set->table_->on_device(back, device)),
+            device));
+      }};
 }
 
 }  // namespace penstock

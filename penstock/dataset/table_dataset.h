@@ -60,9 +60,7 @@ class TableDataset final : public FittedDataset {
   std::unique_ptr<ReadAhead> open_read_ahead(
       ReadAhead::Options options) const override;
 
-  std::shared_ptr<const Dataset> off_device(std::size_t bytes,
-                                            Device& device) const override;
-  std::shared_ptr<const Dataset> on_device(Device& device) const override;
+  OffDevice off_device(std::size_t bytes, Device& device) const override;
 
   /// How a row is stored, apart from what differs in length.
   const RowLayout& layout() const { return layout_; }
@@ -232,7 +230,6 @@ class TableDataset final : public FittedDataset {
   // Of the rows in tier none.
   std::shared_ptr<const std::vector<std::uint64_t>> row_hashes_;
   TierRequest request_;
-  std::int64_t back_ = 0;  // rows that on_device() moves
   std::int64_t too_short_ = 0;
   std::int64_t bad_rows_ = 0;
   std::vector<BadRow> bad_;

@@ -212,7 +212,7 @@ TEST(DevicePicturesPlan, WhatADeviceKeepsComesBack) {
   const LoaderOptions loading{
       .batch_size = 16, .on_bad = OnBad::substitute, .batches = 90};
   const std::unique_ptr<Device> sim = open_for_test("sim");
-  auto back = pictures.prepare("device", *sim)->off_device(1, *sim);
+  auto back = pictures.prepare("device", *sim)->off_device(1, *sim).rows;
   ASSERT_NE(back, nullptr);
   EXPECT_EQ(back->plan().tier, Tier::ram);
   EXPECT_THAT(back->plan().text(), HasSubstr("finished on the device"));

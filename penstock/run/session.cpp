@@ -371,19 +371,19 @@ void Session::use_source(std::shared_ptr<const Dataset> source) {
 std::size_t Session::release_memory(std::size_t bytes) {
   check_open();
   const std::size_t before = rows_->plan().device_bytes();
-  std::shared_ptr<const Dataset> less = opened()->off_device(bytes, *device_);
-  if (less == nullptr) return 0;
+  OffDevice less = opened()->off_device(bytes, *device_);
+  if (less.rows == nullptr) return 0;
   const Position at = position();
   end_loader();
-  use_source(less);
+  use_source(less.rows);
   try {
-    if (auto some = less->on_device(*device_)) use_source(std::move(some));
+    if (less.back) use_source(less.back(*device_));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::out_of_memory) throw;
     log(LogLevel::info,
         std::string("no row stays on the device: ") + error.what());
   }
-  less.reset();
+  less = {};
   open_at(at);
   const std::size_t after = rows_->plan().device_bytes();
   return before > after ? before - after : 0;

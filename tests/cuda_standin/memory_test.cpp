@@ -154,7 +154,7 @@ TEST_F(CudaMemory, RowsLeaveADeviceThroughPinnedMemory) {
   words_.options.cache = "device";
   auto device = gpu();
   auto set = words_.prepare(*device);
-  auto moved = set->off_device(1 << 30, *device);
+  auto moved = set->off_device(1 << 30, *device).rows;
   ASSERT_NE(moved, nullptr);
   EXPECT_EQ(cuda_standin::pageable_copies(), 0u);
   set.reset();
