@@ -113,7 +113,7 @@ void add_stage_costs(const Workload& work, Device& device, StageCosts& costs) {
   options.workers = 0;
   double server = server_seconds(work);
   auto dataset = TableDataset::prepare(options, device);
-  for (const StageNumbers& stage : dataset->stages()) {
+  for (const StageNumbers& stage : dataset->facts().scan->stages) {
     double cpu = seconds(stage.busy_cpu);
     if (stage.name == "read") costs.read.add(cpu);
     if (stage.name == "prepare") costs.prepare.add(cpu);

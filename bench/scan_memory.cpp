@@ -45,7 +45,7 @@ void prepare(const Workload& work, const TableDatasetOptions& options,
       options,
       std::make_unique<MadeSource>(rows, work.bad ? bad : 0, work.scrambled),
       device);
-  result["left_out"] = set->left_out();
+  result["left_out"] = set->facts().scan->left_out();
   for (const TierPlan::Line& line : set->plan().lines)
     if (line.chosen)
       result["planned_mib"] = static_cast<double>(line.rows_bytes) / kMiB;

@@ -133,7 +133,7 @@ void run() {
   std::printf("%s\n", result.report.dump(2).c_str());
 }
 
-void trainer(const ModelSpec& model, const FittedDataset& data, Loader& loader,
+void trainer(const ModelSpec& model, const FittedFields& data, Loader& loader,
              Device& device) {
   auto stepper = make_stepper(model, data, device, 100);
   std::unique_ptr<Stream> stream = device.make_stream();

@@ -12,6 +12,8 @@
 namespace penstock {
 namespace {
 
+constexpr std::size_t kHashedRows = 4096;  // where those are not all
+
 [[noreturn]] void refuse(std::string code, std::string where, std::string why,
                          std::string next) {
   throw Error(ErrorKind::request, {.code = "arrays." + std::move(code),
@@ -141,6 +143,12 @@ ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
   facts_.outputs = outputs_of(layout_);
   find_draws(options);
   find_place(options, device);
+  constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
+  const auto rows = static_cast<std::size_t>(facts_.rows);
+  if (rows * layout_.row_bytes > kMost)
+    facts_.fingerprint_of_some = [this, rows] {
+      return hashed(std::max<std::size_t>(2, rows / kHashedRows));
+    };
   if (facts_.plan.tier == Tier::device &&
       device.memory_kind() != MemoryKind::cpu)
     copy_to(device);
@@ -268,12 +276,6 @@ std::string ArrayDataset::hashed(std::size_t step) const {
 const std::string& ArrayDataset::fingerprint() const {
   hashed_.call([this] { fingerprint_ = hashed(1); });
   return fingerprint_;
-}
-
-std::string ArrayDataset::fingerprint_of_some() const {
-  constexpr std::size_t kRows = 4096;
-  return hashed(
-      std::max<std::size_t>(2, static_cast<std::size_t>(rows()) / kRows));
 }
 
 OffDevice ArrayDataset::off_device(std::size_t, Device& device) const {

@@ -60,9 +60,6 @@ class ArrayDataset final : public Dataset {
   /// SHA-256 over names, types, shapes, bytes and sides, in hex. Made when it
   /// is first asked for, which reads all arrays.
   const std::string& fingerprint() const override;
-  /// The same over 4,096 rows of each array, evenly spread, and the sides: it
-  /// costs little, and does not see all.
-  std::string fingerprint_of_some() const;
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
   /// The arrays are on the host: nothing goes back to the device.

@@ -12,7 +12,6 @@ namespace {
 /// Of what takes long: batches come first. What is in memory already is packed
 /// in seconds, which makes each batch cheaper.
 constexpr int kNice = 10;
-constexpr std::chrono::milliseconds kAskAgain{50};
 constexpr Nanoseconds kTellEvery = std::chrono::seconds(10);
 
 std::string percent(double share) {
@@ -28,12 +27,7 @@ BackgroundScan::BackgroundScan(TableDatasetOptions options, Begins begins)
       thread_({.name = "store",
                .workers = 1,
                .body = [this](int) { run(); },
-               .last =
-                   [this] {
-                     Lock lock(mutex_);
-                     ended_ = true;
-                     changed_.notify_all();
-                   }}) {}
+               .last = [this] { rows_->end(); }}) {}
 
 BackgroundScan::~BackgroundScan() {
   stop_ = true;
@@ -53,16 +47,6 @@ bool BackgroundScan::wait_to_begin() {
   Lock lock(mutex_);
   while (!begun_) changed_.wait(mutex_);
   return !stop_;
-}
-
-std::shared_ptr<const TableDataset> BackgroundScan::rows() const {
-  return there_.load(std::memory_order_acquire) ? rows_ : nullptr;
-}
-
-void BackgroundScan::wait(StopFlag stop) const {
-  Lock lock(mutex_);
-  while (!ended_ && !stop.is_set())  // which wakes nobody
-    changed_.wait_until(mutex_, std::chrono::steady_clock::now() + kAskAgain);
 }
 
 void BackgroundScan::run() {
@@ -103,8 +87,7 @@ void BackgroundScan::scan() {
     log(LogLevel::info, "beside the batches " + percent(progress.share) +
                             " of the rows are prepared");
   };
-  rows_ = TableDataset::prepare(all, options_.open(&stop_), *device_);
-  there_.store(true, std::memory_order_release);
+  rows_->set(TableDataset::prepare(all, options_.open(&stop_), *device_));
   log(LogLevel::info,
       std::string("all rows are prepared: batches are read from ") +
           (in_memory ? "memory" : "the store"));

@@ -6,6 +6,7 @@
 
 #include "penstock/base/sync.h"
 #include "penstock/dataset/filler.h"
+#include "penstock/dataset/later_rows.h"
 #include "penstock/dataset/table_dataset.h"
 
 namespace penstock {
@@ -24,10 +25,8 @@ class BackgroundScan {
   /// Once it has begun, nothing.
   void begin();
 
-  /// The rows that are kept; null: they are not all there, or will not be.
-  std::shared_ptr<const TableDataset> rows() const;
-  /// Until all rows are there, or will not be, or `stop` is set.
-  void wait(StopFlag stop) const;
+  /// The rows that are kept.
+  std::shared_ptr<const LaterRows> rows() const { return rows_; }
 
  private:
   void run();
@@ -37,13 +36,10 @@ class BackgroundScan {
   TableDatasetOptions options_;
   std::atomic<bool> stop_{false};
   const std::unique_ptr<Device> device_;
-  mutable Mutex mutex_;
-  mutable Condition changed_;
+  const std::shared_ptr<LaterRows> rows_ = std::make_shared<LaterRows>();
+  Mutex mutex_;
+  Condition changed_;
   bool begun_ PENSTOCK_GUARDED_BY(mutex_);
-  bool ended_ PENSTOCK_GUARDED_BY(mutex_) = false;
-  // Released when `rows_` is written, which nobody writes later.
-  std::atomic<bool> there_{false};
-  std::shared_ptr<const TableDataset> rows_;
   Stage thread_;  // last: it uses all the above
 };
 
@@ -63,7 +59,7 @@ class KeptFiller {
  private:
   FillMeters& meters_;
   const FillerOptions options_;
-  std::shared_ptr<const TableDataset> rows_;
+  std::shared_ptr<const Dataset> rows_;
   std::unique_ptr<SlotFiller> filler_;  // looks at them
 };
 

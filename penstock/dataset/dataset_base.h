@@ -54,15 +54,9 @@ class Dataset {
   /// Replaces ranks within a side, 0 .. rows_on(side) - 1, by the ids of the
   /// samples there. -1 stays. Needs no lock: threads may call it at once.
   virtual void select(Side side, std::span<SampleId> ranks) const = 0;
-  /// What was found over the train rows, by the fields' names; null where
-  /// nothing is fitted.
-  virtual Json statistics() const { return {}; }
   /// How a person finds a sample, which is none of padding: its key, or its
   /// number where the rows have no keys.
   virtual Json key_of(SampleId sample) const { return Json(sample); }
-  /// Turns the samples of a plan, whose ranges hold ids, into the ranges that
-  /// make up its bins. As it is: each sample is a bin, whole.
-  virtual void expand(Plan& /*plan*/) const {}
   /// The elements that each range holds of the `varying`-th output whose
   /// lengths differ; 0 of padding. Behind these, at `facts().longest.size()` +
   /// f: of the whole stored runs of field f, where a device finishes it. A pure
@@ -89,6 +83,11 @@ class Dataset {
     return {};
   }
 
+  /// What was found over the train rows, by the fields' names; of several
+  /// sources what is the same in all, and then "sources", what is not, by
+  /// source. Null where nothing is fitted, and where not all rows are prepared
+  /// yet.
+  Json statistics() const;
   std::int64_t rows() const { return facts().rows; }
   /// Those that are on a side.
   std::int64_t rows_on(Side side) const {
@@ -101,20 +100,6 @@ class Dataset {
 
  protected:
   DatasetFacts facts_;  ///< written before the data set is shared
-};
-
-/// Rows of fields whose statistics are known: what a model is made for.
-class FittedDataset : public Dataset {
- public:
-  /// In the order of their tensors in a batch.
-  virtual const std::vector<Field>& fields() const = 0;
-  /// Those of one field; null where it needs none. Throws Error(internal) where
-  /// there is no such field.
-  const Json& statistics_of(const std::string& field) const;
-
- private:
-  /// In the order of the fields.
-  virtual std::span<const Json> field_statistics() const = 0;
 };
 
 /// The elements of a sample of `length` elements that a range holds.

@@ -337,15 +337,25 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
     : source_(std::move(source)),
       function_(std::move(function)),
       device_(device.memory_kind() == MemoryKind::cpu ? nullptr : &device) {
-  facts_ = source_->facts();
-  for (const Output& output : facts_.outputs)
+  const DatasetFacts& of = source_->facts();
+  for (const Output& output : of.outputs)
     if (output.lengths != Lengths::equal) refuse_lengths(output.name);
-  facts_.outputs = outputs_of(function_.layout);
-  facts_.device_fields = {};
+  facts_ = {.rows = of.rows,
+            .on_side = of.on_side,
+            .outputs = outputs_of(function_.layout),
+            .plan = of.plan,
+            .whole_batches = of.whole_batches || function_.whole_batches,
+            .repeats = of.repeats,
+            .endless = of.endless,
+            .most_readers = of.most_readers,
+            .chunks = of.chunks,
+            .decoded_bytes = of.decoded_bytes,
+            .kept_bytes = of.kept_bytes,
+            .mixture = of.mixture,
+            .draws = of.draws};
   facts_.plan.tier = Tier::none;
   facts_.plan.places.clear();
   facts_.plan.notes.clear();  // what the function sees is on the host
-  facts_.whole_batches |= function_.whole_batches;
 }
 
 void FunctionDataset::select(Side side, std::span<SampleId> ranks) const {

@@ -6,7 +6,6 @@
 
 #include "penstock/base/host_limits.h"
 #include "penstock/dataset/indexed_dataset.h"
-#include "penstock/dataset/packed_dataset.h"
 
 // A sample is prepared (read, parsed, encoded) when the plan of its batch first
 // asks how long it is, and what was made is kept in `recent_` until the batch
@@ -105,37 +104,31 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
        .fits = true,
        .chosen = true,
        .why = "rows are prepared when a batch needs them"});
-  if (!options_.open || !uses_stores(options_)) return;
+  if (!options_.open || !uses_stores(options_)) {
+    auto none = std::make_shared<LaterRows>();
+    none->end();
+    facts_.later = std::move(none);
+    return;
+  }
   TableDatasetOptions all = options_;
   all.cache = "disk";  // for the next run, wherever this one's rows shall be
   scan_ = std::make_unique<BackgroundScan>(std::move(all),
                                            BackgroundScan::Begins::at_once);
-}
-
-const GrowingDataset* growing_rows(const Dataset& rows) {
-  const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
-  return dynamic_cast<const GrowingDataset*>(
-      bins == nullptr ? &rows : bins->samples().get());
+  facts_.later = scan_->rows();
 }
 
 void GrowingDataset::select(Side side, std::span<SampleId> ranks) const {
   (side == Side::train ? train_ : val_).select(ranks);
 }
 
-std::shared_ptr<const TableDataset> GrowingDataset::stored() const {
-  std::shared_ptr<const TableDataset> rows =
-      scan_ == nullptr ? nullptr : scan_->rows();
+std::shared_ptr<const Dataset> GrowingDataset::stored() const {
+  std::shared_ptr<const Dataset> rows = facts_.later->rows();
   if (rows != nullptr)
     forgotten_.call([this] {
       Lock lock(mutex_);
       recent_.clear();
     });
   return rows;
-}
-
-Json GrowingDataset::statistics() const {
-  const std::shared_ptr<const TableDataset> rows = stored();
-  return rows == nullptr ? Json() : rows->statistics();
 }
 
 void GrowingDataset::lengths(std::size_t varying,

@@ -38,8 +38,6 @@ class GrowingDataset final : public Dataset {
     return options_.fingerprint;
   }
   void select(Side side, std::span<SampleId> ranks) const override;
-  /// Null before the store is complete.
-  Json statistics() const override;
   /// Prepares those that were not before: as many threads as `options.workers`
   /// share many samples.
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
@@ -47,17 +45,12 @@ class GrowingDataset final : public Dataset {
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
 
-  /// The same rows, in their store; null until that is complete. Thread-safe.
-  std::shared_ptr<const TableDataset> stored() const;
-  /// Until the store is complete, or there will be none, or `stop` is set.
-  void wait_for_store(StopFlag stop) const {
-    if (scan_ != nullptr) scan_->wait(stop);
-  }
-
  private:
   friend class GrowingFiller;
   using Rows = std::vector<std::shared_ptr<const PreparedRow>>;
 
+  /// The same rows, in their store; null until that is complete.
+  std::shared_ptr<const Dataset> stored() const;
   /// By place in `ids`, -1 being none.
   Rows prepared(std::span<const SampleId> ids) const;
   /// `ids` ascend.
@@ -90,9 +83,5 @@ class GrowingDataset final : public Dataset {
   mutable Once forgotten_;  // what was prepared, for what is stored
   std::unique_ptr<BackgroundScan> scan_;  // last: it ends first
 };
-
-/// Rows that are prepared while batches are made, packed or not; null: these
-/// are no such rows.
-const GrowingDataset* growing_rows(const Dataset& rows);
 
 }  // namespace penstock

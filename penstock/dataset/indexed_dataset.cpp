@@ -148,7 +148,9 @@ void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
 
 void IndexedDataset::bind() {
   bound_ = bind_fields(options_.fields, *source_);
-  statistics_ = statistics_for(options_, bound_);
+  facts_.fitted = std::make_shared<const FittedFields>(
+      FittedFields{.fields = options_.fields,
+                   .statistics = statistics_for(options_, bound_)});
 }
 
 std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
@@ -163,14 +165,6 @@ std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
   keep_most(split, sides);
   return {SideIndex(sides, static_cast<std::byte>(Side::train)),
           SideIndex(sides, static_cast<std::byte>(Side::val))};
-}
-
-Json IndexedDataset::statistics() const {
-  Json json;
-  for (std::size_t f = 0; f < statistics_.size(); ++f)
-    if (!statistics_[f].is_null())
-      json[options_.fields[f].name] = statistics_[f];
-  return json;
 }
 
 void IndexedDataset::find_lengths() {

@@ -36,7 +36,7 @@ struct IndexedOptions {
 ///
 /// A sample that a field rejects is a bad sample of its batch, and so is one
 /// that its field would leave out: the loader's `on_bad` decides what is done.
-class IndexedDataset final : public FittedDataset {
+class IndexedDataset final : public Dataset {
  public:
   /// Why these samples cannot be used without a scan; empty: they can. Without
   /// `lengths` they may differ in length as they like.
@@ -62,8 +62,8 @@ class IndexedDataset final : public FittedDataset {
   /// Reads a few rows to know. Before the data set is shared.
   void keep_larger(const TableDatasetOptions& options, const Device& device);
   /// Those rows; null before that end, or where they could not be kept.
-  std::shared_ptr<const TableDataset> kept() const {
-    return scan_ == nullptr ? nullptr : scan_->rows();
+  std::shared_ptr<const Dataset> kept() const {
+    return scan_ == nullptr ? nullptr : scan_->rows()->rows();
   }
 
   /// SHA-256 over what the source is, how many rows it has, the fields'
@@ -76,21 +76,15 @@ class IndexedDataset final : public FittedDataset {
   void select(Side side, std::span<SampleId> ranks) const override;
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;
-  /// What is known without a scan, or was given; null where that is nothing.
-  Json statistics() const override;
   Json key_of(SampleId sample) const override {
     return row_name(*source_, sample);
   }
-  const std::vector<Field>& fields() const override { return options_.fields; }
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
   std::unique_ptr<ReadAhead> open_read_ahead(
       ReadAhead::Options options) const override;
 
  private:
-  std::span<const Json> field_statistics() const override {
-    return statistics_;
-  }
   friend class IndexedFiller;
   friend class LargerFiller;
   void plan_readers();
@@ -107,7 +101,6 @@ class IndexedDataset final : public FittedDataset {
   const std::unique_ptr<Source> source_;
   const RowLayout layout_;
   BoundFields bound_;
-  std::vector<Json> statistics_;  // by field
   SideIndex train_{0}, val_{0};
   std::vector<std::vector<std::int32_t>> lengths_;  // of what differs in length
   std::vector<std::size_t> varying_;                // their fields

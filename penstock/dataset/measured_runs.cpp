@@ -81,7 +81,7 @@ void TableDataset::keep_larger() {
       options_.budgets.any() || plan().tier == Tier::none || varies)
     return;
   LargerRows::Making making{.fields = options_.fields,
-                            .statistics = statistics_};
+                            .statistics = fitted_->statistics};
   std::string shown;
   for (std::size_t f = 0; f < making.fields.size(); ++f) {
     const std::optional<LargerForm> form = larger_form(making.fields[f]);

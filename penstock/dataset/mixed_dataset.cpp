@@ -33,7 +33,7 @@ class MixedReadAhead final : public ReadAhead {
  public:
   MixedReadAhead(const MixedDataset& dataset, const Options& options)
       : dataset_(dataset) {
-    for (const MixedRows& part : dataset.parts()) {
+    for (const MixedRows& part : dataset.facts().parts) {
       Options own = options;
       own.threads = threads_of(part, options.threads);
       reads_.push_back(own.threads > 0 ? part.rows->open_read_ahead(own)
@@ -62,7 +62,7 @@ class MixedReadAhead final : public ReadAhead {
   void set_threads(int threads) override {
     for (std::size_t s = 0; s < reads_.size(); ++s)
       if (reads_[s] != nullptr)
-        reads_[s]->set_threads(threads_of(dataset_.parts()[s], threads));
+        reads_[s]->set_threads(threads_of(dataset_.facts().parts[s], threads));
   }
 
  private:
@@ -98,11 +98,12 @@ void check_same_tensors(const std::vector<std::vector<Output>>& sources) {
   }
 }
 
-MixedDataset::MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted)
-    : parts_(std::move(parts)) {
-  PENSTOCK_ASSERT(!parts_.empty(), "a mixture has a source");
+MixedDataset::MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted) {
+  facts_.parts = std::move(parts);
+  PENSTOCK_ASSERT(!facts_.parts.empty(), "a mixture has a source");
   std::vector<std::vector<Output>> tensors;
-  for (const MixedRows& part : parts_) tensors.push_back(part.rows->outputs());
+  for (const MixedRows& part : facts_.parts)
+    tensors.push_back(part.rows->outputs());
   check_same_tensors(tensors);
   add_sides();
   add_plan();
@@ -110,12 +111,12 @@ MixedDataset::MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted)
 }
 
 void MixedDataset::add_sides() {
-  const DatasetFacts& first = parts_.front().rows->facts();
+  const DatasetFacts& first = facts_.parts.front().rows->facts();
   facts_.outputs = first.outputs;
   facts_.outputs.push_back(
       {.name = kSourceTensor, .dtype = Dtype::int32, .row_shape = {}});
   facts_.longest.assign(first.longest.size(), 0);
-  for (const MixedRows& part : parts_) {
+  for (const MixedRows& part : facts_.parts) {
     const DatasetFacts& facts = part.rows->facts();
     PENSTOCK_ASSERT(
         facts.device_fields[0].empty() && facts.device_fields[1].empty(),
@@ -137,10 +138,10 @@ void MixedDataset::add_sides() {
 void MixedDataset::add_plan() {
   TierPlan& plan = facts_.plan;
   plan.tier = Tier::device;
-  for (const MixedRows& part : parts_)  // of one that was planned, if any
+  for (const MixedRows& part : facts_.parts)  // of one that was planned, if any
     if (!plan.limits.ram_free) plan.limits = part.rows->plan().limits;
-  for (std::size_t s = 0; s < parts_.size(); ++s) {
-    const TierPlan& of = parts_[s].rows->plan();
+  for (std::size_t s = 0; s < facts_.parts.size(); ++s) {
+    const TierPlan& of = facts_.parts[s].rows->plan();
     plan.tier = std::max(plan.tier, of.tier);
     for (const TierPlan::Line& line : of.lines) {
       if (!line.chosen) continue;
@@ -165,12 +166,13 @@ void MixedDataset::add_plan() {
 void MixedDataset::mix(Exhausted exhausted) {
   if (facts_.on_side[0] == 0) return;  // the loader says what is wrong
   std::vector<MixtureShare> shares;
-  for (std::size_t s = 0; s < parts_.size(); ++s) {
-    shares.push_back({.samples = parts_[s].rows->rows_on(Side::train),
-                      .weight = parts_[s].weight});
+  for (std::size_t s = 0; s < facts_.parts.size(); ++s) {
+    shares.push_back({.samples = facts_.parts[s].rows->rows_on(Side::train),
+                      .weight = facts_.parts[s].weight});
     if (shares.back().samples == 0)
       refuse_source("mixing.empty", s,
-                    "none of its " + std::to_string(parts_[s].rows->rows()) +
+                    "none of its " +
+                        std::to_string(facts_.parts[s].rows->rows()) +
                         " rows is on the side 'train'",
                     "raise its split.train, or leave the source out");
   }
@@ -181,7 +183,7 @@ void MixedDataset::mix(Exhausted exhausted) {
 const std::string& MixedDataset::fingerprint() const {
   hashed_.call([this] {
     Sha256 all;
-    for (const MixedRows& part : parts_)
+    for (const MixedRows& part : facts_.parts)
       all.add(part.rows->fingerprint() + " " + Json(part.weight).dump() + " " +
               part.about.dump() + "\n");
     if (facts_.mixture != nullptr)
@@ -197,9 +199,9 @@ void MixedDataset::select(Side side, std::span<SampleId> ranks) const {
     if (rank < 0) continue;
     std::size_t source = 0;
     for (std::int64_t rows = 0;
-         rank >= (rows = parts_[source].rows->rows_on(side)); ++source)
+         rank >= (rows = facts_.parts[source].rows->rows_on(side)); ++source)
       rank -= rows;
-    parts_[source].rows->select(side, std::span(&rank, 1));
+    facts_.parts[source].rows->select(side, std::span(&rank, 1));
     rank += firsts_[source];
   }
 }
@@ -211,37 +213,9 @@ std::size_t MixedDataset::source_of(SampleId sample) const {
 
 Json MixedDataset::key_of(SampleId sample) const {
   const std::size_t source = source_of(sample);
-  const Json key = parts_[source].rows->key_of(within(source, sample));
+  const Json key = facts_.parts[source].rows->key_of(within(source, sample));
   return Json(std::to_string(source) + ":" +
               (key.is_string() ? key.string() : key.dump()));
-}
-
-Json MixedDataset::statistics() const {
-  std::vector<Json> all;
-  for (const MixedRows& part : parts_) {
-    all.push_back(part.rows->statistics());
-    if (all.back().is_null()) all.back() = Json(Json::Object{});
-  }
-  Json shared(Json::Object{});
-  bool differ = false;
-  for (const auto& [field, found] : all.front().object()) {
-    const bool same =
-        std::ranges::all_of(all, [&, name = field](const Json& of) {
-          const Json* there = of.find(name);
-          return there != nullptr && *there == *all.front().find(name);
-        });
-    if (same) shared[field] = found;
-  }
-  Json::Array list;
-  for (const Json& of : all) {
-    Json rest(Json::Object{});
-    for (const auto& [field, found] : of.object())
-      if (shared.find(field) == nullptr) rest[field] = found;
-    differ |= !rest.object().empty();
-    list.push_back(std::move(rest));
-  }
-  if (differ) shared["sources"] = Json(std::move(list));
-  return shared;
 }
 
 void MixedDataset::lengths(std::size_t varying,
@@ -251,7 +225,7 @@ void MixedDataset::lengths(std::size_t varying,
   std::vector<std::size_t> places;
   std::vector<std::int32_t> found;
   std::ranges::fill(out, 0);
-  for (std::size_t s = 0; s < parts_.size(); ++s) {
+  for (std::size_t s = 0; s < facts_.parts.size(); ++s) {
     own.clear();
     places.clear();
     for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -263,7 +237,7 @@ void MixedDataset::lengths(std::size_t varying,
     }
     if (own.empty()) continue;
     found.resize(own.size());
-    parts_[s].rows->lengths(varying, own, found);
+    facts_.parts[s].rows->lengths(varying, own, found);
     for (std::size_t i = 0; i < places.size(); ++i) out[places[i]] = found[i];
   }
 }
@@ -272,21 +246,6 @@ std::unique_ptr<ReadAhead> MixedDataset::open_read_ahead(
     ReadAhead::Options options) const {
   if (facts_.most_readers == 0) return nullptr;
   return std::make_unique<MixedReadAhead>(*this, options);
-}
-
-Json MixedDataset::sources_json() const {
-  Json list(Json::Array{});
-  for (std::size_t s = 0; s < parts_.size(); ++s) {
-    Json one;
-    one["rows"] = parts_[s].rows->rows();
-    one["train_rows"] = parts_[s].rows->rows_on(Side::train);
-    one["val_rows"] = parts_[s].rows->rows_on(Side::val);
-    one["weight"] = parts_[s].weight;
-    one["epoch_rows"] =
-        facts_.mixture == nullptr ? 0 : facts_.mixture->taken()[s];
-    list.push_back(std::move(one));
-  }
-  return list;
 }
 
 }  // namespace penstock

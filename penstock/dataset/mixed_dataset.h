@@ -9,13 +9,6 @@
 
 namespace penstock {
 
-/// One of the data sets that are mixed.
-struct MixedRows {
-  std::shared_ptr<const Dataset> rows;
-  double weight = 1;
-  Json about = {};  ///< what decides its sides; part of the fingerprint
-};
-
 /// The tensor that says which source a row came from: int32 [], from 0 on. 0 of
 /// padding, too.
 inline constexpr const char* kSourceTensor = "source";
@@ -42,9 +35,6 @@ class MixedDataset final : public Dataset {
   /// Of all parts, what decides their sides, and their weights.
   const std::string& fingerprint() const override;
   void select(Side side, std::span<SampleId> ranks) const override;
-  /// What is the same in all parts, by field; then "sources", what is not, by
-  /// source.
-  Json statistics() const override;
   /// "1:42": the source, and the key within it.
   Json key_of(SampleId sample) const override;
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
@@ -55,23 +45,18 @@ class MixedDataset final : public Dataset {
   std::unique_ptr<ReadAhead> open_read_ahead(
       ReadAhead::Options options) const override;
 
-  const std::vector<MixedRows>& parts() const { return parts_; }
   /// The part that has a sample. Not of padding.
   std::size_t source_of(SampleId sample) const;
   /// Its number there.
   SampleId within(std::size_t source, SampleId sample) const {
     return sample - firsts_[source];
   }
-  /// By source: {"rows", "train_rows", "val_rows", "weight", and of an epoch of
-  /// the side train "epoch_rows"}.
-  Json sources_json() const;
 
  private:
   void add_sides();
   void add_plan();
   void mix(Exhausted exhausted);
 
-  const std::vector<MixedRows> parts_;
   std::vector<SampleId> firsts_;  // and how many there are in all
   mutable Once hashed_;
   mutable std::string fingerprint_;

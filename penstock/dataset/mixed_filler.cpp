@@ -10,12 +10,12 @@ namespace penstock {
 MixedFiller::MixedFiller(const MixedDataset& dataset, FillMeters& meters,
                          const FillerOptions& options)
     : dataset_(dataset), varying_(dataset.outputs().size()) {
-  for (std::size_t s = 0; s < dataset.parts().size(); ++s) {
+  for (std::size_t s = 0; s < dataset.facts().parts.size(); ++s) {
     FillerOptions own = options;
     own.seed = seed_of_source(options.seed, s);
     own.on_host = true;
     parts_.push_back(
-        {.filler = dataset.parts()[s].rows->open_filler(meters, own)});
+        {.filler = dataset.facts().parts[s].rows->open_filler(meters, own)});
   }
 }
 

@@ -53,7 +53,8 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
       val_(of.val_),
       bound_(of.bound_),
       parsing_(of.parsing_),
-      statistics_(of.statistics_),
+      fitted_(of.fitted_),
+      scan_(of.scan_),
       store_file_(of.store_file_),
       store_(of.store_),
       table_(std::move(table)),
@@ -64,12 +65,8 @@ TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
       longest_runs_(of.longest_runs_),
       row_hashes_(of.row_hashes_),
       request_(of.request_),
-      too_short_(of.too_short_),
-      bad_rows_(of.bad_rows_),
-      bad_(of.bad_),
       damaged_(of.damaged_),
-      fingerprint_(of.fingerprint_),
-      stages_(of.stages_) {
+      fingerprint_(of.fingerprint_) {
   PENSTOCK_ASSERT(of.larger_ == nullptr,
                   "what the host finishes is not in a device's memory");
   facts_ = of.facts_;
@@ -101,6 +98,7 @@ OffDevice TableDataset::off_device(std::size_t bytes, Device& device) const {
   for (std::shared_ptr<RunTable>& runs : set->runs_)
     if (runs != nullptr)
       runs = std::make_shared<RunTable>(runs->on_host(device));
+  set->facts_.runs.assign(set->runs_.begin(), set->runs_.end());
   if (back == 0) return {.rows = std::move(set)};
   return {
       .rows = set, .back = [set, back](Device& device) {

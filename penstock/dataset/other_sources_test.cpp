@@ -116,7 +116,7 @@ TEST_P(OtherSources, JoinedOnesLeaveOutOrRefuseRowsThatOneOfThemLacks) {
   options_.source.skip_bad = true;
   auto set = prepare(join());
   EXPECT_EQ(set->rows(), 80);
-  EXPECT_EQ(set->quarantine().size(), 10u);
+  EXPECT_EQ(set->facts().scan->quarantine.size(), 10u);
   FakeDataset plain;
   plain.table.rows = 80;
   EXPECT_EQ(set->fingerprint(), plain.prepare(*device_)->fingerprint());

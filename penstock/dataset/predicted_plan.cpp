@@ -231,7 +231,7 @@ void IndexedDataset::decide_larger(const TableDatasetOptions& options,
         making.larger.push_back(f);
       }
   making.bound = bind_fields(making.fields, *source_);
-  making.statistics = statistics_;
+  making.statistics = facts_.fitted->statistics;
   larger_ = std::make_unique<LargerRows>(facts_.rows, std::move(making),
                                          *plan.keeping);
   facts_.plan.lines.back().host_bytes += plan.bytes;

@@ -95,7 +95,7 @@ TEST_F(PrepareDataset, ScansRowsWithKeys) {
 TEST_F(PrepareDataset, StatisticsOfAnEarlierRunChangeNothing) {
   set_fields(R"({"value": {"columns": ["value"], "standardize": true}})");
   auto fitted = prepare();
-  options_.statistics = dynamic_cast<const TableDataset&>(*fitted).statistics();
+  options_.statistics = fitted->statistics();
   EXPECT_EQ(reason(), "field 'value' needs statistics of the data");
   EXPECT_EQ(prepare()->fingerprint(), fitted->fingerprint());
 }

@@ -228,9 +228,9 @@ void check_classes(const std::vector<MixedRows>& rows, const Options& options) {
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const Json* first = nullptr;
     for (std::size_t s = 0; s < rows.size(); ++s) {
-      auto table = std::dynamic_pointer_cast<const TableDataset>(rows[s].rows);
-      if (table == nullptr) continue;
-      const Json& found = table->statistics_of(fields[f].name);
+      const DatasetFacts& facts = rows[s].rows->facts();
+      if (facts.scan == nullptr) continue;
+      const Json& found = facts.fitted->statistics_of(fields[f].name);
       const Json* classes = found.is_object() ? found.find("classes") : nullptr;
       if (classes == nullptr) continue;
       if (first == nullptr) first = classes;

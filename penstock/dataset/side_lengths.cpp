@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "penstock/dataset/table_dataset.h"
-
 namespace penstock {
 namespace {
 
@@ -13,10 +11,9 @@ constexpr std::int64_t kAtOnce = std::int64_t{1} << 16;
 
 /// The runs that are the first output whose lengths differ; null: it has
 /// others.
-const RunTable* runs_of(const Dataset& rows) {
-  const auto* table = dynamic_cast<const TableDataset*>(&rows);
-  if (table == nullptr) return nullptr;
-  const std::vector<Field>& fields = table->fields();
+const RunTable* runs_of(const DatasetFacts& facts) {
+  if (facts.runs.empty() || facts.bins != nullptr) return nullptr;
+  const std::vector<Field>& fields = facts.fitted->fields;
   auto varies = [](const Field& field) {
     return std::ranges::any_of(
         field.kind->facts().outputs,
@@ -25,14 +22,15 @@ const RunTable* runs_of(const Dataset& rows) {
   const auto found = std::ranges::find_if(fields, varies);
   return found == fields.end()
              ? nullptr
-             : table->runs(static_cast<std::size_t>(found - fields.begin()));
+             : facts.runs[static_cast<std::size_t>(found - fields.begin())]
+                   .get();
 }
 
 }  // namespace
 
 std::vector<std::int32_t> lengths_on(const Dataset& rows, Side side) {
   // All of a table are at hand, in their order.
-  if (const RunTable* runs = runs_of(rows);
+  if (const RunTable* runs = runs_of(rows.facts());
       runs != nullptr && runs->rows() == rows.rows_on(side))
     return {runs->lengths().begin(), runs->lengths().end()};
   std::vector<std::int32_t> lengths(

@@ -88,10 +88,11 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   about["rows"] = rows.count();
   about["fingerprint"] = fingerprint_;
   about["statistics"] = statistics();
-  about["too_short"] = too_short_;
-  about["bad_rows"] = bad_rows_;
+  about["too_short"] = scan_->too_short;
+  about["bad_rows"] = scan_->bad_rows;
   about["quarantine"] = Json(Json::Array{});
-  for (const BadRow& bad : bad_) about["quarantine"].push_back(json_of(bad));
+  for (const BadRow& bad : scan_->quarantine)
+    about["quarantine"].push_back(json_of(bad));
   about["damaged"] = json_of(damaged_);
   writer.seal(about);
   begun_.reset();
@@ -229,7 +230,7 @@ void TableDataset::scan_anew(const Error& error) {
       std::string("the rows are scanned anew: ") + error.what());
   table_.reset();
   runs_.clear();
-  statistics_.clear();
+  fitted_->statistics.clear();
   longest_runs_.clear();
   run_bytes_ = key_bytes_ = larger_bytes_ = 0;
   facts_.longest.clear();
@@ -286,13 +287,13 @@ void TableDataset::take_what_is_known(
     const std::shared_ptr<const Store>& store) {
   const Json& about = store->about();
   fingerprint_ = about.find("fingerprint")->string();
-  too_short_ = about.find("too_short")->integer();
-  bad_rows_ = about.find("bad_rows")->integer();
-  bad_.clear();
+  scan_->too_short = about.find("too_short")->integer();
+  scan_->bad_rows = about.find("bad_rows")->integer();
+  scan_->quarantine.clear();
   for (const Json& bad : about.find("quarantine")->array())
-    bad_.push_back(bad_row_of(bad));
+    scan_->quarantine.push_back(bad_row_of(bad));
   damaged_ = damaged_rows_of(*about.find("damaged"));
-  statistics_ = stored_statistics(*store, options_.fields);
+  fitted_->statistics = stored_statistics(*store, options_.fields);
   const std::size_t rows =
       static_cast<std::size_t>(about.find("rows")->integer());
   // Texts that name rows by position are the source's.

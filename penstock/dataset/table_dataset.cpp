@@ -70,7 +70,13 @@ DatasetFacts kept_in_part(DatasetFacts facts, std::size_t row_bytes) {
 }  // namespace
 
 TableDataset::TableDataset(TableDatasetOptions options)
-    : options_(std::move(options)) {}
+    : options_(std::move(options)),
+      fitted_(std::make_shared<FittedFields>()),
+      scan_(std::make_shared<ScanFacts>()) {
+  fitted_->fields = options_.fields;
+  facts_.fitted = fitted_;
+  facts_.scan = scan_;
+}
 TableDataset::~TableDataset() = default;
 
 std::shared_ptr<const TableDataset> TableDataset::prepare(
@@ -158,15 +164,8 @@ void TableDataset::check_weights() const {
                "value of a column equally often"});
 }
 
-Json TableDataset::statistics() const {
-  Json::Object all;
-  for (std::size_t f = 0; f < statistics_.size(); ++f)
-    all.emplace_back(options_.fields[f].name, statistics_[f]);
-  return all;
-}
-
 RowEncoder TableDataset::encoder() const {
-  return RowEncoder(bound_, options_.fields, layout_, statistics_,
+  return RowEncoder(bound_, options_.fields, layout_, fitted_->statistics,
                     source_.get());
 }
 
@@ -474,6 +473,7 @@ void TableDataset::find_lengths() {
       varying_.push_back(f);
       facts_.longest.push_back(longest_in_batch(f, runs_[f]->longest()));
     }
+  facts_.runs.assign(runs_.begin(), runs_.end());
 }
 
 void TableDataset::lengths(std::size_t varying,

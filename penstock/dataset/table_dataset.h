@@ -33,7 +33,7 @@ std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options);
 
 /// A data set after its initial scan of a source: keys, statistics, sides, and
 /// the packed rows in their tier.
-class TableDataset final : public FittedDataset {
+class TableDataset final : public Dataset {
  public:
   /// Reads the table once. Throws what the source and the transforms throw,
   /// and Error(source) for two rows with one key or no row at all.
@@ -77,8 +77,7 @@ class TableDataset final : public FittedDataset {
   const SideIndex& side(Side side) const {
     return side == Side::train ? train_ : val_;
   }
-  const std::vector<Field>& fields() const override { return options_.fields; }
-  Json statistics() const override;
+  const std::vector<Field>& fields() const { return options_.fields; }
   Json key_of(SampleId sample) const override;
   /// Adds the file that the source had a sample in, where it knows that.
   void add_place(SampleId sample, std::string& place) const;
@@ -88,8 +87,6 @@ class TableDataset final : public FittedDataset {
   /// Where in FillItem::to the stored rows come together that a device does not
   /// keep, where it keeps others.
   std::optional<std::size_t> staged_place(Side side) const;
-  /// A field's runs, or in tier `none` their lengths alone; null where its rows
-  /// are of equal size.
   const RunTable* runs(std::size_t field) const { return runs_[field].get(); }
   /// What the host sees of a run that is kept: all of it, or where the device
   /// keeps it what StoredForm::seen_of() says.
@@ -99,16 +96,8 @@ class TableDataset final : public FittedDataset {
   }
   /// What is kept beside them in the larger form of their fields; null: none.
   LargerRows* larger() const { return larger_.get(); }
-  /// Rows with a list shorter than `min`.
-  std::int64_t too_short() const { return too_short_; }
-  /// Rows that `source.on_bad: "skip"` left out, the first by ascending key.
-  const std::vector<BadRow>& quarantine() const { return bad_; }
-  std::int64_t bad_rows() const { return bad_rows_; }  ///< all of them
-  std::int64_t left_out() const { return too_short_ + bad_rows_; }
   /// Rows that are kept, and are bad samples.
   const DamagedRows& damaged() const { return damaged_; }
-  /// What the scan cost, stage by stage.
-  const std::vector<StageNumbers>& stages() const { return stages_; }
 
   /// Reads rows again (tier `none`): one per thread.
   class RowReader {
@@ -129,9 +118,6 @@ class TableDataset final : public FittedDataset {
   };
 
  private:
-  std::span<const Json> field_statistics() const override {
-    return statistics_;
-  }
   friend class TablePreparation;
   explicit TableDataset(TableDatasetOptions options);
   /// Shares what does not depend on where the rows are.
@@ -212,7 +198,8 @@ class TableDataset final : public FittedDataset {
   SideIndex val_{0};
   BoundFields bound_;
   BlockParser::Options parsing_;
-  std::vector<Json> statistics_;  // by field
+  std::shared_ptr<FittedFields> fitted_;  // of the facts
+  std::shared_ptr<ScanFacts> scan_;       // the same
   TableStore store_file_;
   std::shared_ptr<const Store> store_;  // that rows are read from
   std::unique_ptr<StoreOfScan> begun_;  // the rows are scanned into it
@@ -230,13 +217,9 @@ class TableDataset final : public FittedDataset {
   // Of the rows in tier none.
   std::shared_ptr<const std::vector<std::uint64_t>> row_hashes_;
   TierRequest request_;
-  std::int64_t too_short_ = 0;
-  std::int64_t bad_rows_ = 0;
-  std::vector<BadRow> bad_;
   std::vector<NamedFile> named_files_;  // that columns name, for the store
   DamagedRows damaged_;
   std::string fingerprint_;
-  std::vector<StageNumbers> stages_;
   int plans_left_ = 3;
 };
 

@@ -173,9 +173,9 @@ TEST_P(DatasetTest, SkipsABadRowBeforeAnyOrderExists) {
   std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
   EXPECT_EQ(set->rows(), 999);
   EXPECT_EQ(set->keys().integer(7), 80);
-  ASSERT_EQ(set->quarantine().size(), 1u);
-  EXPECT_EQ(set->quarantine()[0].shown_key, "70");
-  EXPECT_EQ(set->left_out(), 1);
+  ASSERT_EQ(set->facts().scan->quarantine.size(), 1u);
+  EXPECT_EQ(set->facts().scan->quarantine[0].shown_key, "70");
+  EXPECT_EQ(set->facts().scan->left_out(), 1);
 }
 
 TEST_P(DatasetTest, LeavesShortListsOutAndCountsThem) {
@@ -186,7 +186,7 @@ TEST_P(DatasetTest, LeavesShortListsOutAndCountsThem) {
                    "fields");
   std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
   EXPECT_EQ(set->rows(), 600);
-  EXPECT_EQ(set->too_short(), 400);
+  EXPECT_EQ(set->facts().scan->too_short, 400);
 }
 
 TEST_P(DatasetTest, ASourceThatDiesHalfWayIsHeard) {

@@ -13,9 +13,9 @@ namespace {
 
 /// `by_position`: such rows that have names are files, without columns to
 /// compare.
-[[noreturn]] void refuse_bad_rows(const TableDataset& set,
+[[noreturn]] void refuse_bad_rows(const ScanFacts& scan,
                                   const std::string& source, bool by_position) {
-  const std::vector<BadRow>& bad = set.quarantine();
+  const std::vector<BadRow>& bad = scan.quarantine;
   std::string first;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, bad.size()); ++i) {
     const BadRow& row = bad[i];
@@ -27,8 +27,8 @@ namespace {
   throw Error(
       ErrorKind::transform,
       {.code = "data.bad_rows",
-       .what = std::to_string(set.bad_rows()) +
-               (set.bad_rows() == 1 ? " row is" : " rows are") + " not usable",
+       .what = std::to_string(scan.bad_rows) +
+               (scan.bad_rows == 1 ? " row is" : " rows are") + " not usable",
        .where = source,
        .why = first,
        .next = std::string("correct them, ") +
@@ -135,13 +135,14 @@ void TablePreparation::scan() {
   if (parts_) begin_store();
   pass_ = scan_table(*set.source_, parsing, options, limit, *spill_,
                      parts_ ? &*parts_ : nullptr, set.begun_.get());
-  set.too_short_ = pass_.notes.too_short;
-  set.bad_rows_ = pass_.notes.bad_rows;
-  set.bad_ = std::move(pass_.notes.bad);
-  add_places(*set.source_, set.bad_);
+  ScanFacts& found = *set.scan_;
+  found.too_short = pass_.notes.too_short;
+  found.bad_rows = pass_.notes.bad_rows;
+  found.quarantine = std::move(pass_.notes.bad);
+  add_places(*set.source_, found.quarantine);
   set.named_files_ = named_files_in(pass_.notes);
-  if (set.bad_rows_ > 0 && !options.source.skip_bad)
-    refuse_bad_rows(set, shown_, set.source_->abilities().by_position);
+  if (found.bad_rows > 0 && !options.source.skip_bad)
+    refuse_bad_rows(found, shown_, set.source_->abilities().by_position);
   BusyScope busy(meter_);
   rows_.emplace(RowsById{pass_.blocks,
                          rows_by_key(pass_.blocks, shown_, options.workers)});
@@ -149,7 +150,7 @@ void TablePreparation::scan() {
   // Rows by position keep their ids, which are their positions.
   keep_most(options.split, !set.source_->abilities().by_key, *rows_);
   if (rows_->refs.empty())
-    refuse_no_rows(shown_, set.too_short(), set.bad_rows());
+    refuse_no_rows(shown_, found.too_short, found.bad_rows);
   if (options.drawing)
     set.facts_.draws = draws_of(options.drawing, draws_in(*rows_));
   set.split(rows_->count(),
@@ -157,7 +158,7 @@ void TablePreparation::scan() {
 }
 
 std::vector<Json> TablePreparation::known_statistics() const {
-  if (in_store_) return set_->statistics_;
+  if (in_store_) return set_->fitted_->statistics;
   std::vector<Json> known;
   const TableDatasetOptions& options = set_->options_;
   if (!options.statistics) return known;
@@ -182,7 +183,7 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
   if (!in_store_) {
     set.options_.budgets = budgets;
     BusyScope busy(meter_);
-    set.statistics_ = std::move(statistics);
+    set.fitted_->statistics = std::move(statistics);
     set.measure_runs(*rows_);
     set.plan_tier(rows_->count(), device_, pass_.memory);
     if (options.plan_only) return set_;
@@ -199,8 +200,8 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
   }
   check_fingerprint(set, options.source.fingerprint, shown_);
   if (in_store_) return set_;
-  set.stages_ = std::move(pass_.stages);
-  set.stages_.push_back(meter_.numbers());
+  set.scan_->stages = std::move(pass_.stages);
+  set.scan_->stages.push_back(meter_.numbers());
   return set_;
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr double kExponents[] = {1, 2, 4};
 
 /// What undoes the standardisation of a key or column of a field.
-Scale scale_in(const TableDataset& data, const std::string& field,
+Scale scale_in(const FittedFields& data, const std::string& field,
                std::size_t at) {
   return scale_of(standardizations_from(data.statistics_of(field)).at(at));
 }
@@ -37,9 +37,9 @@ struct Errors {
 
 class Centroids {
  public:
-  Centroids(const Job& job, const TableDataset& data)
+  Centroids(const Job& job, const FittedFields& data)
       : model_(set_position_of(job.model)),
-        set_(*std::ranges::find(data.fields(), set_position_of(job.model).set,
+        set_(*std::ranges::find(data.fields, set_position_of(job.model).set,
                                 &Field::name)),
         at_{key_at(set_, model_.latitude), key_at(set_, model_.longitude),
             key_at(set_, model_.strength)},
@@ -111,7 +111,8 @@ double haversine_km(double latitude, double longitude, double other_latitude,
 }
 
 CentroidError weighted_centroid(const Session& session, const Job& job) {
-  Centroids centroids(job, *session.dataset());
+  const auto fitted = session.opened()->facts().fitted;
+  Centroids centroids(job, *fitted);
   auto errors_of = [&](Side side) {
     Errors errors;
     if (session.rows().rows_on(side) == 0) return errors;

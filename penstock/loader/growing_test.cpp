@@ -98,10 +98,10 @@ class GrowingTest : public testing::TestWithParam<Case> {
   std::vector<SeenBatch> run(const std::shared_ptr<const Dataset>& set) {
     return seen_batches(set, loading_, *device_);
   }
-  static const GrowingDataset& growing(const Dataset& set) {
-    const GrowingDataset* found = growing_rows(set);
-    if (found == nullptr) throw std::runtime_error("the rows are there");
-    return *found;
+  static const LaterRows& later(const Dataset& set) {
+    if (set.facts().later == nullptr)
+      throw std::runtime_error("the rows are there");
+    return *set.facts().later;
   }
   std::vector<std::string> stores() const {
     std::vector<std::string> names;
@@ -136,11 +136,11 @@ class GrowingTest : public testing::TestWithParam<Case> {
 TEST_P(GrowingTest, BatchesAreThoseOfRowsThatWerePreparedFirst) {
   holds_ = true;
   const auto grown = prepare();
-  EXPECT_EQ(growing(*grown).stored(), nullptr);
+  EXPECT_EQ(later(*grown).rows(), nullptr);
   const std::vector<SeenBatch> now = run(grown);
-  EXPECT_EQ(growing(*grown).stored(), nullptr) << "there is no store";
+  EXPECT_EQ(later(*grown).rows(), nullptr) << "there is no store";
   const auto first = prepare(false);
-  EXPECT_EQ(growing_rows(*first), nullptr);
+  EXPECT_EQ(first->facts().later, nullptr);
   EXPECT_EQ(run(first), now);
   EXPECT_EQ(first->fingerprint(), grown->fingerprint());
   EXPECT_EQ(now.size(), 40u);
@@ -171,15 +171,15 @@ TEST_P(GrowingTest, TheStoreIsReadOnceItIsCompleteAndByTheNextRun) {
   const auto set = prepare();
   loading_.batches = 5;
   const std::vector<SeenBatch> before = run(set);
-  growing(*set).wait_for_store({});
-  ASSERT_NE(growing(*set).stored(), nullptr);
+  later(*set).wait({});
+  ASSERT_NE(later(*set).rows(), nullptr);
   ASSERT_EQ(stores().size(), 1u);
   EXPECT_EQ(run(set), before);
   EXPECT_EQ(set->statistics().find("tokens")->find("documents")->integer(),
             kRows);
   trouble_.fail_at_read = 1;  // the source is not read any more
   const auto next = prepare();
-  EXPECT_EQ(growing_rows(*next), nullptr);
+  EXPECT_EQ(next->facts().later, nullptr);
   EXPECT_EQ(run(next), before);
   EXPECT_EQ(next->fingerprint(), set->fingerprint());
 }
@@ -188,12 +188,12 @@ TEST_P(GrowingTest, APreparationBeforehandMakesTheSameStore) {
   prepare(false);
   const std::vector<std::string> made = stores();
   ASSERT_EQ(made.size(), 1u);
-  EXPECT_EQ(growing_rows(*prepare()), nullptr);
+  EXPECT_EQ(prepare()->facts().later, nullptr);
   length_ = 50;
   set_field(GetParam().pack);
   const bool stream =
       std::string(GetParam().pack).find("stream") != std::string::npos;
-  EXPECT_EQ(growing_rows(*prepare()) == nullptr, stream)
+  EXPECT_EQ(prepare()->facts().later == nullptr, stream)
       << "how rows are packed is no part of it, but where they are cut";
 }
 
@@ -201,7 +201,7 @@ TEST_P(GrowingTest, WithoutACacheEachEpochPreparesItsRows) {
   options_.cache = "none";
   const auto set = prepare();
   const std::vector<SeenBatch> seen = run(set);
-  growing(*set).wait_for_store({});
+  later(*set).wait({});
   EXPECT_THAT(stores(), IsEmpty());
   EXPECT_EQ(run(set), seen);
 }
@@ -209,8 +209,8 @@ TEST_P(GrowingTest, WithoutACacheEachEpochPreparesItsRows) {
 TEST_P(GrowingTest, RowsThatShallBeInMemoryAreInTheStoreForTheNextRun) {
   options_.cache = "ram";
   const auto set = prepare();
-  growing(*set).wait_for_store({});
-  ASSERT_NE(growing(*set).stored(), nullptr);
+  later(*set).wait({});
+  ASSERT_NE(later(*set).rows(), nullptr);
   EXPECT_EQ(stores().size(), 1U);
 }
 
@@ -221,8 +221,8 @@ TEST_P(GrowingTest, ABadDocumentIsToldInItsTurn) {
   EXPECT_THAT(refused([&] { run(set); }),
               testing::AllOf(HasSubstr("data.bad_sample"),
                              HasSubstr("expected a list of token ids")));
-  growing(*set).wait_for_store({});
-  EXPECT_EQ(growing(*set).stored(), nullptr) << "it would lack a row";
+  later(*set).wait({});
+  EXPECT_EQ(later(*set).rows(), nullptr) << "it would lack a row";
   EXPECT_THAT(stores(), IsEmpty());
 }
 
@@ -357,9 +357,9 @@ TEST_P(GrowingStream, RanksShareTheRowsOfABatch) {
 
 TEST_P(GrowingStream, IsPreparedMeanwhileUnlessTheJobSaysOtherwise) {
   options_.preparing = Preparing::automatic;
-  EXPECT_NE(growing_rows(*prepare()), nullptr);
+  EXPECT_NE(prepare()->facts().later, nullptr);
   options_.preparing = Preparing::before;
-  EXPECT_EQ(growing_rows(*prepare()), nullptr);
+  EXPECT_EQ(prepare()->facts().later, nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GrowingStream,

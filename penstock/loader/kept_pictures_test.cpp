@@ -180,10 +180,10 @@ TEST_P(KeptPictures, AreKeptBesideTheirFilesWhereAllAreReadFirst) {
     expect_the_same_bytes(settings, kEpochs);
     expect_the_same_bytes(settings, -1);
   }
-  auto table = std::dynamic_pointer_cast<const TableDataset>(set_);
-  ASSERT_NE(table, nullptr);
-  ASSERT_NE(table->larger(), nullptr);
-  for (SampleId id = 0; id < rows_; ++id) EXPECT_TRUE(table->larger()->has(id));
+  ASSERT_NE(set_->facts().scan, nullptr);
+  const auto& table = static_cast<const TableDataset&>(*set_);
+  ASSERT_NE(table.larger(), nullptr);
+  for (SampleId id = 0; id < rows_; ++id) EXPECT_TRUE(table.larger()->has(id));
   loading_.rank = {.rank = 1, .world = 2};
   loading_.batches = 5 * ((rows_ + 15) / 16);
   expect_the_same_bytes(R"("size": 9)", 5);

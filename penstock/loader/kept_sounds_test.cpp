@@ -100,7 +100,7 @@ class KeptSounds : public testing::TestWithParam<TierCase> {
         std::make_unique<FakeStore>(std::vector<std::string>{"sound"},
                                     std::move(rows), requests_of(options_)),
         *cpu);
-    EXPECT_EQ(dynamic_cast<const TableDataset*>(set.get()), nullptr);
+    EXPECT_EQ(set->facts().scan, nullptr);
     LoaderOptions loading = loading_;
     loading.workers = 0;
     return seen_batches(set, loading, *cpu);
@@ -159,7 +159,7 @@ TEST_P(KeptSounds, SkippingBadRowsLeavesThemToTheirBatches) {
   use_fields(kSettings[0]);
   files_.write("cut.flac", "no sound at all");
   const auto set = table();
-  EXPECT_EQ(set->bad_rows(), 1);
+  EXPECT_EQ(set->facts().scan->bad_rows, 1);
   EXPECT_EQ(rejected(seen(set)), 2);
 }
 

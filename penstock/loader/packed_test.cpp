@@ -269,7 +269,7 @@ TEST_F(PackedSettingsTest, StatisticsSayWhatTheDocumentsAreLike) {
   EXPECT_EQ(found.find("tokens")->integer(), tokens);
   EXPECT_EQ(found.find("empty")->integer(), empty);
   EXPECT_EQ(found.find("longest")->integer(), 60);
-  auto bins = std::dynamic_pointer_cast<const PackedDataset>(set);
+  const auto& bins = set->facts().bins;
   ASSERT_NE(bins, nullptr);
   EXPECT_EQ(bins->numbers(Side::train).elements, tokens);
   EXPECT_THAT(bins->numbers(Side::train).text(),

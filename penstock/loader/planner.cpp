@@ -19,7 +19,7 @@ void BatchPlanner::plan(Position at, int parts, Slot& slot) const {
   dataset_.select(options_.side, slot.ids);
   for (std::size_t i = 0; i < slot.ids.size(); ++i)
     slot.plan.ranges[i].sample = slot.ids[i];
-  dataset_.expand(slot.plan);
+  if (const auto& bins = dataset_.facts().bins) bins->expand(slot.plan);
   PENSTOCK_ASSERT(slot.plan.occurrences.empty() ||
                       slot.plan.occurrences.size() == slot.plan.ranges.size(),
                   "samples that come more than once are ranges of their own");

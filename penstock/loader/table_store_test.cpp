@@ -465,13 +465,13 @@ TEST_P(TableStoreTest, BadRowsStayOnTheList) {
   words_.options.source.skip_bad = true;
   words_.table.rows[7][1] = std::string("bad!");
   prepare();
-  ASSERT_EQ(set_->bad_rows(), 1);
-  const std::string why = set_->quarantine()[0].why;
+  ASSERT_EQ(set_->facts().scan->bad_rows, 1);
+  const std::string why = set_->facts().scan->quarantine[0].why;
   prepare();
   EXPECT_EQ(read_, 0);
   EXPECT_EQ(set_->rows(), 299);
-  EXPECT_EQ(set_->bad_rows(), 1);
-  EXPECT_EQ(set_->quarantine()[0].why, why);
+  EXPECT_EQ(set_->facts().scan->bad_rows, 1);
+  EXPECT_EQ(set_->facts().scan->quarantine[0].why, why);
 }
 
 TEST_P(TableStoreTest, AFolderThatCannotBeMadeIsNamed) {

@@ -210,10 +210,11 @@ Json check_rows_of(TableDatasetOptions options, StopFlag stop) {
   auto rows = TableDataset::prepare(options, std::move(source), *device);
   Json json;
   json["source"] = shown;
-  json["rows"] = rows->rows() + rows->left_out();
-  json["bad_rows"] = rows->bad_rows();
-  json["bad"] = bad_json(first_of(rows->quarantine()));
-  json["too_short"] = rows->too_short();
+  const ScanFacts& scan = *rows->facts().scan;
+  json["rows"] = rows->rows() + scan.left_out();
+  json["bad_rows"] = scan.bad_rows;
+  json["bad"] = bad_json(first_of(scan.quarantine));
+  json["too_short"] = scan.too_short;
   json["train"] = rows->rows_on(Side::train);
   json["val"] = rows->rows_on(Side::val);
   json["fields"] = Json::Array{};

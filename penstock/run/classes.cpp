@@ -10,20 +10,14 @@ namespace {
 
 constexpr std::size_t kMostNamed = 4;  // fields, in a line
 
-/// These rows, or those of each source that is mixed, as far as their fields
-/// are known.
-void add_fitted(const Dataset& rows, std::vector<const FittedDataset*>& to) {
-  if (const auto* bins = dynamic_cast<const PackedDataset*>(&rows))
-    return add_fitted(*bins->samples(), to);
-  if (const auto* mixed = dynamic_cast<const MixedDataset*>(&rows))
-    for (const MixedRows& part : mixed->parts()) add_fitted(*part.rows, to);
-  if (const auto* fitted = dynamic_cast<const FittedDataset*>(&rows))
-    to.push_back(fitted);
-}
-
-std::vector<const FittedDataset*> fitted_of(const Dataset& rows) {
-  std::vector<const FittedDataset*> all;
-  add_fitted(rows, all);
+/// Those of these rows, or of each source that is mixed, as far as they are
+/// known.
+std::vector<const FittedFields*> fitted_of(const Dataset& rows) {
+  std::vector<const FittedFields*> all;
+  if (rows.facts().fitted != nullptr) all.push_back(rows.facts().fitted.get());
+  for (const MixedRows& part : rows.facts().parts)
+    if (part.rows->facts().fitted != nullptr)
+      all.push_back(part.rows->facts().fitted.get());
   return all;
 }
 
@@ -49,10 +43,10 @@ std::int64_t count_in(const Json& statistics, const char* key) {
 
 /// Sources whose classes were found over all of them have the same statistics.
 UnknownRows unknown_rows(const std::string& field,
-                         const std::vector<const FittedDataset*>& rows) {
+                         const std::vector<const FittedFields*>& rows) {
   UnknownRows all;
   const Json* first = nullptr;
-  for (const FittedDataset* of : rows) {
+  for (const FittedFields* of : rows) {
     const Json& found = of->statistics_of(field);
     if (first != nullptr && found == *first) continue;
     if (first == nullptr) first = &found;
@@ -75,13 +69,13 @@ std::optional<std::size_t> unknown_class(const Field& field,
 
 /// Empty: there are none.
 std::string unknown_class_text(const Job& job, const Dataset& rows) {
-  const std::vector<const FittedDataset*> fitted = fitted_of(rows);
+  const std::vector<const FittedFields*> fitted = fitted_of(rows);
   if (fitted.empty()) return {};
   const Json model = model_section(job.model);
   const Json* target = model.is_object() ? model.find("target") : nullptr;
   std::string fields, number;
   std::size_t found = 0;
-  for (const Field& field : fitted[0]->fields()) {
+  for (const Field& field : fitted[0]->fields) {
     if (target != nullptr && *target != Json(field.name)) continue;
     const auto at = unknown_class(field, fitted[0]->statistics_of(field.name));
     if (!at) continue;
@@ -111,8 +105,8 @@ std::string unknown_class_text(const Job& job, const Dataset& rows) {
 
 std::vector<Json> classes_of(const std::string& field, const Dataset& rows) {
   std::vector<std::string> others;
-  for (const FittedDataset* of : fitted_of(rows))
-    for (const Field& one : of->fields()) {
+  for (const FittedFields* of : fitted_of(rows))
+    for (const Field& one : of->fields) {
       std::vector<Json> names = class_names(one, of->statistics_of(one.name));
       if (names.empty()) continue;
       if (one.name == field) return names;

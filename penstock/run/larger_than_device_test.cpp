@@ -23,7 +23,7 @@ class LargerThanTheDevice : public testing::TestWithParam<int> {
   LargerThanTheDevice() {
     auto whole = open_loader(positions_.job({"loader.cache=ram"}), {});
     there_ = whole->rows().rows() / 4;
-    row_bytes_ = whole->dataset()->layout().row_bytes;
+    row_bytes_ = layout_of(whole->opened()->facts().fitted->fields).row_bytes;
     std::vector<SampleId> train(
         static_cast<std::size_t>(whole->rows().rows_on(Side::train)));
     std::iota(train.begin(), train.end(), 0);

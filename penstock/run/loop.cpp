@@ -139,7 +139,7 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
                  .steps = in_all}),
       trace_(traced(p_), p_.folder.path()),
       held_out_(held_out_rows(p_)),
-      filling_(growing_rows(*p_.session.opened()) != nullptr),
+      filling_(p_.session.opened()->facts().later != nullptr),
       writer_(p_.checkpoints) {
   p_.session.report_progress(p_.options.listener, epochs_,
                              in_all - p_.state.steps_taken,
@@ -282,8 +282,8 @@ void Loop::tell_progress(Position at) {
 /// Once, where rows are prepared while batches are made.
 void Loop::tell_store() {
   if (!filling_) return;
-  const GrowingDataset* rows = growing_rows(*p_.session.opened());
-  if (rows == nullptr || rows->stored() == nullptr) return;
+  const auto later = p_.session.opened()->facts().later;
+  if (later == nullptr || later->rows() == nullptr) return;
   filling_ = false;
   if (p_.options.listener.note)
     p_.options.listener.note(

@@ -15,11 +15,12 @@ bool learns_without_scan(const ModelSpec& model) {
   return kind->without_scan && !model.learning.balanced_classes;
 }
 
-/// The rows that a model is made for; `scanned` is false where they are read by
-/// position.
-const FittedDataset& rows_for(const ModelSpec& model, const FittedDataset* rows,
-                              bool scanned) {
-  if (rows != nullptr && (scanned || learns_without_scan(model))) return *rows;
+/// The fields that a model of these rows is made for.
+const FittedFields& fields_for(const ModelSpec& model,
+                               const DatasetFacts& rows) {
+  if (rows.fitted != nullptr &&
+      (rows.scan != nullptr || learns_without_scan(model)))
+    return *rows.fitted;
   throw Error(ErrorKind::request,
               {.code = "model.needs_table",
                .what = "cannot train a model on these rows",
@@ -87,24 +88,21 @@ std::unique_ptr<Stepper> make_stepper(const Job& job,
   if (job.model.none()) return std::make_unique<NoModel>(session->device());
   const std::int64_t steps = steps_in_all(job, session->order());
   if (options.own) return options.own->make_stepper(job, session, steps);
-  const auto rows = session->fitted();  // the session holds them, too
-  return open_model(
-      job.model, rows_for(job.model, rows.get(), session->dataset() != nullptr),
-      session->device(), steps);
+  const std::shared_ptr<const Dataset> rows = session->opened();
+  return open_model(job.model, fields_for(job.model, rows->facts()),
+                    session->device(), steps);
 }
 
 void check_model(const Job& job, const Dataset& rows, Device& device,
                  const std::function<void(const std::string& line)>& note) {
   if (job.model.none() || job.model.kind == "own") return;  // of Python
-  const auto* table = dynamic_cast<const TableDataset*>(&rows);
-  const FittedDataset& fitted = rows_for(
-      job.model, dynamic_cast<const FittedDataset*>(&rows), table != nullptr);
+  const FittedFields& fields = fields_for(job.model, rows.facts());
   const std::int64_t steps = steps_in_all(job, train_order(job, rows.facts()));
   if (const std::string line = warmup_line(job, steps); !line.empty())
     note(line);
   if (reads_path(job.model)) return;  // gigabytes, perhaps
   const std::unique_ptr<Stepper> stepper =
-      open_model(job.model, fitted, device, steps);
+      open_model(job.model, fields, device, steps);
   if (const std::string line = memory_line(*stepper, job); !line.empty())
     note(line);
   check_room(*stepper, job.output.dir, job, note);

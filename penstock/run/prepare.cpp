@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "penstock/run/quarantine.h"
-#include "penstock/run/scanned_rows.h"
 #include "penstock/run/store_size.h"
 #include "penstock/run/stores.h"
 #include "penstock/run/token_export.h"
@@ -41,31 +40,27 @@ const Json* documents_in(const Json& statistics) {
   return nullptr;
 }
 
-Json packing_json(const Dataset& rows) {
-  const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
-  return bins == nullptr ? Json() : bins->numbers(Side::train).json();
-}
-
 /// Says which rows are not in the store, and lists them beside it.
-void tell_left_out(const TableDataset& rows, const std::string& store,
+void tell_left_out(const Dataset& rows, const std::string& store,
                    const PrepareListener& listener, Json& json) {
   constexpr std::size_t kShown = 3;
-  json["left_out"] = rows.left_out();
+  const ScanFacts& scan = *rows.facts().scan;
+  json["left_out"] = scan.left_out();
   const std::string list = left_out_list(store).string();
   std::error_code none;
-  if (rows.bad_rows() == 0) std::filesystem::remove(list, none);
-  if (rows.bad_rows() == 0) return;
+  if (scan.bad_rows == 0) std::filesystem::remove(list, none);
+  if (scan.bad_rows == 0) return;
   real_files().write(list, left_out_lines(rows) + "\n", Lasting::now,
                      Readers::owner);
   json["left_out_list"] = list;
   if (!listener.note) return;
-  std::string text = std::to_string(rows.bad_rows()) +
-                     (rows.bad_rows() == 1 ? " row is" : " rows are") +
+  std::string text = std::to_string(scan.bad_rows) +
+                     (scan.bad_rows == 1 ? " row is" : " rows are") +
                      " not usable and left out (source.on_bad is \"skip\"), "
                      "listed in " +
                      list;
-  for (const BadRow& row : rows.quarantine()) {
-    if (&row - rows.quarantine().data() == kShown) {
+  for (const BadRow& row : scan.quarantine) {
+    if (&row - scan.quarantine.data() == kShown) {
       text += "\n  ...";
       break;
     }
@@ -120,14 +115,13 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
   json["bytes"] = unknown ? Json() : Json(static_cast<std::int64_t>(bytes));
   json["already"] = *before.find("hit");
   json["resumed"] = resumed;
-  if (const TableDataset* scanned = scanned_rows(rows.get()))
-    tell_left_out(*scanned, store, listener, json);
-  if (Json packing = packing_json(*rows); !packing.is_null())
-    json["packing"] = std::move(packing);
+  if (rows->facts().scan != nullptr)
+    tell_left_out(*rows, store, listener, json);
+  if (const auto& bins = rows->facts().bins)
+    json["packing"] = bins->numbers(Side::train).json();
   json["statistics"] = statistics;
   if (!also.format.empty())
-    json["export"] =
-        export_tokens(*scanned_rows(rows.get()), also.format, also.dir);
+    json["export"] = export_tokens(*rows, also.format, also.dir);
   return json;
 }
 

@@ -1,7 +1,5 @@
 #include "penstock/run/quarantine.h"
 
-#include "penstock/run/scanned_rows.h"
-
 namespace penstock {
 namespace {
 
@@ -36,14 +34,14 @@ void add_line(std::string& lines, const Json& entry) {
 /// `source`: which of several it is; else null.
 void add_left_out(std::string& lines, const Dataset& dataset,
                   const Json& source) {
-  const TableDataset* table = scanned_rows(&dataset);
-  if (table == nullptr) return;
+  const auto& scan = dataset.facts().scan;
+  if (scan == nullptr) return;
   auto add = [&](Json entry) {
     if (!source.is_null()) entry["source"] = source;
     add_line(lines, entry);
   };
-  for (const BadRow& row : table->quarantine()) add(entry_of(row));
-  const std::int64_t more = table->bad_rows() - std::ssize(table->quarantine());
+  for (const BadRow& row : scan->quarantine) add(entry_of(row));
+  const std::int64_t more = scan->bad_rows - std::ssize(scan->quarantine);
   if (more <= 0) return;
   Json entry;
   entry["more"] = more;
@@ -54,12 +52,10 @@ void add_left_out(std::string& lines, const Dataset& dataset,
 
 std::string left_out_lines(const Dataset& dataset) {
   std::string lines;
-  if (const auto* mixed = dynamic_cast<const MixedDataset*>(&dataset)) {
-    for (std::size_t s = 0; s < mixed->parts().size(); ++s)
-      add_left_out(lines, *mixed->parts()[s].rows, Json(std::int64_t(s)));
-  } else {
-    add_left_out(lines, dataset, {});
-  }
+  const std::vector<MixedRows>& parts = dataset.facts().parts;
+  if (parts.empty()) add_left_out(lines, dataset, {});
+  for (std::size_t s = 0; s < parts.size(); ++s)
+    add_left_out(lines, *parts[s].rows, Json(std::int64_t(s)));
   return lines;
 }
 

@@ -7,18 +7,6 @@
 namespace penstock {
 namespace {
 
-/// Of large arrays, which would be hashed as a whole, that of some rows.
-std::string fingerprint_of(const Dataset& rows) {
-  constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
-  const auto* arrays = dynamic_cast<const ArrayDataset*>(&rows);
-  if (arrays == nullptr) return rows.fingerprint();
-  std::size_t row_bytes = 0;
-  for (const Output& output : rows.outputs()) row_bytes += output.bytes();
-  return static_cast<std::size_t>(rows.rows()) * row_bytes <= kMost
-             ? arrays->fingerprint()
-             : arrays->fingerprint_of_some();
-}
-
 /// "x float32 [8, 4], y int64 [1]", in their order.
 std::string shown_tensors(const std::vector<Output>& outputs) {
   std::string text;
@@ -82,7 +70,8 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   count["all"] = rows.rows();
   count["train"] = rows.rows_on(Side::train);
   count["val"] = rows.rows_on(Side::val);
-  facts["fingerprint"] = fingerprint_of(rows);
+  const auto& of_some = rows.facts().fingerprint_of_some;
+  facts["fingerprint"] = of_some ? of_some() : rows.fingerprint();
   return facts;
 }
 
@@ -94,12 +83,12 @@ std::string fingerprints(const Job& job, const Dataset& rows) {
     return "'" + setting + "source.fingerprint' would be \"" +
            of.fingerprint().substr(0, 16) + "\"";
   };
-  const auto* mixed = dynamic_cast<const MixedDataset*>(&rows);
-  if (mixed == nullptr || job.sources.empty()) return shown("", rows);
+  const std::vector<MixedRows>& parts = rows.facts().parts;
+  if (parts.empty() || job.sources.empty()) return shown("", rows);
   std::string all;
-  for (std::size_t s = 0; s < mixed->parts().size(); ++s)
-    all += (s == 0 ? "" : ", ") + shown("sources[" + std::to_string(s) + "].",
-                                        *mixed->parts()[s].rows);
+  for (std::size_t s = 0; s < parts.size(); ++s)
+    all += (s == 0 ? "" : ", ") +
+           shown("sources[" + std::to_string(s) + "].", *parts[s].rows);
   return all;
 }
 

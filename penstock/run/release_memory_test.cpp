@@ -40,7 +40,7 @@ class ReleaseMemory : public testing::TestWithParam<int> {
                         "loader.workers=" + std::to_string(GetParam())}));
   }
   std::size_t row_bytes(Session& loader) {
-    return loader.dataset()->layout().row_bytes;
+    return layout_of(loader.opened()->facts().fitted->fields).row_bytes;
   }
   PositionsRun positions_;
 };

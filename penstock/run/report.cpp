@@ -14,7 +14,6 @@
 #include "penstock/run/findings.h"
 #include "penstock/run/profile.h"
 #include "penstock/run/sample_key.h"
-#include "penstock/run/scanned_rows.h"
 
 namespace penstock {
 namespace {
@@ -85,51 +84,50 @@ Json stage_json(const StageNumbers& stage, double wall, double rows) {
   return json;
 }
 
-Json rows_json(const Dataset& rows, const TableDataset* dataset);
+Json rows_json(const Dataset& rows);
 
 /// Of all sources, and of each as of one alone.
-Json mixed_json(const MixedDataset& mixed, Json json) {
+Json mixed_json(const Dataset& mixed, Json json) {
   json["fingerprint"] = mixed.fingerprint();
-  if (const auto& mixture = mixed.facts().mixture)
-    json["epoch_rows"] = mixture->epoch_samples();
-  const Json of_mixture = mixed.sources_json();
-  for (std::size_t s = 0; s < mixed.parts().size(); ++s) {
-    const Dataset& rows = *mixed.parts()[s].rows;
-    Json source = rows_json(rows, scanned_rows(&rows));
-    for (const char* key : {"weight", "epoch_rows"})
-      source[key] = *of_mixture.array()[s].find(key);
+  const auto& mixture = mixed.facts().mixture;
+  if (mixture != nullptr) json["epoch_rows"] = mixture->epoch_samples();
+  const std::vector<MixedRows>& parts = mixed.facts().parts;
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    Json source = rows_json(*parts[s].rows);
+    source["weight"] = parts[s].weight;
+    source["epoch_rows"] = mixture == nullptr ? 0 : mixture->taken()[s];
     json["sources"].push_back(std::move(source));
   }
   return json;
 }
 
 /// Of categories.
-void add_classes(const FittedDataset& rows, Json& json) {
-  for (const Field& field : rows.fields())
+void add_classes(const FittedFields& of, Json& json) {
+  for (const Field& field : of.fields)
     if (field.kind->facts().one_class())
       json["classes"][field.name] =
-          Json(class_names(field, rows.statistics_of(field.name)));
+          Json(class_names(field, of.statistics_of(field.name)));
 }
 
 /// The fingerprint of arrays could take long.
-Json rows_json(const Dataset& rows, const TableDataset* dataset) {
+Json rows_json(const Dataset& rows) {
   Json json;
-  const bool endless = rows.facts().endless;
+  const DatasetFacts& facts = rows.facts();
+  const bool endless = facts.endless;
   json["rows"] = endless ? Json() : Json(rows.rows());
   json["train"] = endless ? Json() : Json(rows.rows_on(Side::train));
   json["val"] = rows.rows_on(Side::val);
-  const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
-  const auto* indexed = dynamic_cast<const IndexedDataset*>(&rows);
-  if (indexed != nullptr) add_classes(*indexed, json);
-  if (indexed != nullptr || growing_rows(rows) != nullptr)
-    json["fingerprint"] = rows.fingerprint();
-  if (const auto* mixed = dynamic_cast<const MixedDataset*>(&rows))
-    return mixed_json(*mixed, std::move(json));
-  if (bins != nullptr) json["packing"] = bins->numbers(Side::train).json();
-  if (dataset == nullptr) return json;
-  json["left_out"] = dataset->left_out();
-  add_classes(*dataset, json);
-  json["fingerprint"] = dataset->fingerprint();
+  if (!facts.parts.empty()) return mixed_json(rows, std::move(json));
+  const bool read =  // by position, and each row by itself
+      facts.fitted != nullptr && facts.scan == nullptr && facts.bins == nullptr;
+  if (read) add_classes(*facts.fitted, json);
+  if (read || facts.later != nullptr) json["fingerprint"] = rows.fingerprint();
+  if (facts.bins != nullptr)
+    json["packing"] = facts.bins->numbers(Side::train).json();
+  if (facts.scan == nullptr) return json;
+  json["left_out"] = facts.scan->left_out();
+  add_classes(*facts.fitted, json);
+  json["fingerprint"] = rows.fingerprint();
   return json;
 }
 
@@ -332,7 +330,6 @@ Json tuner_json(const RunNumbers& run) {
 
 Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device) {
-  const TableDataset* dataset = scanned_rows(rows);
   const Snapshot& snapshot = run.snapshot;
   Json json;
   json["version"] = kReportVersion;
@@ -366,23 +363,21 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["tuner"] = tuner_json(run);
   json["plan"] = rows == nullptr ? Json() : rows->plan().json();
   if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);
-  json["dataset"] = rows == nullptr ? Json() : rows_json(*rows, dataset);
+  json["dataset"] = rows == nullptr ? Json() : rows_json(*rows);
   json["stages"] = stages_json(snapshot);
   json["prepare"] = Json::Array{};
-  auto add_prepared = [&](const TableDataset* table, const Json& source) {
-    if (table == nullptr) return;
-    for (const StageNumbers& stage : table->stages()) {
+  auto add_prepared = [&](const DatasetFacts& facts, const Json& source) {
+    if (facts.scan == nullptr) return;
+    for (const StageNumbers& stage : facts.scan->stages) {
       Json entry = stage_json(stage, seconds(run.first_step - run.started), 1);
       if (!source.is_null()) entry["source"] = source;
       json["prepare"].push_back(std::move(entry));
     }
   };
-  add_prepared(dataset, {});
-  if (const auto* mixed = dynamic_cast<const MixedDataset*>(rows))
-    for (std::size_t s = 0; s < mixed->parts().size(); ++s)
-      add_prepared(
-          dynamic_cast<const TableDataset*>(mixed->parts()[s].rows.get()),
-          static_cast<std::int64_t>(s));
+  const DatasetFacts facts = rows == nullptr ? DatasetFacts() : rows->facts();
+  add_prepared(facts, {});
+  for (std::size_t s = 0; s < facts.parts.size(); ++s)
+    add_prepared(facts.parts[s].rows->facts(), static_cast<std::int64_t>(s));
   json["machine"] = machine_of(device);
   if (snapshot.use.peak_bytes)
     json["machine"]["peak_bytes"] = *snapshot.use.peak_bytes;

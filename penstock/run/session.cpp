@@ -97,17 +97,6 @@ std::shared_ptr<const Dataset> Session::opened() const {
   return source_;
 }
 
-std::shared_ptr<const TableDataset> Session::dataset() const {
-  return std::dynamic_pointer_cast<const TableDataset>(fitted());
-}
-
-std::shared_ptr<const FittedDataset> Session::fitted() const {
-  std::shared_ptr<const Dataset> rows = opened();
-  if (auto bins = std::dynamic_pointer_cast<const PackedDataset>(rows))
-    rows = bins->samples();
-  return std::dynamic_pointer_cast<const FittedDataset>(rows);
-}
-
 std::vector<Json> Session::classes(const std::string& field) const {
   return classes_of(field, *opened());
 }
@@ -432,7 +421,7 @@ std::vector<SampleId> Session::samples_at(Position at) const {
     plan.occurrences = ids;
   rows_->select(options_.side, ids);
   for (std::size_t i = 0; i < ids.size(); ++i) plan.ranges[i].sample = ids[i];
-  rows_->expand(plan);
+  if (const auto& bins = rows_->facts().bins) bins->expand(plan);
   std::vector<SampleId> first;
   for (const SampleRange& range : plan.ranges)
     if (range.sample >= 0 && first.size() < kShown)

@@ -124,16 +124,12 @@ class Session {
   Device& device() { return *device_; }
   /// What batches are made of.
   const Dataset& rows() const;
-  /// The rows of the job's source, which may outlive close(); null for rows of
-  /// one's own. From any thread.
-  std::shared_ptr<const TableDataset> dataset() const;
-  /// The same, also where they were not scanned but are read by position.
-  std::shared_ptr<const FittedDataset> fitted() const;
   /// What the classes of a field stand for, by their numbers: a category's, of
   /// which null is the last where there is an unknown class, or the places of a
   /// multi_hot field. Throws Error(request), code fields.no_classes.
   std::vector<Json> classes(const std::string& field) const;
-  /// The rows as they were opened, before any map(). From any thread.
+  /// The rows as they were opened, before any map(). From any thread; they may
+  /// outlive close().
   std::shared_ptr<const Dataset> opened() const;
   const Loader& loader() const;
 

@@ -97,7 +97,7 @@ TEST_F(OpenLoaderTest, GoesOnFromTheStateOfARun) {
 
 TEST_F(OpenLoaderTest, OpensWhereARunStoppedWithItsStatistics) {
   auto first = open();
-  Json statistics = first->dataset()->statistics();
+  Json statistics = first->opened()->statistics();
   std::vector<std::vector<SampleId>> all = ids_of(*first);
   SavedState saved{.position = {.epoch = 0, .step = 4},
                    .steps_taken = 4,
@@ -406,7 +406,7 @@ TEST_F(OpenLoaderTest, RowsOfOnesOwnNeedNoSource) {
                     return std::make_shared<FunctionDataset>(9, tenfold());
                   }});
   EXPECT_EQ(loader->steps_per_epoch(), 2);
-  EXPECT_EQ(loader->dataset(), nullptr);
+  EXPECT_EQ(loader->opened()->facts().scan, nullptr);
   EXPECT_THAT(first_tensor(*loader->next()),
               testing::ElementsAre(0, 10, 20, 30));
   Json report = report_of(*loader);
@@ -429,7 +429,7 @@ TEST_F(OpenLoaderTest, MapsFromTheNextBatchOn) {
     for (std::int64_t j = 0; std::int64_t n : first_tensor(*batch))
       EXPECT_EQ(n, 10 * batch->ids()[static_cast<std::size_t>(j++)]);
   }
-  EXPECT_NE(loader->dataset(), nullptr);
+  EXPECT_NE(loader->opened()->facts().scan, nullptr);
   EXPECT_EQ(parts_of([&] { loader->load_state(before); }).code,
             "resume.other_data");
   Json report = report_of(*loader);
@@ -520,12 +520,12 @@ TEST_F(OpenLoaderTest, ABatchOutlivesCloseAndTheLoaderIsOfNoMoreUse) {
 TEST_F(OpenLoaderTest, TheDataSetStaysForThoseWhoReadItWhileItIsClosed) {
   auto loader = open();
   std::vector<std::string> keys;
-  std::shared_ptr<const TableDataset> dataset = loader->dataset();
+  std::shared_ptr<const Dataset> dataset = loader->opened();
   std::thread closes([&] { loader->close(); });
   for (SampleId id = 0; id < dataset->rows(); ++id)
-    keys.push_back(dataset->keys().json(id).dump());
+    keys.push_back(dataset->key_of(id).dump());
   closes.join();
-  EXPECT_EQ(parts_of([&] { loader->dataset(); }).code, "loader.closed");
+  EXPECT_EQ(parts_of([&] { loader->opened(); }).code, "loader.closed");
   EXPECT_EQ(dataset.use_count(), 1);
   EXPECT_EQ(keys.size(), static_cast<std::size_t>(dataset->rows()));
 }

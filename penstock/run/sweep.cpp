@@ -69,7 +69,7 @@ class Sweeping {
   Sweeping(const Job& job, const Sweep& sweep)
       : job_(job), sweep_(sweep), device_(device_of_run(job, {})) {
     opened_ = open(loading());
-    if (opened_->dataset() != nullptr) rows_ = opened_->opened();
+    if (opened_->opened()->facts().scan != nullptr) rows_ = opened_->opened();
     stepper_ = make_stepper(job_, {}, opened_);
   }
 

@@ -166,17 +166,17 @@ std::int64_t write_hf(const Documents& documents,
   return bytes;
 }
 
-const RunTable& runs_of_tokens(const TableDataset& rows) {
-  for (std::size_t f = 0; f < rows.fields().size(); ++f) {
-    const Json& found = rows.statistics_of(rows.fields()[f].name);
+const RunTable& runs_of_tokens(const DatasetFacts& rows) {
+  for (std::size_t f = 0; f < rows.runs.size(); ++f) {
+    const Json& found = rows.fitted->statistics[f];
     if (!found.is_object() || found.find("documents") == nullptr) continue;
     if (found.find("targets") != nullptr)
       refuse("export.masked",
              "its tokens know whether they are targets, which no export can "
              "say",
              "export a field without \"chat\" and \"completion\"");
-    PENSTOCK_ASSERT(rows.plan().tier != Tier::none, "rows are kept to export");
-    return *rows.runs(f);
+    PENSTOCK_ASSERT(rows.plan.tier != Tier::none, "rows are kept to export");
+    return *rows.runs[f];
   }
   refuse("export.no_tokens", "no field of the job is of the kind 'tokens'",
          "give it one: {\"tokens\": {\"column\": ...}}");
@@ -191,10 +191,10 @@ void check_token_export(const std::string& format) {
          "use \"hf\", \"megatron\", \"datatrove\", \"llmc\" or \"raw\"");
 }
 
-Json export_tokens(const TableDataset& rows, const std::string& format,
+Json export_tokens(const Dataset& rows, const std::string& format,
                    const std::filesystem::path& dir) {
   check_token_export(format);
-  const Documents documents(runs_of_tokens(rows));
+  const Documents documents(runs_of_tokens(rows.facts()));
   real_files().make_folders(dir);
   Json json;
   json["format"] = format;

@@ -26,7 +26,7 @@ void check_token_export(const std::string& format);
 /// "tokens", "bytes". Throws Error(request): export.format, export.no_tokens
 /// where the rows hold none, export.too_many for more tokens than llm.c counts
 /// and for ids that do not fit into int32.
-Json export_tokens(const TableDataset& rows, const std::string& format,
+Json export_tokens(const Dataset& rows, const std::string& format,
                    const std::filesystem::path& dir);
 
 }  // namespace penstock

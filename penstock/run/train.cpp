@@ -239,11 +239,11 @@ struct Begun {
 
 /// After an epoch the rows that it had are in their store, for the next run.
 void fill_store(const Session& session, const TrainOptions& options) {
-  const GrowingDataset* rows = growing_rows(*session.opened());
-  if (rows == nullptr || rows->stored() != nullptr) return;
+  const auto later = session.opened()->facts().later;
+  if (later == nullptr || later->rows() != nullptr) return;
   if (options.listener.note)
     options.listener.note("waiting until the store of the rows is complete");
-  rows->wait_for_store(options.stop);
+  later->wait(options.stop);
 }
 
 /// The steps that a job's rows and model have, from where `of.from` says.
@@ -364,7 +364,9 @@ DatasetFacts plan_rows(const Job& job,
   check_model(job, *rows, *device, [&](const std::string& line) {
     if (note) note(line);
   });
-  return rows->facts();
+  DatasetFacts facts = rows->facts();
+  facts.parts.clear();  // they must not outlive the device
+  return facts;
 }
 
 TrainResult train(const Job& job, const TrainOptions& options) {

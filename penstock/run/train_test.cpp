@@ -372,7 +372,7 @@ TEST(Train, SavedStatisticsGiveTheSameRowsBitForBit) {
         const TensorView& view = batch.tensors()[0].view;
         const char* begin = reinterpret_cast<const char*>(view.data);
         return std::pair(std::string(begin, begin + view.bytes()),
-                         session->dataset()->statistics());
+                         session->opened()->statistics());
       };
       auto [fitted, statistics] = bytes(std::nullopt);
       Json saved = Json::parse(statistics.dump(2), "statistics.json");

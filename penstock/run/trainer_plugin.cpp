@@ -72,7 +72,7 @@ std::unique_ptr<Device> training_device(
 }
 
 std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
-                                    const FittedDataset& data, Device& device,
+                                    const FittedFields& data, Device& device,
                                     std::int64_t steps) {
   PENSTOCK_ASSERT(!spec.none(), "there is a model to open");
   check_model_device(spec, device.memory_kind());

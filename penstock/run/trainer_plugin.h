@@ -21,13 +21,13 @@ void check_model_device(const ModelSpec& model, MemoryKind memory);
 /// install when it is missing, and for a model that does not fit the data or
 /// the device.
 std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
-                                    const FittedDataset& data, Device& device,
+                                    const FittedFields& data, Device& device,
                                     std::int64_t steps);
 
 /// What libpenstock_trainer.so gives to the program.
 struct TrainerPlugin {
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
-                                           const FittedDataset& data,
+                                           const FittedFields& data,
                                            Device& device, std::int64_t steps);
   /// "libtorch 2.11.0, 2 threads, no CUDA", for `doctor` and reports.
   std::string (*build_info)();

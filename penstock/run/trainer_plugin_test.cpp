@@ -134,12 +134,14 @@ TEST(Model, IsMadeByTheTrainerThatIsFound) {
   auto data = TableDataset::prepare(
       dataset_options(positions.job({"device=cpu"})), *cpu);
   ::setenv("PENSTOCK_PARTS", (kTestParts / "good").c_str(), 1);
-  Error error = error_of([&] { open_model(a_model(), *data, *cpu, 10); });
+  Error error =
+      error_of([&] { open_model(a_model(), *data->facts().fitted, *cpu, 10); });
   ::unsetenv("PENSTOCK_PARTS");
   EXPECT_EQ(error.parts().code, "test.thrown");
   EXPECT_EQ(error.parts().where, "set_position");
   std::unique_ptr<Device> sim = open_device({.kind = "sim"});
-  error = error_of([&] { open_model(a_model(), *data, *sim, 10); });
+  error =
+      error_of([&] { open_model(a_model(), *data->facts().fitted, *sim, 10); });
   EXPECT_EQ(error.parts().code, "model.on_sim");
 }
 

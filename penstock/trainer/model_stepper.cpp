@@ -50,7 +50,7 @@ std::int64_t bytes_of(const std::vector<Parameter>& parameters) {
 
 class ModelStepper final : public Stepper {
  public:
-  ModelStepper(const ModelSpec& spec, const FittedDataset& data, Device& device,
+  ModelStepper(const ModelSpec& spec, const FittedFields& data, Device& device,
                at::Device torch, std::int64_t steps, MakeModel make)
       : Stepper({.has_model = true}),
         threads_(threads_of(spec)),
@@ -369,7 +369,7 @@ at::Tensor weights_of(const Batch& batch) {
 }
 
 std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
-                                            const FittedDataset& data,
+                                            const FittedFields& data,
                                             Device& device, std::int64_t steps,
                                             MakeModel make) {
   return std::make_unique<ModelStepper>(spec, data, device,

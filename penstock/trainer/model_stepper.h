@@ -66,11 +66,11 @@ class Model {
 
 /// Makes a model on a device, in a turn.
 using MakeModel = std::unique_ptr<Model> (*)(const ModelSpec& spec,
-                                             const FittedDataset& data,
+                                             const FittedFields& data,
                                              const at::TensorOptions& options);
 template <class Kind>
 std::unique_ptr<Model> make_kind(const ModelSpec& spec,
-                                 const FittedDataset& data,
+                                 const FittedFields& data,
                                  const at::TensorOptions& options) {
   return std::make_unique<Kind>(spec, data, options);
 }
@@ -78,7 +78,7 @@ std::unique_ptr<Model> make_kind(const ModelSpec& spec,
 /// The steps of a model: its loss goes backward, and AdamW moves the weights at
 /// the rate that the schedule has for the step's number.
 std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
-                                            const FittedDataset& data,
+                                            const FittedFields& data,
                                             Device& device, std::int64_t steps,
                                             MakeModel make);
 

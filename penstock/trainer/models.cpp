@@ -5,15 +5,15 @@
 
 namespace penstock {
 
-#define KIND(name)                                                      \
-  std::unique_ptr<Stepper> make_##name##_stepper(                       \
-      const ModelSpec& spec, const FittedDataset& data, Device& device, \
+#define KIND(name)                                                     \
+  std::unique_ptr<Stepper> make_##name##_stepper(                      \
+      const ModelSpec& spec, const FittedFields& data, Device& device, \
       std::int64_t steps);
 PENSTOCK_TRAINER_KINDS(KIND)
 #undef KIND
 
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
-                                      const FittedDataset& data, Device& device,
+                                      const FittedFields& data, Device& device,
                                       std::int64_t steps) {
   return in_torch("making the model", [&]() -> std::unique_ptr<Stepper> {
     start_threads(threads_of(spec));

@@ -160,8 +160,8 @@ class ResumeTest : public testing::Test {
         .make_stepper = [&](const Job& of, const auto& session,
                             std::int64_t steps) -> std::unique_ptr<Stepper> {
           return std::make_unique<Stopping>(
-              make_stepper(of.model, *session->fitted(), session->device(),
-                           steps),
+              make_stepper(of.model, *session->opened()->facts().fitted,
+                           session->device(), steps),
               stop_after, stop, made.last);
         }};
     const TrainResult result =

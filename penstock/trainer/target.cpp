@@ -29,7 +29,7 @@ bool has_labels(const Field& field) {
   return classes && classes->many;
 }
 
-std::optional<Classes> classes_of(const FittedDataset& data,
+std::optional<Classes> classes_of(const FittedFields& data,
                                   const Field& field) {
   const FieldFacts& facts = field.kind->facts();
   if (!facts.one_class()) return std::nullopt;
@@ -38,9 +38,9 @@ std::optional<Classes> classes_of(const FittedDataset& data,
       facts.classes->unknown};
 }
 
-const Field& target_field(const std::string& name, const FittedDataset& data) {
-  auto found = std::ranges::find(data.fields(), name, &Field::name);
-  if (found != data.fields().end()) return *found;
+const Field& target_field(const std::string& name, const FittedFields& data) {
+  auto found = std::ranges::find(data.fields, name, &Field::name);
+  if (found != data.fields.end()) return *found;
   throw Error(ErrorKind::request, {.code = "model.no_field",
                                    .what = "cannot make the model",
                                    .where = "model",
@@ -49,7 +49,7 @@ const Field& target_field(const std::string& name, const FittedDataset& data) {
 }
 
 Target target_of_classes(const Field& field, const Classes& classes,
-                         const FittedDataset& data) {
+                         const FittedFields& data) {
   if (classes.count < 2)
     refuse_one_class(field, *data.statistics_of(field.name).find("classes"));
   return {
@@ -82,7 +82,7 @@ std::vector<float> balanced_label_weights(std::span<const std::int64_t> counts,
   return weights;
 }
 
-Target target_of_classifier(const std::string& name, const FittedDataset& data,
+Target target_of_classifier(const std::string& name, const FittedFields& data,
                             bool balanced) {
   const Field& field = target_field(name, data);
   const Json& statistics = data.statistics_of(field.name);

@@ -19,8 +19,7 @@ struct Classes {
   bool unknown = false;
 };
 /// nullopt: the field is not a category.
-std::optional<Classes> classes_of(const FittedDataset& data,
-                                  const Field& field);
+std::optional<Classes> classes_of(const FittedFields& data, const Field& field);
 /// Whether the field is a `multi_hot`: a row has any number of its classes.
 bool has_labels(const Field& field);
 
@@ -38,15 +37,15 @@ struct Target {
 };
 
 /// The field of that name. Throws Error(request), code model.no_field.
-const Field& target_field(const std::string& name, const FittedDataset& data);
+const Field& target_field(const std::string& name, const FittedFields& data);
 /// A category. Throws Error(request), code model.one_class, where the train
 /// rows have less than two classes.
 Target target_of_classes(const Field& field, const Classes& classes,
-                         const FittedDataset& data);
+                         const FittedFields& data);
 /// What a classifier tells: a category, or the labels of a multi_hot field, of
 /// which one is enough; with `balanced`, weighed by how often each class comes
 /// among the train rows.
-Target target_of_classifier(const std::string& name, const FittedDataset& data,
+Target target_of_classifier(const std::string& name, const FittedFields& data,
                             bool balanced);
 
 /// What makes every class count as much as any other: rows / (classes x its

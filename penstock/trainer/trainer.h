@@ -27,7 +27,7 @@ namespace penstock {
 /// or a device that it cannot use; no exception of libtorch leaves this API,
 /// each becomes an Error.
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
-                                      const FittedDataset& data, Device& device,
+                                      const FittedFields& data, Device& device,
                                       std::int64_t steps);
 
 /// Why libtorch cannot compute on a GPU here; empty when it can. Opens its CUDA

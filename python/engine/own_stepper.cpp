@@ -168,7 +168,7 @@ namespace {
 
 Json facts_of_fields(const Job& job, const Session& session) {
   Json fields{Json::Object{}};
-  const auto rows = session.fitted();
+  const auto rows = session.opened()->facts().fitted;
   for (const penstock::Field& field : job.fields) {
     Json& facts = fields[field.name];
     facts["recipe"] = field.kind->facts().recipe;

@@ -5,7 +5,7 @@
 extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
   using namespace penstock;
   static constexpr TrainerPlugin kPart{
-      .make_stepper = [](const ModelSpec& spec, const FittedDataset&, Device&,
+      .make_stepper = [](const ModelSpec& spec, const FittedFields&, Device&,
                          std::int64_t) -> std::unique_ptr<Stepper> {
         throw Error(ErrorKind::request, {.code = "test.thrown",
                                          .what = "a test part was used",

@@ -74,7 +74,7 @@ class PositionsModel {
     return spec;
   }
   std::unique_ptr<Stepper> stepper(const ModelSpec& spec) const {
-    return make_stepper(spec, *data_, *device_, kSteps);
+    return make_stepper(spec, *data_->facts().fitted, *device_, kSteps);
   }
 
   /// Takes steps [begin, end) of the run's order; returns their losses.

@@ -41,10 +41,11 @@ class TableModel {
   TableModel& operator=(const TableModel&) = delete;
 
   const Job& job() const { return job_; }
-  const TableDataset& data() const { return *data_; }
+  const Dataset& rows() const { return *rows_; }
+  const FittedFields& fields() const { return *data_->facts().fitted; }
   std::unique_ptr<Stepper> stepper() const { return stepper(job_.model); }
   std::unique_ptr<Stepper> stepper(const ModelSpec& spec) const {
-    return make_stepper(spec, *data_, *device_, kSteps);
+    return make_stepper(spec, *data_->facts().fitted, *device_, kSteps);
   }
 
   /// Takes steps [begin, end) of the run's order; returns their losses.

@@ -43,12 +43,12 @@ std::vector<std::int64_t> on_host(const at::Tensor& numbers) {
 
 class CausalLmModel final : public Model {
  public:
-  CausalLmModel(const ModelSpec& spec, const FittedDataset& data,
+  CausalLmModel(const ModelSpec& spec, const FittedFields& data,
                 const at::TensorOptions& options)
       : settings_(causal_lm_of(spec)),
         learning_(spec.learning),
         device_(options.device()),
-        field_(*tokens_field_of(settings_, data.fields())),
+        field_(*tokens_field_of(settings_, data.fields)),
         packed_(field_.kind->facts().packing.has_value()),
         network_({.config = config_of(spec),
                   .lora = settings_.lora,
@@ -126,7 +126,7 @@ class CausalLmModel final : public Model {
 
   Rows rows_of(const Batch& batch) const;
   Sight sight_of(const Batch& batch, const at::Tensor& documents) const;
-  RowWork work_of(const FittedDataset& data,
+  RowWork work_of(const FittedFields& data,
                   const at::TensorOptions& options) const;
 
   /// Labels stand where their token does; what is said at a token is compared
@@ -268,7 +268,7 @@ Json CausalLmModel::check(const Batch& batch) {
 // again for each gradient: of what it is made of, and of the weight itself
 // where that learns. Attention by the mean document, of which a token sees
 // half.
-RowWork CausalLmModel::work_of(const FittedDataset& data,
+RowWork CausalLmModel::work_of(const FittedFields& data,
                                const at::TensorOptions& options) const {
   const DecoderConfig& config = network_.config();
   const Json found = data.statistics_of(field_.name);
@@ -328,7 +328,7 @@ Json CausalLmModel::description() const {
 }  // namespace
 
 std::unique_ptr<Stepper> make_causal_lm_stepper(const ModelSpec& spec,
-                                                const FittedDataset& data,
+                                                const FittedFields& data,
                                                 Device& device,
                                                 std::int64_t steps) {
   return make_model_stepper(spec, data, device, steps,

@@ -16,7 +16,7 @@ const char* name_of(ImageClassifier::Network network) {
 }
 
 std::unique_ptr<Model> make_model(const ModelSpec& spec,
-                                  const FittedDataset& data,
+                                  const FittedFields& data,
                                   const at::TensorOptions& where) {
   const ImageClassifier& settings = image_classifier_of(spec);
   const Output picture =
@@ -52,9 +52,10 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_image_classifier_stepper(
-    const ModelSpec& spec, const FittedDataset& data, Device& device,
-    std::int64_t steps) {
+std::unique_ptr<Stepper> make_image_classifier_stepper(const ModelSpec& spec,
+                                                       const FittedFields& data,
+                                                       Device& device,
+                                                       std::int64_t steps) {
   return make_model_stepper(spec, data, device, steps, make_model);
 }
 

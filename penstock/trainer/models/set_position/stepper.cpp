@@ -41,10 +41,9 @@ struct Prediction {
   at::Tensor log_sigma;  // [rows], of the same unit
 };
 
-std::vector<Standardization> statistics_of(const FittedDataset& data,
+std::vector<Standardization> statistics_of(const FittedFields& data,
                                            const std::string& name) {
-  if (std::ranges::find(data.fields(), name, &Field::name) ==
-      data.fields().end())
+  if (std::ranges::find(data.fields, name, &Field::name) == data.fields.end())
     throw Error(ErrorKind::request, {.code = "model.no_field",
                                      .what = "cannot make the model",
                                      .where = "model",
@@ -69,7 +68,7 @@ std::pair<std::int64_t, Scale> number_and_scale(
   return {found - standards.begin(), scale_of(*found)};
 }
 
-Geography geography_of(const SetPosition& settings, const FittedDataset& data) {
+Geography geography_of(const SetPosition& settings, const FittedFields& data) {
   const auto set = statistics_of(data, settings.set);
   const auto target = statistics_of(data, settings.target);
   Geography geography;
@@ -84,13 +83,13 @@ Geography geography_of(const SetPosition& settings, const FittedDataset& data) {
   return geography;
 }
 
-std::int64_t keys_of(const SetPosition& settings, const FittedDataset& data) {
+std::int64_t keys_of(const SetPosition& settings, const FittedFields& data) {
   return std::ssize(statistics_of(data, settings.set));
 }
 
 class SetPositionModel final : public Model {
  public:
-  SetPositionModel(const ModelSpec& spec, const FittedDataset& data,
+  SetPositionModel(const ModelSpec& spec, const FittedFields& data,
                    const at::TensorOptions& options)
       : settings_(set_position_of(spec)),
         keys_(keys_of(settings_, data)),
@@ -189,7 +188,7 @@ class SetPositionModel final : public Model {
 }  // namespace
 
 std::unique_ptr<Stepper> make_set_position_stepper(const ModelSpec& spec,
-                                                   const FittedDataset& data,
+                                                   const FittedFields& data,
                                                    Device& device,
                                                    std::int64_t steps) {
   return make_model_stepper(spec, data, device, steps,

@@ -93,8 +93,9 @@ TEST_F(StepperTurns, AllThatIsAskedOfLibtorchIsAskedInATurn) {
   WatchedStream stream;
   auto batch = std::make_shared<Batch>(promised(loader.next()));
   watch = {};
-  auto model = make_stepper(PositionsModel::spec(), *positions_.data(), device_,
-                            PositionsModel::kSteps);
+  auto model =
+      make_stepper(PositionsModel::spec(), *positions_.data()->facts().fitted,
+                   device_, PositionsModel::kSteps);
   expect_in_turns("making it", 7);
   model->step(batch, stream, 0);
   expect_in_turns("step", 1);
@@ -113,8 +114,9 @@ TEST_F(StepperTurns, LossesAskNothingOfLibtorch) {
                 loader_options(positions_.job(), Side::train), device_);
   WatchedStream stream;
   auto batch = std::make_shared<Batch>(promised(loader.next()));
-  auto model = make_stepper(PositionsModel::spec(), *positions_.data(), device_,
-                            PositionsModel::kSteps);
+  auto model =
+      make_stepper(PositionsModel::spec(), *positions_.data()->facts().fitted,
+                   device_, PositionsModel::kSteps);
   model->step(batch, stream, 0);
   watch = {};
   EXPECT_EQ(model->losses(false).size(), 1u);

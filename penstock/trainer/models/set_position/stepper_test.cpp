@@ -49,7 +49,7 @@ class StepperTest : public testing::Test {
 
   static std::string refusal(const ModelSpec& spec, Device& device) {
     try {
-      make_stepper(spec, *data_, device, kSteps);
+      make_stepper(spec, *data_->facts().fitted, device, kSteps);
     } catch (const Error& error) {
       return std::string(name_of(error.kind())) + ": " + error.what();
     }
@@ -161,7 +161,7 @@ TEST_F(StepperTest, TheTargetNeedNotBeStandardised) {
   std::shared_ptr<const TableDataset> plain = prepare(
       {"fields.target.standardize=false", "fields.target.dtype=float64"});
   auto one = stepper(spec());
-  auto other = make_stepper(spec(), *plain, *device_, kSteps);
+  auto other = make_stepper(spec(), *plain->facts().fitted, *device_, kSteps);
   std::vector<double> losses = take(*one, 0, 3);
   std::vector<double> same = take(*other, 0, 3, plain);
   for (std::size_t i = 0; i < losses.size(); ++i)

@@ -98,7 +98,7 @@ class SmallNetwork final : public ClassNetwork {
 };
 
 std::unique_ptr<Model> make_model(const ModelSpec& spec,
-                                  const FittedDataset& data,
+                                  const FittedFields& data,
                                   const at::TensorOptions& where) {
   const SpectrogramClassifier& settings = spectrogram_classifier_of(spec);
   const Output input =
@@ -124,7 +124,7 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
 }  // namespace
 
 std::unique_ptr<Stepper> make_spectrogram_classifier_stepper(
-    const ModelSpec& spec, const FittedDataset& data, Device& device,
+    const ModelSpec& spec, const FittedFields& data, Device& device,
     std::int64_t steps) {
   return make_model_stepper(spec, data, device, steps, make_model);
 }

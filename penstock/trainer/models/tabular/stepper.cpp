@@ -30,9 +30,9 @@ struct Input {
 };
 
 std::vector<Input> inputs_from(const Tabular& settings,
-                               const FittedDataset& data) {
+                               const FittedFields& data) {
   std::vector<Input> inputs;
-  for (const Field& field : inputs_of(settings, data.fields())) {
+  for (const Field& field : inputs_of(settings, data.fields)) {
     if (std::optional<Classes> classes = classes_of(data, field)) {
       inputs.push_back(
           {.name = field.name,
@@ -46,7 +46,7 @@ std::vector<Input> inputs_from(const Tabular& settings,
   return inputs;
 }
 
-Target target_from(const Tabular& settings, const FittedDataset& data) {
+Target target_from(const Tabular& settings, const FittedFields& data) {
   const Field& field = target_field(settings.target, data);
   if (std::optional<Classes> classes = classes_of(data, field))
     return target_of_classes(field, *classes, data);
@@ -79,7 +79,7 @@ TabularShape shape_of(const Tabular& settings, const std::vector<Input>& inputs,
 
 class TabularModel final : public Model {
  public:
-  TabularModel(const ModelSpec& spec, const FittedDataset& data,
+  TabularModel(const ModelSpec& spec, const FittedFields& data,
                const at::TensorOptions& options)
       : settings_(tabular_of(spec)),
         inputs_(inputs_from(settings_, data)),
@@ -197,7 +197,7 @@ class TabularModel final : public Model {
 }  // namespace
 
 std::unique_ptr<Stepper> make_tabular_stepper(const ModelSpec& spec,
-                                              const FittedDataset& data,
+                                              const FittedFields& data,
                                               Device& device,
                                               std::int64_t steps) {
   return make_model_stepper(spec, data, device, steps, make_kind<TabularModel>);

@@ -82,7 +82,7 @@ TEST(TabularModel, LearnsANumberAndMeasuresItInItsOwnUnit) {
   // Before anything is learned it says the mean of the train rows.
   Json before = table.validate(*model);
   const double unit =
-      standardizations_from(table.data().statistics_of("price"))[0].divisor;
+      standardizations_from(table.fields().statistics_of("price"))[0].divisor;
   EXPECT_NEAR(number(before, "val_rmse"),
               unit * std::sqrt(number(before, "val_loss")), 1e-3);
   table.take(*model, 0, kSteps);
@@ -139,7 +139,7 @@ TEST(TabularModel, PaddingCountsForNothing) {
     TableModel table(fruits(), job);
     auto exact = table.stepper(), padded = table.stepper();
     const std::int64_t steps =
-        table.data().rows_on(Side::train) / 32 + 1;  // the last one is short
+        table.rows().rows_on(Side::train) / 32 + 1;  // the last one is short
     std::vector<double> losses = table.take(*exact, 0, steps, Tail::exact);
     std::vector<double> same = table.take(*padded, 0, steps, Tail::pad);
     ASSERT_EQ(losses.size(), same.size());
