@@ -88,15 +88,15 @@ class Dataset {
   /// source. Null where nothing is fitted, and where not all rows are prepared
   /// yet.
   Json statistics() const;
-  std::int64_t rows() const { return facts().rows; }
+  std::int64_t rows() const { return facts_.rows; }
   /// Those that are on a side.
   std::int64_t rows_on(Side side) const {
-    return side == Side::unused
-               ? 0
-               : facts().on_side[static_cast<std::size_t>(side)];
+    return side == Side::train ? facts_.on_side[0]
+           : side == Side::val ? facts_.on_side[1]
+                               : 0;
   }
-  const std::vector<Output>& outputs() const { return facts().outputs; }
-  const TierPlan& plan() const { return facts().plan; }
+  const std::vector<Output>& outputs() const { return facts_.outputs; }
+  const TierPlan& plan() const { return facts_.plan; }
 
  protected:
   DatasetFacts facts_;  ///< written before the data set is shared

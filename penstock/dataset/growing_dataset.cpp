@@ -1,6 +1,7 @@
 #include "penstock/dataset/growing_dataset.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -38,36 +39,7 @@ std::size_t recent_bytes() {
   return free ? std::min(kMostRecent, *free / 16) : kMostRecent;
 }
 
-std::string packs_all(const Field& field) {
-  const std::optional<Packing>& packing = field.kind->facts().packing;
-  if (!packing || packing->how == Packing::How::stream) return {};
-  return "field '" + field.name +
-         "' packs all samples together, which needs their lengths; \"pack\": "
-         "\"stream\" packs them in windows";
-}
-
 }  // namespace
-
-std::string GrowingDataset::needs_scan(const TableDatasetOptions& options,
-                                       const Source& source) {
-  std::string why = IndexedDataset::needs_scan(indexed(options), source, false);
-  if (!why.empty()) return why;
-  if (options.source.skip_bad) return "bad rows are left out beforehand";
-  if (options.drawing) return "rows are drawn by a column";
-  BoundFields bound = bind_fields(options.fields, source);
-  for (std::size_t f = 0; f < bound.size(); ++f) {
-    const Field& field = options.fields[f];
-    if (bound[f]->may_leave_out())
-      return "field '" + field.name + "' may leave rows out";
-    if (why = packs_all(field); !why.empty()) return why;
-    for (const Output& output : field.kind->facts().outputs)
-      if (output.own_lengths() && output.lengths != Lengths::bins &&
-          output.most == 0)
-        return "it is not known how long the samples of field '" + field.name +
-               "' may be";
-  }
-  return {};
-}
 
 GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
                                std::shared_ptr<Source> source)
@@ -76,9 +48,9 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
       most_readers_(most_readers(*source_)),
       layout_(layout_of(options_.fields)),
       recent_(recent_bytes()) {
-  PENSTOCK_ASSERT(needs_scan(options_, *source_).empty(),
-                  "these rows can be prepared later");
-  facts_.rows = *source_->count().rows;
+  const std::optional<std::int64_t> rows = source_->count().rows;
+  PENSTOCK_ASSERT(rows.has_value(), "rows that grow are counted");
+  facts_.rows = *rows;
   facts_.outputs = outputs_of(options_.fields);
   bound_ = bind_fields(options_.fields, *source_);
   statistics_ = statistics_for(indexed(options_), bound_);
@@ -104,7 +76,7 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
        .fits = true,
        .chosen = true,
        .why = "rows are prepared when a batch needs them"});
-  if (!options_.open || !uses_stores(options_)) {
+  if (!options_.open) {
     auto none = std::make_shared<LaterRows>();
     none->end();
     facts_.later = std::move(none);

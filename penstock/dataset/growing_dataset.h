@@ -24,13 +24,8 @@ namespace penstock {
 /// there is no store.
 class GrowingDataset final : public Dataset {
  public:
-  /// Why these rows must be scanned before the first batch; empty: they need
-  /// not.
-  static std::string needs_scan(const TableDatasetOptions& options,
-                                const Source& source);
-
-  /// `options.fingerprint` identifies the rows; with `options.cache` "none"
-  /// there will be no store.
+  /// Rows of which decide() has found that they can grow. `options.fingerprint`
+  /// identifies them; without `options.open` there will be no store.
   GrowingDataset(const TableDatasetOptions& options,
                  std::shared_ptr<Source> source);
 

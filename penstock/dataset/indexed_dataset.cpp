@@ -3,25 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
+#include "penstock/dataset/preparation_plan.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
 namespace {
-
-/// The request, in order of `requests_of`, that gives a field its lengths.
-std::size_t first_request(const std::vector<Field>& fields,
-                          const FieldKind& kind) {
-  std::vector<ColumnRequest> requests = requests_of(fields);
-  auto found = std::ranges::find(requests, kind.facts().columns.front().column,
-                                 &ColumnRequest::column);
-  return static_cast<std::size_t>(found - requests.begin());
-}
-
-bool varies(const FieldKind& kind) {
-  return std::ranges::any_of(kind.facts().outputs, [](const Output& output) {
-    return output.lengths != Lengths::equal;
-  });
-}
 
 /// A run may go on with a copy of its files.
 Json of_any_copy(const Json& identity) {
@@ -54,27 +40,9 @@ std::vector<Json> statistics_for(const IndexedOptions& options,
 }
 
 std::string IndexedDataset::needs_scan(const IndexedOptions& options,
-                                       const Source& source, bool lengths) {
-  if (!source.abilities().by_position)
-    return "the source has no positions to read by";
-  if (!source.count().rows || !source.count().exact)
-    return "the source does not know how many rows it has";
-  if (!options.split.by.empty()) return "the split is by a column";
-  BoundFields bound = bind_fields(options.fields, source);
-  for (std::size_t f = 0; f < bound.size(); ++f) {
-    const Field& field = options.fields[f];
-    if (!options.statistics && !bound[f]->unfitted())
-      return "field '" + field.name + "' needs statistics of the data";
-    if (!lengths || !varies(*field.kind)) continue;
-    std::int32_t length = 0;
-    if (field.kind->facts().column_elements == 0 ||
-        !source.lengths(first_request(options.fields, *field.kind), 0,
-                        std::span(&length, source.count().rows > 0 ? 1 : 0)))
-      return "the samples of field '" + field.name +
-             "' differ in length, and their lengths are not known without "
-             "reading them";
-  }
-  return {};
+                                       const Source& source) {
+  return why_not_by_position(options.fields, options.split,
+                             options.statistics.has_value(), source);
 }
 
 IndexedDataset::IndexedDataset(IndexedOptions options,
@@ -170,12 +138,13 @@ std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
 void IndexedDataset::find_lengths() {
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;
-    if (!varies(kind)) continue;
+    const std::vector<Output>& outputs = kind.facts().outputs;
+    if (std::ranges::none_of(outputs, &Output::own_lengths)) continue;
     std::vector<std::int32_t> lengths(static_cast<std::size_t>(facts_.rows));
-    source_->lengths(first_request(options_.fields, kind), 0, lengths);
+    known_lengths(options_.fields, kind, *source_, lengths);
     for (std::int32_t& length : lengths)
       length = static_cast<std::int32_t>(length / kind.facts().column_elements);
-    for (const Output& output : kind.facts().outputs) {
+    for (const Output& output : outputs) {
       if (!output.own_lengths()) continue;
       varying_.push_back(f);
       facts_.longest.push_back(

@@ -38,10 +38,9 @@ struct IndexedOptions {
 /// that its field would leave out: the loader's `on_bad` decides what is done.
 class IndexedDataset final : public Dataset {
  public:
-  /// Why these samples cannot be used without a scan; empty: they can. Without
-  /// `lengths` they may differ in length as they like.
+  /// Why these samples cannot be used without a scan; empty: they can.
   static std::string needs_scan(const IndexedOptions& options,
-                                const Source& source, bool lengths = true);
+                                const Source& source);
 
   /// `source` was opened with `requests_of(options.fields)`. Throws
   /// Error(request), code data.needs_scan.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "penstock/dataset/fake/fake_dataset.h"
+#include "penstock/dataset/preparation_plan.h"
 #include "penstock/sources/fake/fake_store.h"
 
 namespace penstock {
@@ -26,7 +27,13 @@ class PrepareDataset : public testing::Test {
     store_ = made.get();
     return made;
   }
-  std::string reason() { return scan_reason(options_, *store()); }
+  /// Why rows are scanned; empty: they are not.
+  std::string reason() { return reason_of(*store()); }
+  std::string reason_of(const Source& source) {
+    const PreparationPlan plan =
+        decide(asked_rows(options_, source), source_facts(source), {});
+    return plan.form == RowsForm::scanned ? plan.reason : "";
+  }
   std::shared_ptr<const Dataset> prepare() {
     return prepare_dataset(options_, store(), *device_);
   }
@@ -85,9 +92,9 @@ TEST_F(PrepareDataset, ScansWhereAFieldMayLeaveRowsOut) {
 }
 
 TEST_F(PrepareDataset, ScansRowsWithKeys) {
-  EXPECT_EQ(scan_reason(options_, FakeSource(counting_table({.rows = 5}),
-                                             requests_of(options_))),
-            "samples are numbered by their keys");
+  EXPECT_EQ(
+      reason_of(FakeSource(counting_table({.rows = 5}), requests_of(options_))),
+      "samples are numbered by their keys");
 }
 
 // Else a run that is resumed, with its statistics, would have another
