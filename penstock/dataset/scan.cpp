@@ -84,10 +84,6 @@ std::size_t memory_of(const ParsedBlock& block, bool in_order) {
                  "rows with 'source.where', or give the job more memory"});
 }
 
-/// What a scan takes beside its parsed rows: blocks on their way, the
-/// database's cache, memory that the allocator keeps.
-constexpr std::size_t kBesidesRows = std::size_t{48} << 20;
-
 /// The blocks whose values are written to one file. Where values end in it is
 /// counted in 32 bits.
 constexpr std::size_t kRun = std::size_t{256} << 20;
@@ -469,14 +465,6 @@ class ReadParsePipeline {
   Queue<KeyedBlock> used_;
 };
 
-}  // namespace
-
-std::string ScanLimit::text() const {
-  return (bytes ? shown_bytes(*bytes) + ": " : "no limit: ") + why;
-}
-
-namespace {
-
 /// Into how many partitions rows are shared out: several for each reader where
 /// that costs nothing, so that none waits long for the last of them.
 int shares_of(const Source& source, int readers) {
@@ -486,41 +474,6 @@ int shares_of(const Source& source, int readers) {
 }
 
 }  // namespace
-
-ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options) {
-  const int connections = connections_of(options.source);
-  ScanLimit limit{.bytes = options.scan_bytes,
-                  .why = "chosen by 'scan_bytes'",
-                  .readers = source.abilities().global_lock ? 1
-                             : connections > 0              ? connections
-                                               : std::max(1, options.workers)};
-  if (options.scanning || options.scanned)
-    limit.expected_rows = source.count().rows;
-  if (options.scan_bytes) return limit;
-  HostLimits host = read_host_limits();
-  limit.why = "free memory is unknown";
-  if (!host.memory_free) return limit;
-  const auto share = static_cast<std::size_t>(
-      kShareOfFree * static_cast<double>(*host.memory_free));
-  const std::size_t each =
-      source.chunks() != nullptr ? source.chunks()->reader.scanning : 0;
-  const auto fit = share / 2 / std::max<std::size_t>(each, 1);
-  if (fit < static_cast<std::size_t>(limit.readers))
-    limit.readers = std::max(1, static_cast<int>(fit));
-  limit.reader_bytes = std::min(share - share / 4,
-                                each * static_cast<std::size_t>(limit.readers));
-  const std::size_t rest = share - limit.reader_bytes;
-  const std::size_t besides =
-      limit.reader_bytes + std::min(kBesidesRows, rest / 2);
-  limit.bytes = share - besides;
-  limit.why = "80 % of " + shown_bytes(*host.memory_free) + " free (" +
-              host.free_origin + "), less " + shown_bytes(besides);
-  if (each > 0)
-    limit.why += ", of which " + std::to_string(limit.readers) +
-                 (limit.readers == 1 ? " reader takes " : " readers take ") +
-                 shown_bytes(limit.reader_bytes);
-  return limit;
-}
 
 Scan scan_table(Source& source, const BlockParser::Options& parse,
                 const TableDatasetOptions& options, const ScanLimit& limit,

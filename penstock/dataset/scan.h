@@ -7,31 +7,13 @@
 
 #include "penstock/dataset/parsed_rows.h"
 #include "penstock/dataset/scan_parts.h"
+#include "penstock/dataset/scan_plan.h"
 #include "penstock/dataset/spill.h"
 #include "penstock/dataset/store_of_scan.h"
 #include "penstock/dataset/table_options.h"
 #include "penstock/exec/exec.h"
 
 namespace penstock {
-
-/// What a scan may hold in host memory: its parsed rows, and what bringing them
-/// into order takes.
-struct ScanLimit {
-  std::optional<std::size_t> bytes;  ///< none: free memory is unknown
-  std::string why;                   ///< "80 % of 1.0 GiB free (MemAvailable)"
-  int readers = 1;  ///< of the source at once, as many as there is memory for
-  std::size_t reader_bytes = 0;  ///< of all of them, beside `bytes`
-  /// As Source::count() has it, which may read all of a small table: only for
-  /// who is told how far the scan has come.
-  std::optional<std::int64_t> expected_rows;
-
-  std::string text() const;  ///< "0.8 GiB: 80 % of 1.0 GiB free", for people
-};
-
-/// `options.scan_bytes`, or a share of what is free now, without what as many
-/// readers of `source` take as gain something: all of them take no more than
-/// half of that share, unless one does.
-ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options);
 
 /// All rows of a source, parsed and checked, in blocks as they arrived.
 struct Scan {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "penstock/base/fake/test_folder.h"
 #include "penstock/base/held_memory.h"
@@ -19,6 +21,10 @@ constexpr std::size_t kTooMuch = std::size_t{1} << 50;
 
 std::unique_ptr<FakeStore> store(ReaderMemory reader) {
   return counting_store(100, {{.column = "value"}}, {.reader = reader});
+}
+
+ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options) {
+  return decide_scan(asked_scan(options, source), read_host_limits()).limit;
 }
 
 TEST(ScanLimit, TakesAsManyReadersAsHaveRoom) {
@@ -49,6 +55,30 @@ TEST(ScanLimit, OneReaderWorksWhereTheLibraryHasOneLock) {
   const auto locked =
       counting_store(100, {{.column = "value"}}, {.global_lock = true});
   EXPECT_EQ(scan_limit(*locked, {.workers = 8}).readers, 1);
+}
+
+TEST(ScanPlan, RowsGoToFilesWhereAnInterruptedScanGoesOn) {
+  const AskedScan all{.by_position = true,
+                      .resumable = true,
+                      .store_usable = true,
+                      .runs_to_disk = true};
+  const auto plan = [&](const std::function<void(AskedScan&)>& change) {
+    AskedScan asked = all;
+    change(asked);
+    const ScanPlan plan = decide_scan(asked, {});
+    return std::pair(plan.in_parts, plan.into_store);
+  };
+  EXPECT_EQ(plan([](AskedScan&) {}), std::pair(true, true));
+  EXPECT_EQ(plan([](AskedScan& a) { a.runs_to_disk = false; }),
+            std::pair(true, false));
+  EXPECT_EQ(plan([](AskedScan& a) { a.by_key = true; }),
+            std::pair(true, false));
+  for (const auto& change : std::vector<std::function<void(AskedScan&)>>{
+           [](AskedScan& a) { a.by_position = false; },
+           [](AskedScan& a) { a.resumable = false; },
+           [](AskedScan& a) { a.store_usable = false; },
+           [](AskedScan& a) { a.keeps_values = false; }})
+    EXPECT_EQ(plan(change), std::pair(false, false));
 }
 
 TEST(MostReaders, AreAsManyAsHaveRoomForTheirChunks) {

@@ -102,38 +102,43 @@ void TablePreparation::remove_what_is_left() const {
   if (!turn_.held()) FileLock().try_take(lock_of(store));  // its end removes it
 }
 
-/// Where it is the runs of rows in the order of the source, whatever is found
-/// of them.
+AskedScan TablePreparation::asked() const {
+  const TableDataset& set = *set_;
+  AskedScan asked = asked_scan(set.options_, *set.source_);
+  asked.keeps_values = !set.needs_no_values();
+  asked.store_usable =
+      set.store_file_.why_not.empty() && !set.store_file_.path.empty();
+  asked.runs_to_disk = set.options_.cache == "disk" && set.runs_alone() &&
+                       set.bound_[0]->unfitted();
+  return asked;
+}
+
+/// The runs of rows in the order of the source, whatever is found of them.
 void TablePreparation::begin_store() {
   TableDataset& set = *set_;
-  if (set.options_.cache != "disk" || !set.runs_alone() ||
-      set.source_->abilities().by_key)
-    return;
-  const std::optional<Json> none = set.bound_[0]->unfitted();
-  if (!none) return;
   const std::vector<Field>& fields = set.options_.fields;
   set.begun_ = std::make_unique<StoreOfScan>(
       real_files(), set.store_file_.path,
-      RowEncoder(set.bound_, fields, set.layout_, {*none}, set.source_.get()),
+      RowEncoder(set.bound_, fields, set.layout_, {*set.bound_[0]->unfitted()},
+                 set.source_.get()),
       fields[0].kind->facts().stored.element_bytes);
 }
 
 void TablePreparation::scan() {
   TableDataset& set = *set_;
   const TableDatasetOptions& options = set.options_;
-  const ScanLimit limit = scan_limit(*set.source_, options);
+  const AskedScan asked = this->asked();
+  const ScanPlan plan = decide_scan(asked, read_host_limits());
   spill_.emplace(real_files(), store_dir(options), shown_);
-  set.announce_scan(limit, *spill_);
+  set.announce_scan(plan.limit, *spill_);
   BlockParser::Options parsing = set.parsing_;
-  parsing.keeps_values = !set.needs_no_values();
-  if (options.resumable && set.store_file_.why_not.empty() &&
-      set.source_->abilities().by_position && parsing.keeps_values &&
-      !set.store_file_.path.empty())
+  parsing.keeps_values = asked.keeps_values;
+  if (plan.in_parts)
     parts_.emplace(real_files(), ScanParts::folder_of(set.store_file_.path),
                    parsing.fields);
   parsing.lends_values = parts_.has_value();  // they are written at once
-  if (parts_) begin_store();
-  pass_ = scan_table(*set.source_, parsing, options, limit, *spill_,
+  if (plan.into_store) begin_store();
+  pass_ = scan_table(*set.source_, parsing, options, plan.limit, *spill_,
                      parts_ ? &*parts_ : nullptr, set.begun_.get());
   ScanFacts& found = *set.scan_;
   found.too_short = pass_.notes.too_short;

@@ -38,6 +38,7 @@ class TablePreparation {
 
  private:
   void scan();
+  AskedScan asked() const;
   void begin_store();
   void remove_what_is_left() const;
 
