@@ -22,7 +22,6 @@ std::string percent(double share) {
 
 BackgroundScan::BackgroundScan(TableDatasetOptions options, Begins begins)
     : options_(std::move(options)),
-      device_(open_device({.kind = "cpu"})),
       begun_(begins == Begins::at_once),
       thread_({.name = "store",
                .workers = 1,
@@ -87,7 +86,13 @@ void BackgroundScan::scan() {
     log(LogLevel::info, "beside the batches " + percent(progress.share) +
                             " of the rows are prepared");
   };
-  rows_->set(TableDataset::prepare(all, options_.open(&stop_), *device_));
+  struct Kept {
+    std::shared_ptr<Device> device;  // which the rows must not outlive
+    std::shared_ptr<const Dataset> rows;
+  };
+  auto kept = std::make_shared<Kept>(Kept{open_device({.kind = "cpu"}), {}});
+  kept->rows = TableDataset::prepare(all, options_.open(&stop_), *kept->device);
+  rows_->set({kept, kept->rows.get()});
   log(LogLevel::info,
       std::string("all rows are prepared: batches are read from ") +
           (in_memory ? "memory" : "the store"));

@@ -35,7 +35,6 @@ class BackgroundScan {
 
   TableDatasetOptions options_;
   std::atomic<bool> stop_{false};
-  const std::unique_ptr<Device> device_;
   const std::shared_ptr<LaterRows> rows_ = std::make_shared<LaterRows>();
   Mutex mutex_;
   Condition changed_;
