@@ -63,8 +63,8 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
       if (!output.own_lengths()) continue;
       varying_.push_back(f);
       facts_.longest.push_back(output.lengths == Lengths::bins
-                                  ? kind.facts().packing->size
-                                  : output.most);
+                                   ? kind.facts().packing->size
+                                   : output.most);
     }
   }
   lengths_.assign(

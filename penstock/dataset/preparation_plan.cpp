@@ -12,7 +12,8 @@ namespace {
 
 /// What no rows have that are read by position, whether their lengths are known
 /// or not.
-std::string why_no_positions(const AskedRows& rows, const SourceFacts& source) {
+std::string why_no_positions(const AskedRows& rows,
+                             const SourceTraits& source) {
   if (!source.by_position) return "the source has no positions to read by";
   if (!source.rows) return "the source does not know how many rows it has";
   if (rows.split_by_column) return "the split is by a column";
@@ -36,7 +37,8 @@ std::string why_left_out(const AskedField& field) {
 }
 
 /// Why rows cannot be read by position as they are.
-std::string why_not_readable(const AskedRows& rows, const SourceFacts& source) {
+std::string why_not_readable(const AskedRows& rows,
+                             const SourceTraits& source) {
   std::string why = why_no_positions(rows, source);
   for (const AskedField& field : rows.fields) {
     if (why.empty()) why = why_fitted(field);
@@ -50,7 +52,7 @@ std::string why_not_readable(const AskedRows& rows, const SourceFacts& source) {
 }
 
 /// What a scan must find out, wherever the rows are kept; empty: nothing.
-std::string why_scanned(const AskedRows& rows, const SourceFacts& source) {
+std::string why_scanned(const AskedRows& rows, const SourceTraits& source) {
   if (source.by_key) return "samples are numbered by their keys";
   std::string why = why_chosen(rows);
   if (why.empty()) why = why_not_readable(rows, source);
@@ -60,7 +62,7 @@ std::string why_scanned(const AskedRows& rows, const SourceFacts& source) {
 }
 
 /// Why rows cannot be prepared while batches are made.
-std::string why_not_growing(const AskedRows& rows, const SourceFacts& source) {
+std::string why_not_growing(const AskedRows& rows, const SourceTraits& source) {
   std::string why = why_no_positions(rows, source);
   for (const AskedField& field : rows.fields)
     if (why.empty()) why = why_fitted(field);
@@ -79,7 +81,8 @@ std::string why_not_growing(const AskedRows& rows, const SourceFacts& source) {
   return why;
 }
 
-[[noreturn]] void refuse_meanwhile(const SourceFacts& source, std::string why) {
+[[noreturn]] void refuse_meanwhile(const SourceTraits& source,
+                                   std::string why) {
   throw Error(
       ErrorKind::request,
       {.code = "data.not_meanwhile",
@@ -92,7 +95,7 @@ std::string why_not_growing(const AskedRows& rows, const SourceFacts& source) {
 
 /// Rows may be prepared while batches are made, and are named by what their
 /// source is, whether they are kept already or not.
-bool grows(const AskedRows& rows, const SourceFacts& source) {
+bool grows(const AskedRows& rows, const SourceTraits& source) {
   const bool asked = rows.preparing == Preparing::meanwhile;
   const bool streams =
       std::ranges::any_of(rows.fields, [](const AskedField& field) {
@@ -105,7 +108,7 @@ bool grows(const AskedRows& rows, const SourceFacts& source) {
 }
 
 /// Why rows are scanned that could be read by position; empty: they are not.
-std::string why_kept(const AskedRows& rows, const SourceFacts& source) {
+std::string why_kept(const AskedRows& rows, const SourceTraits& source) {
   if (source.of_store) return "the rows are those of a store";
   if (rows.budgets) return "rows are kept as 'loader.cache' says";
   if (rows.cache != "auto" && rows.cache != "none")
@@ -118,7 +121,7 @@ std::string why_kept(const AskedRows& rows, const SourceFacts& source) {
 /// Rows that lie in memory column by column are gathered from as many places as
 /// there are columns: of many rows the first batches are, while all of them are
 /// packed.
-bool packs_beside(const AskedRows& rows, const SourceFacts& source,
+bool packs_beside(const AskedRows& rows, const SourceTraits& source,
                   const MachineFacts& machine) {
   constexpr std::int64_t kFew = 1 << 20;  // values, packed in some 50 ms
   constexpr std::size_t kManyChunks = 64;
@@ -138,7 +141,7 @@ bool packs_beside(const AskedRows& rows, const SourceFacts& source,
 
 }  // namespace
 
-PreparationPlan decide(const AskedRows& rows, const SourceFacts& source,
+PreparationPlan decide(const AskedRows& rows, const SourceTraits& source,
                        const MachineFacts& machine) {
   PreparationPlan plan{.uses_store = rows.stores};
   auto as = [&](RowsForm form, RowsIdentity identity, std::string reason) {
@@ -170,13 +173,13 @@ namespace {
 
 AskedField asked_field(const Field& field) {
   AskedField asked{.name = field.name};
-  for (const Output& output : field.kind->outputs()) {
+  for (const Output& output : field.kind->facts().outputs) {
     asked.varies |= output.lengths != Lengths::equal;
     if (output.own_lengths() && output.lengths != Lengths::bins &&
         output.most == 0)
       asked.most_known = false;
   }
-  if (const std::optional<Packing> packing = field.kind->packing())
+  if (const std::optional<Packing>& packing = field.kind->facts().packing)
     asked.packed = packing->how;
   return asked;
 }
@@ -185,9 +188,9 @@ AskedField asked_field(const Field& field) {
 
 bool known_lengths(const std::vector<Field>& fields, const FieldKind& kind,
                    const Source& source, std::span<std::int32_t> lengths) {
-  if (kind.length(0) < 0) return false;
+  if (kind.facts().column_elements == 0) return false;
   const std::vector<ColumnRequest> requests = requests_of(fields);
-  auto found = std::ranges::find(requests, kind.columns().front().column,
+  auto found = std::ranges::find(requests, kind.facts().columns.front().column,
                                  &ColumnRequest::column);
   return source.lengths(static_cast<std::size_t>(found - requests.begin()), 0,
                         lengths);
@@ -199,7 +202,7 @@ std::vector<AskedField> asked_fields(const std::vector<Field>& fields,
                                      const Split& split, const Source& source) {
   std::vector<AskedField> asked;
   for (const Field& field : fields) asked.push_back(asked_field(field));
-  const SourceFacts facts = source_facts(source);
+  const SourceTraits facts = source_traits(source);
   if (!facts.rows || !split.by.empty()) return asked;
   const BoundFields bound = bind_fields(fields, source);
   for (std::size_t f = 0; f < bound.size(); ++f) {
@@ -230,13 +233,13 @@ AskedRows asked_rows(const TableDatasetOptions& options, const Source& source) {
           .plan_only = options.plan_only};
 }
 
-SourceFacts source_facts(const Source& source) {
+SourceTraits source_traits(const Source& source) {
   const Abilities& abilities = source.abilities();
-  SourceFacts facts{.shown = source.shown(),
-                    .by_key = abilities.by_key,
-                    .by_position = abilities.by_position,
-                    .in_memory = abilities.in_memory,
-                    .of_store = source.info().of_store};
+  SourceTraits facts{.shown = source.shown(),
+                     .by_key = abilities.by_key,
+                     .by_position = abilities.by_position,
+                     .in_memory = abilities.in_memory,
+                     .of_store = source.facts().of_store};
   if (facts.by_position)  // by key it may cost a statement
     if (const RowCount count = source.count(); count.exact)
       facts.rows = count.rows;
@@ -249,7 +252,7 @@ SourceFacts source_facts(const Source& source) {
 
 PreparationPlan plan_preparation(const TableDatasetOptions& options,
                                  const Source& source, const Device& device) {
-  const SourceFacts facts = source_facts(source);
+  const SourceTraits facts = source_traits(source);
   if (facts.rows == 0) refuse_no_rows(facts.shown);
   return decide(asked_rows(options, source), facts,
                 {.device_is_host = device.memory_kind() == MemoryKind::cpu,
@@ -263,7 +266,7 @@ std::string why_not_by_position(const std::vector<Field>& fields,
                  .split_by_column = !split.by.empty()};
   if (fitted)
     for (AskedField& field : rows.fields) field.fitted = false;
-  return why_not_readable(rows, source_facts(source));
+  return why_not_readable(rows, source_traits(source));
 }
 
 }  // namespace penstock

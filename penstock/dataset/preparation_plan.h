@@ -39,7 +39,7 @@ struct AskedRows {
 };
 
 /// What a source can do.
-struct SourceFacts {
+struct SourceTraits {
   std::string shown = {};
   bool by_key = false, by_position = false;
   /// By position, where that is known exactly.
@@ -87,7 +87,7 @@ struct PreparationPlan {
 
 /// A pure function. Throws Error(request), code data.not_meanwhile, where rows
 /// are asked to be prepared while batches are made, and cannot be.
-PreparationPlan decide(const AskedRows& rows, const SourceFacts& source,
+PreparationPlan decide(const AskedRows& rows, const SourceTraits& source,
                        const MachineFacts& machine);
 
 /// The same of a source that was opened with `requests_of(options)`, on this
@@ -109,6 +109,6 @@ AskedRows asked_rows(const TableDatasetOptions& options, const Source& source);
 /// of a field are; false where they are not known without reading them.
 bool known_lengths(const std::vector<Field>& fields, const FieldKind& kind,
                    const Source& source, std::span<std::int32_t> lengths);
-SourceFacts source_facts(const Source& source);
+SourceTraits source_traits(const Source& source);
 
 }  // namespace penstock

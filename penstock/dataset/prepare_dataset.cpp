@@ -123,7 +123,7 @@ std::shared_ptr<const Dataset> prepare_samples(
 std::string named_fingerprint(const TableDatasetOptions& options,
                               const Source& source) {
   const PreparationPlan plan =
-      decide(asked_rows(options, source), source_facts(source), {});
+      decide(asked_rows(options, source), source_traits(source), {});
   return fingerprint_of(plan.identity, options, source);
 }
 

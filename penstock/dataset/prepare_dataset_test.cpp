@@ -31,7 +31,7 @@ class PrepareDataset : public testing::Test {
   std::string reason() { return reason_of(*store()); }
   std::string reason_of(const Source& source) {
     const PreparationPlan plan =
-        decide(asked_rows(options_, source), source_facts(source), {});
+        decide(asked_rows(options_, source), source_traits(source), {});
     return plan.form == RowsForm::scanned ? plan.reason : "";
   }
   std::shared_ptr<const Dataset> prepare() {
