@@ -14,8 +14,8 @@ class JobFiles(Case):
 
     def test_a_folder_instead_of_a_file(self):
         for verb in ("train", "batch"):
-            self.refuse("request", "file.read", "Is a directory",
-                        "name a file in it", arguments=[verb, "."])
+            self.refuse("request", "source.uri", "folder '.'",
+                        "none of its files", arguments=[verb, "."])
 
     def test_text_that_is_no_json_with_line_and_column(self):
         self.write_job('{\n  "source": {"kind" "sqlite"}\n}')
