@@ -2,7 +2,6 @@
 them: the batches are those of one version, or the run ends with
 files.changed, whatever the kind of the files and wherever rows are kept.
 PENSTOCK_TEST_CHANGES says how many tries (30; `./check --faults` makes 300)."""
-import fcntl
 import json
 import os
 import random
@@ -203,9 +202,9 @@ class Changes(Case):
         them, with `act` called after some."""
         process = subprocess.Popen(
             [PROGRAM, *self.command(tier)], cwd=self.folder, bufsize=0,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            pipesize=PIPE_BYTES)
         self.addCleanup(process.kill)
-        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         out = b"".join(process.stdout.readline() for _ in range(after))
         time.sleep(0.02)
         act()
