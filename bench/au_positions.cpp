@@ -13,7 +13,7 @@
 
 #include "bench/measure.h"
 #include "bench/positions.h"
-#include "penstock/run/train.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

@@ -5,7 +5,7 @@
 // same order. By the wall, so give the machine a quiet moment.
 //
 //     bench_key_order [ROWS [REPEATS [THREADS]]]
-#include "penstock/dataset/key_order.h"
+#include "penstock/dataset/table/key_order.h"
 
 #include <algorithm>
 

@@ -76,11 +76,11 @@ def data_set(tree):
 
 
 def model(tree):
-    copied(tree, "penstock/trainer/models/tabular",
-           "penstock/trainer/models/another",
-           [("tabular", "another"), ("Tabular", "AnotherModel"),
-            ("embedding_width", "another_width")])
-    line_after(tree, "penstock/trainer/models/kinds.h", r"^  KIND\(tabular\)",
+    for folder in "penstock/models", "penstock/trainer/models":
+        copied(tree, f"{folder}/tabular", f"{folder}/another",
+               [("tabular", "another"), ("Tabular", "AnotherModel"),
+                ("embedding_width", "another_width")])
+    line_after(tree, "penstock/models/kinds.h", r"^  KIND\(tabular\)",
                "  KIND(another) \\")
 
 
@@ -102,7 +102,8 @@ def setting(tree):
 KINDS = {"source": (source, "penstock/sources/another/"),
          "field kind": (field, "penstock/transforms/another/"),
          "data set": (data_set, "penstock/dataset/another_dataset."),
-         "model": (model, "penstock/trainer/models/another/"),
+         "model": (model, ("penstock/models/another/",
+                   "penstock/trainer/models/another/")),
          "verb": (verb, "penstock/cli/verbs/another.cpp"),
          "setting of a job": (setting, None)}
 

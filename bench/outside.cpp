@@ -16,8 +16,8 @@
 
 #include "bench/measure.h"
 #include "bench/positions.h"
-#include "penstock/run/loop.h"
-#include "penstock/run/report.h"
+#include "penstock/report/report.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

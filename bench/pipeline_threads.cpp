@@ -16,7 +16,7 @@
 #include "penstock/base/base.h"
 #include "penstock/base/random.h"
 #include "penstock/exec/exec.h"
-#include "penstock/run/report.h"
+#include "penstock/report/report.h"
 
 namespace penstock {
 namespace {

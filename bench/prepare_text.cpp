@@ -20,7 +20,7 @@
 #include "bench/child.h"
 #include "bench/measure.h"
 #include "penstock/base/utf8.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
 #include "penstock/sources/sources.h"
 #include "penstock/tokenizer/tokenizer.h"
 

@@ -12,7 +12,7 @@
 #include "bench/made_source.h"
 #include "bench/measure.h"
 #include "bench/processes.h"
-#include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/table/table_dataset.h"
 
 namespace penstock {
 namespace {

@@ -10,7 +10,6 @@
 //     bench_sizes [MOST_ROWS]
 #include "bench/measure.h"
 #include "bench/positions.h"
-#include "penstock/run/train.h"
 
 namespace penstock {
 namespace {

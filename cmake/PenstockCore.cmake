@@ -2,7 +2,7 @@
 # program, the plugins, Python's module and the tests are linked to it, so that a
 # type, an account or a log is the same for all of them.
 set(core_rooms base tokenizer exec device sources transforms sampling cache
-  monitor dataset loader job advisor run)
+  monitor dataset loader models job advisor session report inspect run)
 add_library(penstock_core SHARED)
 foreach(room ${core_rooms})
   target_link_libraries(penstock_core PRIVATE penstock_${room})

@@ -31,20 +31,29 @@ MAY_SEE = {
     "dataset": "base exec device sources transforms sampling cache monitor",
     "loader": "base exec device sources transforms sampling cache monitor "
               "dataset",
+    "models": "base transforms",
     "job": "base exec device sources transforms sampling cache monitor dataset "
-           "loader",
+           "loader models",
     "advisor": "base monitor loader",
+    "session": "base exec device sources transforms sampling cache monitor "
+               "dataset loader models job advisor",
+    "report": "base exec device sources transforms sampling cache monitor "
+              "dataset loader models job advisor session",
+    "inspect": "base exec device sources transforms sampling cache monitor "
+               "dataset loader models job advisor session report",
     "run": "base exec device sources transforms sampling cache monitor dataset "
-           "loader job advisor",
-    "trainer": "base device monitor loader job advisor run",
-    "demo": "base device sources monitor job run",
+           "loader models job advisor session report inspect",
+    "trainer": "base device monitor loader models job advisor session run",
+    "demo": "base device sources monitor models job session inspect run",
     "cli": "base tokenizer exec device sources transforms sampling cache "
-           "monitor dataset loader job advisor run trainer demo",
+           "monitor dataset loader models job advisor session report inspect "
+           "run trainer demo",
     "python": "base tokenizer exec device sources transforms sampling cache "
-              "monitor dataset loader job advisor run",
+              "monitor dataset loader models job advisor session report "
+              "inspect run",
 }
-# What the program knows of a model without the trainer lies beside the model.
-OF_JOB = re.compile(r"trainer/models/(\w+/(?:descriptor|config)|kinds)\.")
+# The steps of a kind of model use the settings in its descriptor.
+OF_A_MODEL = re.compile(r"\w+/(descriptor|config)\.h")
 OURS = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake"}
 INCLUDE = re.compile(r'#include "penstock/(\w+)/([\w/.]+)"')
 MOST_VIRTUALS = 7
@@ -102,8 +111,6 @@ def main():
     for file in files("penstock", "python/engine"):
         name = file.relative_to(ROOT)
         room = "python" if name.parts[0] == "python" else name.parts[1]
-        if OF_JOB.search(str(name)):
-            room = "job"
         if room not in MAY_SEE:
             bad.append(f"{name}: there is no room '{room}'")
             continue
@@ -111,8 +118,8 @@ def main():
             if rest.startswith("fake/") and ("_test" in file.stem
                                              or "fake" in file.parts):
                 continue  # tests may use another room's fakes
-            if OF_JOB.match(f"{other}/{rest}"):
-                other, rest = "job", "job.h"
+            if other == "models" and OF_A_MODEL.fullmatch(rest):
+                rest = "models.h"
             if other != room and other not in MAY_SEE[room].split():
                 bad.append(f"{name}: {room} may not see {other}")
             elif other not in (room, "base") and rest != f"{other}.h":

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "penstock/run/run.h"
+#include "penstock/report/report.h"
 
 namespace penstock {
 

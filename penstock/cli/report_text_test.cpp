@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "penstock/run/fake/sample_report.h"
+#include "penstock/report/fake/sample_report.h"
 
 namespace penstock {
 namespace {

@@ -6,9 +6,9 @@
 #include "penstock/base/fake/test_folder.h"
 #include "penstock/base/fake/test_memory.h"
 #include "penstock/base/random.h"
-#include "penstock/dataset/parsed_rows.h"
-#include "penstock/dataset/table_dataset.h"
-#include "penstock/dataset/value_memory.h"
+#include "penstock/dataset/table/parsed_rows.h"
+#include "penstock/dataset/table/table_dataset.h"
+#include "penstock/dataset/table/value_memory.h"
 #include "penstock/sources/fake/fake_store.h"
 #include "penstock/transforms/fake/runs.h"
 

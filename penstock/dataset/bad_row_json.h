@@ -1,7 +1,7 @@
 #pragma once
 
 #include "penstock/base/json.h"
-#include "penstock/dataset/parsed_rows.h"
+#include "penstock/dataset/table/parsed_rows.h"
 
 namespace penstock {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "penstock/dataset/later_rows.h"
+#include "penstock/dataset/packed/later_rows.h"
 
 namespace penstock {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "penstock/base/json.h"
 #include "penstock/cache/cache.h"
-#include "penstock/dataset/block_parser.h"
 #include "penstock/dataset/device_fields.h"
+#include "penstock/dataset/table/block_parser.h"
 #include "penstock/monitor/monitor.h"
 #include "penstock/sampling/sampling.h"
 #include "penstock/transforms/transforms.h"

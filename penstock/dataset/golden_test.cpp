@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "penstock/base/hash.h"
-#include "penstock/dataset/parsed_rows.h"
+#include "penstock/dataset/table/parsed_rows.h"
 #include "penstock/transforms/fake/golden_rows.h"
 #include "penstock/transforms/fake/runs.h"
 

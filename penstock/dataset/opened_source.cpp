@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/base/name_index.h"
-#include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/table/table_dataset.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "penstock/cache/cache.h"
-#include "penstock/dataset/table_options.h"
+#include "penstock/dataset/table/table_options.h"
 
 namespace penstock {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "penstock/dataset/device_fields.h"
-#include "penstock/dataset/expected_rows.h"
-#include "penstock/dataset/growing_dataset.h"
-#include "penstock/dataset/packed_dataset.h"
-#include "penstock/dataset/preparation_plan.h"
+#include "penstock/dataset/growing/growing_dataset.h"
+#include "penstock/dataset/indexed/expected_rows.h"
+#include "penstock/dataset/packed/packed_dataset.h"
+#include "penstock/dataset/table/preparation_plan.h"
 
 namespace penstock {
 

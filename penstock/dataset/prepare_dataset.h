@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "penstock/dataset/indexed_dataset.h"
-#include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/indexed/indexed_dataset.h"
+#include "penstock/dataset/table/table_dataset.h"
 
 namespace penstock {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "penstock/dataset/fake/fake_dataset.h"
-#include "penstock/dataset/preparation_plan.h"
+#include "penstock/dataset/table/preparation_plan.h"
 #include "penstock/sources/fake/fake_store.h"
 
 namespace penstock {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "penstock/base/host_limits.h"
-#include "penstock/dataset/table_options.h"
+#include "penstock/dataset/table/table_options.h"
 
 namespace penstock {
 

@@ -10,7 +10,7 @@
 
 #include "penstock/base/held_memory.h"
 #include "penstock/base/sync.h"
-#include "penstock/dataset/sample_reader.h"
+#include "penstock/dataset/indexed/sample_reader.h"
 
 namespace penstock {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
-#include "penstock/dataset/block_parser.h"
+#include "penstock/dataset/table/block_parser.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {

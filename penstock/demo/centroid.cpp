@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "penstock/trainer/models/set_position/descriptor.h"
+#include "penstock/models/set_position/descriptor.h"
 
 namespace penstock {
 namespace {

@@ -12,7 +12,8 @@
 
 #include "penstock/base/base.h"
 #include "penstock/demo/fake/positions_run.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

@@ -1,9 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
-
-#include "penstock/run/run.h"
 
 namespace penstock {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 

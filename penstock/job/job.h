@@ -17,10 +17,10 @@
 #include "penstock/job/document.h"
 #include "penstock/job/manifest.h"
 #include "penstock/job/mixed_sources.h"
-#include "penstock/job/model.h"
 #include "penstock/job/schema.h"
 #include "penstock/job/sections.h"
 #include "penstock/loader/loader.h"
+#include "penstock/models/models.h"
 
 namespace penstock {
 

@@ -1,10 +1,9 @@
-#include "penstock/job/model.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "penstock/job/job.h"
-#include "penstock/trainer/models/set_position/descriptor.h"
+#include "penstock/models/models.h"
+#include "penstock/models/set_position/descriptor.h"
 
 namespace penstock {
 namespace {

@@ -3,8 +3,8 @@
 #include "penstock/base/setting_schema.h"
 #include "penstock/device/device.h"
 #include "penstock/job/mixed_sources.h"
-#include "penstock/job/model.h"
 #include "penstock/job/sections.h"
+#include "penstock/models/models.h"
 
 namespace penstock {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "penstock/job/cache_settings.h"
-#include "penstock/job/model.h"
+#include "penstock/models/models.h"
 
 namespace penstock {
 namespace {

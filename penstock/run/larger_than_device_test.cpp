@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "penstock/demo/fake/positions_run.h"
-#include "penstock/run/report.h"
-#include "penstock/run/session.h"
+#include "penstock/report/report.h"
+#include "penstock/session/session.h"
 
 // Rows that the device cannot hold: it keeps a quarter of them, and the others
 // are copied with each batch.

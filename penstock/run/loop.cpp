@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "penstock/run/not_finite.h"
+#include "penstock/session/session.h"
 
 // The host runs ahead of the device: a step is queued, its loss and its times
 // are known some steps later, and nothing waits for them but the end of an

@@ -6,15 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "penstock/run/checkpoint.h"
-#include "penstock/run/checkpoint_writer.h"
-#include "penstock/run/metrics/metrics.h"
-#include "penstock/run/profile.h"
-#include "penstock/run/progress_file.h"
-#include "penstock/run/quarantine.h"
-#include "penstock/run/session.h"
-#include "penstock/run/stepper.h"
-#include "penstock/run/train_options.h"
+#include "penstock/report/report.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "penstock/demo/fake/positions_run.h"
-#include "penstock/run/report.h"
+#include "penstock/report/report.h"
 
 namespace penstock {
 namespace {

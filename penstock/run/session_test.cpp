@@ -1,4 +1,4 @@
-#include "penstock/run/session.h"
+#include "penstock/session/session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,7 @@
 
 #include "penstock/dataset/fake/spoiled_dataset.h"
 #include "penstock/demo/fake/positions_run.h"
-#include "penstock/run/checkpoint.h"
-#include "penstock/run/quarantine.h"
-#include "penstock/run/report.h"
+#include "penstock/report/report.h"
 
 namespace penstock {
 namespace {

@@ -3,10 +3,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "penstock/report/report.h"
 #include "penstock/run/loop.h"
-#include "penstock/run/model_stepper.h"
-#include "penstock/run/report_html.h"
-#include "penstock/run/weights.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

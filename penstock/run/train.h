@@ -5,9 +5,7 @@
 #include <vector>
 
 #include "penstock/job/job.h"
-#include "penstock/run/opening.h"
-#include "penstock/run/stepper.h"
-#include "penstock/run/train_options.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 

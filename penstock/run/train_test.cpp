@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "penstock/demo/fake/positions_run.h"
-#include "penstock/run/session.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "penstock/loader/loader.h"
+
 namespace penstock {
 namespace {
 

@@ -6,8 +6,6 @@
 #include <functional>
 #include <span>
 
-#include "penstock/run/run.h"
-
 namespace penstock {
 
 /// The rows of a batch, and how numbers that are drawn for them get to where

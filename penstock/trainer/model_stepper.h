@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 #include "penstock/trainer/drawn.h"
 #include "penstock/trainer/mean_loss.h"
 #include "penstock/trainer/parameter.h"

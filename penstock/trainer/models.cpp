@@ -1,4 +1,5 @@
-#include "penstock/trainer/models/kinds.h"
+#include "penstock/models/models.h"
+
 #include "penstock/trainer/threads.h"
 #include "penstock/trainer/torch_error.h"
 #include "penstock/trainer/trainer.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 #include "penstock/trainer/parameter.h"
 
 namespace penstock {

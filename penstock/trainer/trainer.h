@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 

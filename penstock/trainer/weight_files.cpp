@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 #include "penstock/trainer/borrowed.h"
 
 namespace penstock {

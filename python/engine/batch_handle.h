@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 
 namespace penstock::python {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "penstock/run/run.h"
+#include "penstock/dataset/dataset.h"
 
 namespace penstock::python {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
 
 namespace penstock::python {
 

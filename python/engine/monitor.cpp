@@ -9,7 +9,7 @@
 
 #include "penstock/exec/exec.h"
 #include "penstock/monitor/monitor.h"
-#include "penstock/run/run.h"
+#include "penstock/report/report.h"
 #include "python/engine/gil.h"
 
 namespace penstock::python {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 #include "python/engine/batch.h"
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"

@@ -8,7 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
+#include "penstock/session/session.h"
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 #include "python/engine/own_stepper.h"

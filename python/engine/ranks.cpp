@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 
 namespace penstock::python {
 namespace {

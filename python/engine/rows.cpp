@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "penstock/base/dlpack.h"
+#include "penstock/dataset/dataset.h"
 #include "python/engine/gc_slots.h"
 #include "python/engine/gil.h"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "penstock/base/hash.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
 #include "python/engine/interruptible.h"
 #include "python/engine/list_gaps.h"
 #include "python/engine/media_values.h"

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "penstock/run/run.h"
 #include "python/engine/file_text.h"
 #include "python/engine/interruptible.h"
 

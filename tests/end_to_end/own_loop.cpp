@@ -8,8 +8,8 @@
 // next batch when it has read a line, as ranks wait for one another after each
 // step; at the end of its input it waits no more. SCAN_BYTES limits what the
 // scan holds in memory.
-#include <penstock/run/host_copy.h>
 #include <penstock/run/run.h>
+#include <penstock/session/session.h>
 
 #include <cstdio>
 #include <cstdlib>

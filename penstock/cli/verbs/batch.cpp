@@ -4,7 +4,8 @@
 
 #include "penstock/cli/output.h"
 #include "penstock/cli/verb.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

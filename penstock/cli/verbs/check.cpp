@@ -6,7 +6,8 @@
 #include "penstock/cli/table.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
+#include "penstock/session/session.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {

@@ -8,7 +8,8 @@
 #include "penstock/cli/verb.h"
 #include "penstock/demo/demo.h"
 #include "penstock/device/device.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

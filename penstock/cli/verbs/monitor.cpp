@@ -17,7 +17,8 @@
 #include "penstock/cli/screen.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
-#include "penstock/run/run.h"
+#include "penstock/report/report.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {

@@ -4,8 +4,8 @@
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
+#include "penstock/inspect/inspect.h"
 #include "penstock/job/job.h"
-#include "penstock/run/run.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {

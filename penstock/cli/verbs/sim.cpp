@@ -7,7 +7,7 @@
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
-#include "penstock/run/run.h"
+#include "penstock/report/report.h"
 
 namespace penstock {
 namespace {

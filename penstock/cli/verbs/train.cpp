@@ -8,7 +8,9 @@
 #include "penstock/cli/python_program.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
+#include "penstock/report/report.h"
+#include "penstock/session/session.h"
 #include "penstock/sources/sources.h"
 #include "penstock/transforms/transforms.h"
 

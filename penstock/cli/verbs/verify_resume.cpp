@@ -4,7 +4,7 @@
 #include "penstock/cli/output.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
-#include "penstock/run/run.h"
+#include "penstock/inspect/inspect.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {

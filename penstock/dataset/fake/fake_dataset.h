@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/table/table_dataset.h"
 #include "penstock/sources/fake/fake_source.h"
 
 namespace penstock {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "penstock/base/user_file.h"
-#include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/table/table_dataset.h"
 #include "penstock/sources/fake/fake_source.h"
 
 namespace penstock {

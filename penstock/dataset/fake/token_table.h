@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/dataset/packed_dataset.h"
+#include "penstock/dataset/packed/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/sources/fake/fake_source.h"
 

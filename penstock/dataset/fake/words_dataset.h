@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/table/table_dataset.h"
 #include "penstock/sources/fake/fake_source.h"
 #include "penstock/transforms/fake/letters.h"
 #include "penstock/transforms/fake/strip.h"

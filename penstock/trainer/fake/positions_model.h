@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/models/set_position/descriptor.h"
 #include "penstock/trainer/fake/steps.h"
-#include "penstock/trainer/models/set_position/descriptor.h"
 #include "penstock/trainer/trainer.h"
 
 namespace penstock {

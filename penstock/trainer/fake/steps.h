@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "penstock/loader/loader.h"
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 

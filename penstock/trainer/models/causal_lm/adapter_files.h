@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "penstock/run/run.h"
-#include "penstock/trainer/models/causal_lm/descriptor.h"
+#include "penstock/models/causal_lm/descriptor.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 

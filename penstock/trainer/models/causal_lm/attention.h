@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "penstock/trainer/models/causal_lm/config.h"
+#include "penstock/models/causal_lm/config.h"
 
 namespace penstock {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "penstock/base/tensor.h"
+#include "penstock/models/causal_lm/descriptor.h"
 #include "penstock/trainer/layers.h"
 #include "penstock/trainer/models/causal_lm/attention.h"
-#include "penstock/trainer/models/causal_lm/descriptor.h"
 
 namespace penstock {
 

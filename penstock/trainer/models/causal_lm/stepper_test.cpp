@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "penstock/models/causal_lm/descriptor.h"
 #include "penstock/trainer/fake/table_model.h"
-#include "penstock/trainer/models/causal_lm/descriptor.h"
 
 namespace penstock {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <map>
 
-#include "penstock/run/run.h"
+#include "penstock/session/session.h"
 #include "penstock/trainer/models/image_classifier/network.h"
 #include "penstock/trainer/state.h"
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include "penstock/models/image_classifier/descriptor.h"
 #include "penstock/trainer/classifier.h"
-#include "penstock/trainer/models/image_classifier/descriptor.h"
 
 namespace penstock {
 

@@ -6,10 +6,10 @@
 #include <numbers>
 #include <tuple>
 
+#include "penstock/models/set_position/descriptor.h"
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/set_position/augment.h"
-#include "penstock/trainer/models/set_position/descriptor.h"
 #include "penstock/trainer/models/set_position/geometry.h"
 #include "penstock/trainer/models/set_position/network.h"
 #include "penstock/trainer/models/set_position/validation.h"

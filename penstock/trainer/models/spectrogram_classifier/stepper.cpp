@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "penstock/models/spectrogram_classifier/descriptor.h"
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/classifier.h"
-#include "penstock/trainer/models/spectrogram_classifier/descriptor.h"
 #include "penstock/trainer/recompute.h"
 #include "penstock/trainer/trainer.h"
 

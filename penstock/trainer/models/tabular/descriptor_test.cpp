@@ -1,4 +1,4 @@
-#include "penstock/trainer/models/tabular/descriptor.h"
+#include "penstock/models/tabular/descriptor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

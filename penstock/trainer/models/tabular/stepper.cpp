@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "penstock/models/tabular/descriptor.h"
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/model_stepper.h"
-#include "penstock/trainer/models/tabular/descriptor.h"
 #include "penstock/trainer/models/tabular/network.h"
 #include "penstock/trainer/outcomes.h"
 #include "penstock/trainer/target.h"

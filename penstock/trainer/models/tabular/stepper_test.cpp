@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "penstock/models/tabular/descriptor.h"
 #include "penstock/trainer/fake/table_model.h"
-#include "penstock/trainer/models/tabular/descriptor.h"
 
 namespace penstock {
 namespace {

@@ -1,0 +1,204 @@
+#include "penstock/dataset/indexed/indexed_dataset.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "penstock/dataset/table/preparation_plan.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+/// A run may go on with a copy of its files.
+Json of_any_copy(const Json& identity) {
+  if (identity.is_array()) {
+    Json parts(Json::Array{});
+    for (const Json& part : identity.array())
+      parts.push_back(of_any_copy(part));
+    return parts;
+  }
+  if (!identity.is_object()) return identity;
+  Json json(Json::Object{});
+  for (const auto& [key, value] : identity.object())
+    if (key != kThisCopy) json[key] = of_any_copy(value);
+  return json;
+}
+
+}  // namespace
+
+std::vector<Json> statistics_for(const IndexedOptions& options,
+                                 const BoundFields& bound) {
+  std::vector<Json> all;
+  for (std::size_t f = 0; f < bound.size(); ++f) {
+    const Json* found = options.statistics
+                            ? options.statistics->find(options.fields[f].name)
+                            : nullptr;
+    all.push_back(found != nullptr ? *found
+                                   : bound[f]->unfitted().value_or(Json()));
+  }
+  return all;
+}
+
+std::string IndexedDataset::needs_scan(const IndexedOptions& options,
+                                       const Source& source) {
+  return why_not_by_position(options.fields, options.split,
+                             options.statistics.has_value(), source);
+}
+
+IndexedDataset::IndexedDataset(IndexedOptions options,
+                               std::unique_ptr<Source> source)
+    : options_(std::move(options)),
+      source_(std::move(source)),
+      layout_(layout_of(options_.fields)) {
+  std::string why = needs_scan(options_, *source_);
+  if (!why.empty())
+    throw Error(ErrorKind::request,
+                {.code = "data.needs_scan",
+                 .what = "cannot use these samples without a scan",
+                 .where = source_->shown(),
+                 .why = std::move(why),
+                 .next = "prepare a TableDataset, which scans them once"});
+  facts_.rows = *source_->count().rows;
+  facts_.outputs = outputs_of(options_.fields);
+  facts_.most_readers = most_readers(*source_);
+  if (const ChunkMap* map = source_->chunks();
+      map != nullptr && map->decoded_bytes > 0) {
+    facts_.chunks = std::ssize(map->ends);
+    facts_.decoded_bytes = map->decoded_bytes;
+    facts_.kept_bytes = map->kept_bytes;
+  }
+  facts_.device_fields =
+      device_fields(options_.fields, options_.finish_on, Runs::unknown);
+  plan_readers();
+  facts_.plan.notes = finish_notes(
+      options_.fields, facts_.device_fields,
+      options_.finish_on == MemoryKind::cpu
+          ? "its memory is the device's, or a batch operation is done there"
+          : "rows that are read by position have sizes that are not known "
+            "before; \"loader.cache\": \"ram\" keeps them");
+  bind();
+  std::tie(train_, val_) =
+      sides_by_position(options_.split, *source_, facts_.rows);
+  facts_.on_side = {train_.size(), val_.size()};
+  find_lengths();
+  fingerprint_ = fingerprint_of(options_, *source_);
+}
+
+/// Nothing is kept but what readers need.
+void IndexedDataset::plan_readers() {
+  const ChunkMap* map = source_->chunks();
+  const std::size_t reader = map == nullptr ? 0 : map->reader.by_position;
+  std::string why = "samples are read by position";
+  if (reader > 0) why += "; each reader holds " + shown_bytes(reader);
+  facts_.plan.tier = Tier::none;
+  facts_.plan.lines.push_back({.tier = Tier::none,
+                               .host_bytes = reader,
+                               .fits = true,
+                               .chosen = true,
+                               .why = std::move(why)});
+}
+
+void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
+  PENSTOCK_ASSERT(options.open != nullptr, "the source is opened once more");
+  TableDatasetOptions all = options;
+  all.cache = "ram";
+  all.fingerprint = fingerprint_;
+  if (Json known = statistics(); known.is_object())
+    all.statistics = std::move(known);
+  // What would be read ahead is in memory.
+  facts_.most_readers = 0;
+  facts_.plan.notes.push_back(
+      "all samples are packed in memory beside the first batches, which are "
+      "read where they lie");
+  scan_ = std::make_unique<BackgroundScan>(std::move(all),
+                                           BackgroundScan::Begins::when_told);
+}
+
+void IndexedDataset::bind() {
+  bound_ = bind_fields(options_.fields, *source_);
+  facts_.fitted = std::make_shared<const FittedFields>(
+      FittedFields{.fields = options_.fields,
+                   .statistics = statistics_for(options_, bound_)});
+}
+
+std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
+                                                  const Source& source,
+                                                  std::int64_t rows) {
+  if (split.whole()) return {SideIndex(rows), SideIndex(std::int64_t{0})};
+  RowNames names(source.facts().parts);
+  std::vector<std::byte> sides;
+  sides.reserve(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row)
+    sides.push_back(static_cast<std::byte>(side_of(split, names.of(row))));
+  keep_most(split, sides);
+  return {SideIndex(sides, static_cast<std::byte>(Side::train)),
+          SideIndex(sides, static_cast<std::byte>(Side::val))};
+}
+
+void IndexedDataset::find_lengths() {
+  for (std::size_t f = 0; f < options_.fields.size(); ++f) {
+    const FieldKind& kind = *options_.fields[f].kind;
+    const std::vector<Output>& outputs = kind.facts().outputs;
+    if (std::ranges::none_of(outputs, &Output::own_lengths)) continue;
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(facts_.rows));
+    known_lengths(options_.fields, kind, *source_, lengths);
+    for (std::int32_t& length : lengths)
+      length = static_cast<std::int32_t>(length / kind.facts().column_elements);
+    for (const Output& output : outputs) {
+      if (!output.own_lengths()) continue;
+      varying_.push_back(f);
+      facts_.longest.push_back(
+          lengths.empty() ? 0 : *std::ranges::max_element(lengths));
+      lengths_.push_back(lengths);
+    }
+  }
+}
+
+std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
+                                           const Source& source, bool stored) {
+  BoundFields bound = bind_fields(options.fields, source);
+  std::vector<Json> statistics = statistics_for(options, bound);
+  Json all;
+  all["identity"] = of_any_copy(source.identity());
+  all["rows"] = source.count().rows.value_or(0);
+  all["fields"] =
+      stored ? stored_recipes_of(options.fields) : recipes_of(options.fields);
+  for (std::size_t f = 0; f < statistics.size(); ++f)
+    all["statistics"][options.fields[f].name] = statistics[f];
+  all["train"] = options.split.train;
+  all["val"] = options.split.val;
+  all["split_seed"] = std::to_string(options.split.seed);
+  if (options.split.limited()) {
+    all["limit_share"] = options.split.share;
+    all["limit_rows"] = options.split.most;
+  }
+  Sha256 hash;
+  hash.add(all.dump());
+  return hash.hex();
+}
+
+void IndexedDataset::select(Side side, std::span<SampleId> ranks) const {
+  (side == Side::train ? train_ : val_).select(ranks);
+}
+
+void IndexedDataset::lengths(std::size_t varying,
+                             std::span<const SampleRange> ranges,
+                             std::span<std::int32_t> out) const {
+  const std::vector<std::int32_t>& lengths = lengths_[varying];
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    out[i] =
+        ranges[i].sample < 0
+            ? 0
+            : elements_in(ranges[i],
+                          lengths[static_cast<std::size_t>(ranges[i].sample)]);
+}
+
+std::unique_ptr<ReadAhead> IndexedDataset::open_read_ahead(
+    ReadAhead::Options options) const {
+  auto all =
+      std::make_unique<SourceReadAhead>(*source_, nullptr, std::move(options));
+  if (larger_ == nullptr) return all;
+  return reading_others(std::move(all), *larger_);
+}
+
+}  // namespace penstock

@@ -1,0 +1,94 @@
+#include "penstock/dataset/packed/packed_dataset.h"
+
+#include <utility>
+
+namespace penstock {
+
+PackedDataset::PackedDataset(std::shared_ptr<const Dataset> rows,
+                             const Packing& packing, std::uint64_t seed)
+    : rows_(std::move(rows)) {
+  const auto bins = std::make_shared<const PackedBins>(rows_, packing, seed);
+  facts_ = rows_->facts();
+  facts_.endless = bins->endless();
+  facts_.on_side = {bins->count(Side::train), bins->count(Side::val)};
+  facts_.rows = facts_.on_side[0] + facts_.on_side[1];
+  facts_.bins = bins;
+}
+
+void PackedDataset::select(Side side, std::span<SampleId> ranks) const {
+  if (side == Side::train) return;
+  for (SampleId& rank : ranks)
+    if (rank >= 0) rank += facts_.on_side[0];
+}
+
+void PackedDataset::lengths(std::size_t, std::span<const SampleRange> ranges,
+                            std::span<std::int32_t> out) const {
+  // Every piece lies within its sample.
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    out[i] = ranges[i].end - ranges[i].begin;
+}
+
+std::optional<Packing> packing_of(const TableDatasetOptions& options) {
+  const std::string* name = nullptr;
+  std::optional<Packing> found;
+  for (const Field& field : options.fields)
+    if (const std::optional<Packing>& packing = field.kind->facts().packing) {
+      found = packing;
+      name = &field.name;
+    }
+  if (!found) return found;
+  if (options.fields.size() > 1)
+    throw Error(
+        ErrorKind::request,
+        {.code = "packing.fields",
+         .what = "cannot pack the samples of a field beside others",
+         .where = "fields." + *name,
+         .why =
+             "a row of a batch then holds several samples, and the job has " +
+             std::to_string(options.fields.size()) + " fields",
+         .next = "leave the other fields out, or set \"pack\": \"none\""});
+  if (options.drawing)
+    throw Error(
+        ErrorKind::request,
+        {.code = "packing.drawn",
+         .what = "cannot draw samples by a column and pack them",
+         .where = options.drawing.balance ? "loader.balance" : "loader.weights",
+         .why = "bins are drawn, and a bin holds several samples",
+         .next = "leave it out, or set \"pack\": \"none\""});
+  return found;
+}
+
+namespace {
+
+[[noreturn]] void refuse_empty(std::int64_t samples, const std::string& field) {
+  throw Error(ErrorKind::source,
+              {.code = "packing.empty",
+               .what = "there is nothing to pack into rows",
+               .where = "fields." + field,
+               .why = "none of the " + std::to_string(samples) +
+                      " documents has a token",
+               .next = "check which column is named, and what it holds"});
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> packed(std::shared_ptr<const Dataset> rows,
+                                      const TableDatasetOptions& options) {
+  const std::optional<Packing> packing = packing_of(options);
+  if (!packing || options.plan_only) return rows;
+  const std::int64_t samples = rows->facts().rows;
+  auto bins =
+      std::make_shared<PackedDataset>(std::move(rows), *packing, options.seed);
+  if (bins->facts().rows == 0) refuse_empty(samples, options.fields[0].name);
+  for (Side side : {Side::train, Side::val}) {
+    if (bins->rows_on(side) == 0) continue;
+    const std::string line =
+        (side == Side::train ? "packed: " : "packed, held out: ") +
+        bins->facts().bins->numbers(side).text();
+    log(LogLevel::info, line);
+    if (options.scanning) options.scanning(line);
+  }
+  return bins;
+}
+
+}  // namespace penstock

@@ -1,0 +1,163 @@
+#include "penstock/models/causal_lm/config.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kMany = std::int64_t{1} << 31;
+
+/// Members that are null stand for their defaults.
+Json without_nulls(const Json& json) {
+  Json left{Json::Object{}};
+  for (const auto& [key, value] : json.object())
+    if (!value.is_null()) left[key] = value;
+  return left;
+}
+
+Json read_document(const std::filesystem::path& path) {
+  std::string why;
+  try {
+    Json json = Json::parse(real_files().read(path), path.string());
+    if (json.is_object()) return json;
+    why = "it is " + std::string(json.type_name()) + ", expected an object";
+  } catch (const Error& error) {
+    why = error.parts().why;
+  }
+  throw Error(ErrorKind::request,
+              {.code = "model.config",
+               .what = "cannot read the configuration of the model",
+               .where = path.string(),
+               .why = std::move(why),
+               .next = "name the config.json of a model of Hugging Face, or "
+                       "the folder that holds it, as \"model.config\""});
+}
+
+DecoderConfig::Rope::Bands read_bands(Spec& spec) {
+  DecoderConfig::Rope::Bands bands;
+  bands.low = spec.number("low_freq_factor", bands.low, 1e-6, 1e6);
+  bands.high = spec.number("high_freq_factor", bands.high, 1e-6, 1e6);
+  bands.length = spec.number("original_max_position_embeddings", bands.length,
+                             1, static_cast<double>(kMany));
+  if (bands.high <= bands.low)
+    spec.refuse("high_freq_factor", "it is not above low_freq_factor",
+                "use the file as the model's authors published it");
+  return bands;
+}
+
+/// `rope_theta` and `rope_scaling` of older files are `rope_parameters` in
+/// those of transformers 5.
+DecoderConfig::Rope read_rope(Spec& spec) {
+  DecoderConfig::Rope rope;
+  rope.theta = spec.number("rope_theta", rope.theta, 1, 1e12);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const Json* given = spec.raw(key);
+    if (given == nullptr) continue;
+    if (!given->is_object())
+      spec.refuse(key, "found " + given->dump() + ", expected an object",
+                  "use the file as the model's authors published it");
+    const Json held = without_nulls(*given);
+    Spec inner(held, spec.path_of(key));
+    rope.theta = inner.number("rope_theta", rope.theta, 1, 1e12);
+    const std::string type =
+        inner.text("rope_type", inner.text("type", "default"));
+    if (type == "default") continue;
+    if (type != "linear" && type != "llama3")
+      inner.refuse(
+          "rope_type",
+          "found \"" + type + "\", expected one of default, linear, llama3",
+          "this way to stretch positions is not known here: use "
+          "another model");
+    rope.factor = inner.number("factor", std::nullopt, 1, 1e6);
+    if (type == "llama3") rope.bands = read_bands(inner);
+  }
+  return rope;
+}
+
+void refuse_sliding(Spec& spec, const std::string& type) {
+  const bool asked = spec.boolean("use_sliding_window", type == "mistral");
+  if (asked && spec.has("sliding_window"))
+    spec.refuse("sliding_window", "attention in a window is not known here",
+                "use a model without one, or set it to null where no document "
+                "is longer than it");
+  const Json* layers = spec.raw("layer_types");
+  if (layers == nullptr || !layers->is_array()) return;
+  for (const Json& layer : layers->array())
+    if (layer != Json("full_attention"))
+      spec.refuse("layer_types",
+                  "found " + layer.dump() + ", expected \"full_attention\"",
+                  "use a model whose layers all see the whole document");
+}
+
+/// What would train another model than this one.
+void refuse_unknown(Spec& spec) {
+  if (spec.number("attention_dropout", 0, 0, 1) != 0)
+    spec.refuse("attention_dropout", "dropout is not known here",
+                "set it to 0 to train without");
+  if (spec.has("quantization_config"))
+    spec.refuse("quantization_config", "quantised weights are not read",
+                "use the model as it was before it was quantised");
+}
+
+void read_sizes(Spec& spec, DecoderConfig& config) {
+  auto size = [&](const char* key, std::optional<std::int64_t> otherwise) {
+    return spec.integer(key, otherwise, 1, kMany);
+  };
+  config.vocabulary = size("vocab_size", std::nullopt);
+  config.hidden = size("hidden_size", std::nullopt);
+  config.inner = size("intermediate_size", std::nullopt);
+  config.layers = size("num_hidden_layers", std::nullopt);
+  config.heads = size("num_attention_heads", std::nullopt);
+  config.groups = size("num_key_value_heads", config.heads);
+  config.head =
+      size("head_dim", std::max<std::int64_t>(1, config.hidden / config.heads));
+  if (config.heads % config.groups != 0)
+    spec.refuse("num_key_value_heads",
+                "found " + std::to_string(config.groups) +
+                    ", which does not divide num_attention_heads, " +
+                    std::to_string(config.heads),
+                "use the file as the model's authors published it");
+  if (config.head % 2 != 0)
+    spec.refuse("head_dim",
+                "found " + std::to_string(config.head) +
+                    ", expected an even number: positions turn pairs",
+                "use the file as the model's authors published it");
+}
+
+}  // namespace
+
+DecoderConfig read_decoder_config(const std::string& path) {
+  std::filesystem::path file = path;
+  if (std::filesystem::is_directory(file)) file /= "config.json";
+  DecoderConfig config{.document = read_document(file)};
+  const Json held = without_nulls(config.document);
+  Spec spec(held, file.string());
+  config.model_type =
+      spec.choice("model_type", {"llama", "mistral", "qwen2", "qwen3"});
+  const std::string& type = config.model_type;
+  refuse_sliding(spec, type);
+  refuse_unknown(spec);
+  spec.choice("hidden_act", "silu", {"silu"});
+  read_sizes(spec, config);
+  config.norm_epsilon = spec.number("rms_norm_eps", 1e-6, 0, 1);
+  config.tied = spec.boolean("tie_word_embeddings", false);
+  config.rope = read_rope(spec);
+  const bool bias = spec.boolean("attention_bias", false);
+  config.looking_bias = type == "qwen2" || (type != "mistral" && bias);
+  config.joining_bias = (type == "llama" || type == "qwen3") && bias;
+  config.inner_bias = type == "llama" && spec.boolean("mlp_bias", false);
+  config.head_norms = type == "qwen3";
+  config.first_deviation = spec.number("initializer_range", 0.02, 0, 10);
+  return config;
+}
+
+std::int64_t multiplied_weights(const DecoderConfig& config) {
+  const std::int64_t attention =
+      config.hidden * config.head * 2 * (config.heads + config.groups);
+  const std::int64_t inner = 3 * config.hidden * config.inner;
+  return config.layers * (attention + inner) +
+         config.hidden * config.vocabulary;
+}
+
+}  // namespace penstock

@@ -1,0 +1,186 @@
+#include "penstock/models/causal_lm/descriptor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+namespace penstock {
+namespace {
+
+/// The layers that adapters may stand beside, as all such decoders name them.
+const std::vector<std::string>& adaptable() {
+  static const std::vector<std::string> names = {
+      "q_proj",    "k_proj",  "v_proj",   "o_proj",
+      "gate_proj", "up_proj", "down_proj"};
+  return names;
+}
+
+void read_targets(Spec& spec, const SettingSchema& setting, Lora& to) {
+  const Json* given = spec.raw(setting.key);
+  if (given == nullptr) return;
+  if (given->is_string() && given->string() == "all-linear") {
+    to.targets = adaptable();
+    return;
+  }
+  to.targets = spec.names(setting.key);
+  for (const std::string& name : to.targets)
+    if (std::ranges::find(adaptable(), name) == adaptable().end())
+      spec.refuse(setting.key, "there is no layer '" + name + "'",
+                  did_you_mean(name, adaptable()));
+}
+
+Json targets_rule() {
+  Json words, names;
+  words["const"] = "all-linear";
+  names["type"] = "array";
+  names["minItems"] = 1;
+  names["items"]["enum"] = settings::list_of(adaptable());
+  Json rule;
+  rule["oneOf"].push_back(std::move(words));
+  rule["oneOf"].push_back(std::move(names));
+  rule["description"] =
+      "layers that have adapters, or \"all-linear\": all of them";
+  return rule;
+}
+
+const SettingsTable<Lora>& lora_settings() {
+  static const SettingsTable<Lora> table =
+      SettingsTable<Lora>()
+          .integer("r", &Lora::r, 1, 1 << 14, "the rank of an adapter")
+          .number("alpha", &Lora::alpha, 1e-6, 1e6,
+                  "what an adapter adds is multiplied by alpha / r")
+          .boolean("use_rslora", &Lora::use_rslora,
+                   "by alpha / sqrt(r) instead")
+          .setting(
+              "target_modules", targets_rule(), read_targets,
+              [](const Lora& from) { return settings::list_of(from.targets); });
+  return table;
+}
+
+Json lora_rule() {
+  Json rule = lora_settings().schema();
+  rule["description"] =
+      "adapters that learn in place of the weights, and are what a run leaves; "
+      "default: the weights learn";
+  return rule;
+}
+
+void read_lora(Spec& spec, const SettingSchema& setting, CausalLm& to) {
+  if (spec.raw(setting.key) == nullptr) return;
+  to.lora = lora_settings().parse(spec.section(setting.key));
+}
+
+const SettingsTable<CausalLm>& causal_lm_settings() {
+  static const SettingsTable<CausalLm> table =
+      SettingsTable<CausalLm>()
+          .text("tokens", &CausalLm::tokens,
+                "a field of kind tokens; default: the only one")
+          .text("config", &CausalLm::config,
+                "a config.json of Hugging Face, or its folder; default: that "
+                "of \"path\"")
+          .setting("lora", lora_rule(), read_lora,
+                   [](const CausalLm& from) {
+                     return from.lora ? lora_settings().shown(*from.lora)
+                                      : Json();
+                   })
+          .integer("seed", &CausalLm::seed, 0,
+                   std::numeric_limits<std::int64_t>::max(),
+                   "of the weights at the beginning that no file has");
+  return table;
+}
+
+bool holds_tokens(const Field& field) {
+  return field.kind->facts().tokens.has_value();
+}
+
+const Field& checked_field(const Spec& spec, const CausalLm& settings,
+                           const std::vector<Field>& fields) {
+  if (!settings.tokens.empty()) {
+    const Field& named = field_named(spec, "tokens", settings.tokens, fields);
+    if (holds_tokens(named)) return named;
+    spec.refuse("tokens", "field '" + named.name + "' holds no tokens",
+                "name a field of kind \"tokens\"");
+  }
+  const Field* only = tokens_field_of(settings, fields);
+  if (only == nullptr)
+    spec.refuse("tokens",
+                "there is not one field of kind \"tokens\" in the job",
+                "add it, or name one of them");
+  return *only;
+}
+
+void check_fields(const Spec& spec, const ModelSpec& model,
+                  const std::vector<Field>& fields) {
+  const CausalLm& settings = causal_lm_of(model);
+  const Field& field = checked_field(spec, settings, fields);
+  if (settings.config.empty() && model.path.empty())
+    spec.refuse("config", "it is missing, and so is \"path\"",
+                "name the config.json of a model, whose weights are then "
+                "drawn, or as \"path\" the folder of one with its weights");
+  const DecoderConfig config = config_of(model);
+  const std::int64_t ids = field.kind->facts().tokens->vocab_size;
+  if (ids == 0)
+    spec.refuse(
+        "tokens",
+        "field '" + field.name + "' does not say how many ids there are",
+        "set its \"vocab_size\" to " + std::to_string(config.vocabulary) +
+            ", as the model has it");
+  if (ids > config.vocabulary)
+    spec.refuse("config",
+                "the model knows " + std::to_string(config.vocabulary) +
+                    " tokens, and field '" + field.name + "' has ids below " +
+                    std::to_string(ids),
+                "use the tokenizer of the model, or a model with a larger "
+                "vocab_size");
+}
+
+}  // namespace
+
+double Lora::scaling() const {
+  const auto rank = static_cast<double>(r);
+  return alpha / (use_rslora ? std::sqrt(rank) : rank);
+}
+
+ModelKind causal_lm_model() {
+  return {
+      .name = "causal_lm",
+      .about =
+          "the next token of a text: decoders of the classes Llama, "
+          "Mistral, Qwen2 and Qwen3",
+      .settings = with_shared(SettingsTable<ModelSpec>({.kind = "causal_lm"})
+                                  .own(&ModelSpec::own, causal_lm_settings())),
+      .check = check_fields,
+      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
+                   "gradient_checkpointing", "attention"},
+      .reads_path = true};
+}
+
+const CausalLm& causal_lm_of(const ModelSpec& model) {
+  const CausalLm* settings = std::any_cast<CausalLm>(&model.own);
+  PENSTOCK_ASSERT(settings != nullptr, "the model is a causal_lm");
+  return *settings;
+}
+
+DecoderConfig config_of(const ModelSpec& model) {
+  const CausalLm& settings = causal_lm_of(model);
+  if (!settings.config.empty()) return read_decoder_config(settings.config);
+  std::filesystem::path path = model.path;
+  if (!std::filesystem::is_directory(path)) path = path.parent_path();
+  return read_decoder_config((path / "config.json").string());
+}
+
+const Field* tokens_field_of(const CausalLm& settings,
+                             const std::vector<Field>& fields) {
+  const Field* found = nullptr;
+  for (const Field& field : fields) {
+    if (!settings.tokens.empty() && field.name == settings.tokens)
+      return &field;
+    if (!holds_tokens(field)) continue;
+    if (found != nullptr && settings.tokens.empty()) return nullptr;
+    found = &field;
+  }
+  return settings.tokens.empty() ? found : nullptr;
+}
+
+}  // namespace penstock

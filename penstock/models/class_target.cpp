@@ -1,0 +1,26 @@
+#include "penstock/models/class_target.h"
+
+namespace penstock {
+
+void check_not_one_hot(const Spec& section, const Field& target) {
+  const std::optional<ClassFacts>& classes = target.kind->facts().classes;
+  if (!classes || !classes->one_hot) return;
+  section.refuse("target",
+                 "field '" + target.name +
+                     "' is one_hot, and a target is the number of a class",
+                 "leave \"one_hot\" out of that field; it is for inputs");
+}
+
+void check_class_target(const Spec& section, const std::string& name,
+                        const std::vector<Field>& fields) {
+  const Field& field = field_named(section, "target", name, fields);
+  if (!field.kind->facts().classes)
+    section.refuse(
+        "target",
+        "field '" + name + "' is neither a category nor a multi_hot field",
+        "name a \"category\" field: {\"category\": {\"column\": "
+        "...}}, or a \"multi_hot\" one of several labels");
+  check_not_one_hot(section, field);
+}
+
+}  // namespace penstock

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "penstock/models/model.h"
+
+namespace penstock {
+
+/// Throws Error(request) where the target of a model is a category with
+/// `one_hot`.
+void check_not_one_hot(const Spec& section, const Field& target);
+
+/// Throws Error(request) where the setting `target` of a model names no
+/// category and no multi_hot field, or one with `one_hot`.
+void check_class_target(const Spec& section, const std::string& name,
+                        const std::vector<Field>& fields);
+
+}  // namespace penstock

@@ -1,0 +1,76 @@
+#include "penstock/models/own/descriptor.h"
+
+#include <limits>
+
+namespace penstock {
+namespace {
+
+void read_arguments(Spec& spec, const SettingSchema& setting, OwnModel& to) {
+  const Json* given = spec.raw(setting.key);
+  if (given == nullptr) return;
+  if (!given->is_object())
+    spec.refuse(setting.key, "found " + given->dump() + ", expected an object",
+                R"(write the arguments by their names: {"width": 64})");
+  to.arguments = *given;
+}
+
+const SettingsTable<OwnModel>& own_settings() {
+  static const SettingsTable<OwnModel> table =
+      SettingsTable<OwnModel>()
+          .text("class", &OwnModel::named,
+                "the file of a torch module and its name in it: "
+                "\"model.py:Net\"")
+          .required()
+          .text("target", &OwnModel::target,
+                "the field that the module predicts; default: it gives its "
+                "loss")
+          .choice("loss", &OwnModel::loss,
+                  {{"auto", "auto"},
+                   {"cross_entropy", "cross_entropy"},
+                   {"binary_cross_entropy", "binary_cross_entropy"},
+                   {"mse", "mse"},
+                   {"mae", "mae"},
+                   {"huber", "huber"}},
+                  "of the target; \"auto\": cross_entropy of a category, "
+                  "binary_cross_entropy of a bool, else mse")
+          .setting("arguments",
+                   settings::rule_of("object",
+                                     "of the module's constructor, by name"),
+                   read_arguments,
+                   [](const OwnModel& from) { return from.arguments; })
+          .integer("seed", &OwnModel::seed, 0,
+                   std::numeric_limits<std::int64_t>::max(),
+                   "of the weights at the beginning, and of what is drawn "
+                   "while learning");
+  return table;
+}
+
+void check_fields(const Spec& spec, const ModelSpec& model,
+                  const std::vector<Field>& fields) {
+  const OwnModel& settings = own_model_of(model);
+  if (!settings.target.empty() && !fields.empty())
+    field_named(spec, "target", settings.target, fields);
+  if (settings.target.empty() && settings.loss != "auto")
+    spec.refuse("loss", "the module gives its loss: \"target\" names no field",
+                "name the field that it predicts, or leave \"loss\" out");
+}
+
+}  // namespace
+
+ModelKind own_model() {
+  return {.name = "own",
+          .about = "a torch module of your own, in Python",
+          .settings = with_shared(SettingsTable<ModelSpec>({.kind = "own"})
+                                      .own(&ModelSpec::own, own_settings())),
+          .check = check_fields,
+          .switches = {"precision", "tf32", "accumulate", "ema",
+                       "label_smoothing"}};
+}
+
+const OwnModel& own_model_of(const ModelSpec& model) {
+  const OwnModel* settings = std::any_cast<OwnModel>(&model.own);
+  PENSTOCK_ASSERT(settings != nullptr, "the model is one's own");
+  return *settings;
+}
+
+}  // namespace penstock

@@ -1,0 +1,70 @@
+#include "penstock/models/spectrogram_classifier/descriptor.h"
+
+#include <limits>
+
+#include "penstock/models/class_target.h"
+
+namespace penstock {
+namespace {
+
+const SettingsTable<SpectrogramClassifier>& spectrogram_classifier_settings() {
+  using Of = SpectrogramClassifier;
+  static const SettingsTable<Of> table =
+      SettingsTable<Of>()
+          .text("spectrogram", &Of::spectrogram,
+                "a field of numbers: [bands, times], with channels before "
+                "them, or [values]")
+          .required()
+          .text("target", &Of::target, "a category field, or a multi_hot one")
+          .required()
+          .integer("width", &Of::width, 8, 1024, "channels of the first layer")
+          .multiple_of(8)
+          .integer("depth", &Of::depth, 1, 6,
+                   "stages of two convolutions, each of which halves both "
+                   "sides and doubles the channels")
+          .integer("seed", &Of::seed, 0,
+                   std::numeric_limits<std::int64_t>::max(),
+                   "of the weights at the beginning");
+  return table;
+}
+
+void check_fields(const Spec& spec, const ModelSpec& model,
+                  const std::vector<Field>& fields) {
+  const SpectrogramClassifier& settings = spectrogram_classifier_of(model);
+  check_class_target(spec, settings.target, fields);
+  const Field& field =
+      field_named(spec, "spectrogram", settings.spectrogram, fields);
+  const Output output = field.kind->facts().outputs[0];
+  const std::size_t sides = output.row_shape.size();
+  if (output.lengths != Lengths::equal || sides < 1 || sides > 3)
+    spec.refuse("spectrogram",
+                "field '" + field.name +
+                    "' holds no numbers of one shape, [bands, times]",
+                "name a field of kind \"array\" or \"audio\", or of columns");
+}
+
+}  // namespace
+
+ModelKind spectrogram_classifier_model() {
+  return {
+      .name = "spectrogram_classifier",
+      .about =
+          "the class of a spectrogram, by a small convolutional "
+          "network",
+      .settings = with_shared(
+          SettingsTable<ModelSpec>({.kind = "spectrogram_classifier"})
+              .own(&ModelSpec::own, spectrogram_classifier_settings())),
+      .check = check_fields,
+      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
+                   "class_weights", "gradient_checkpointing"},
+      .reads_path = true,
+      .without_scan = true};
+}
+
+const SpectrogramClassifier& spectrogram_classifier_of(const ModelSpec& model) {
+  const auto* settings = std::any_cast<SpectrogramClassifier>(&model.own);
+  PENSTOCK_ASSERT(settings != nullptr, "the model is a spectrogram_classifier");
+  return *settings;
+}
+
+}  // namespace penstock

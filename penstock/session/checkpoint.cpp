@@ -1,0 +1,166 @@
+#include "penstock/session/checkpoint.h"
+
+#include <algorithm>
+
+#include "penstock/base/temporary.h"
+#include "penstock/session/not_finite.h"
+#include "penstock/session/safetensors.h"
+#include "penstock/session/weights.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kStatistics = "statistics.json";
+constexpr const char* kCheckpoint = "checkpoint-";
+
+/// Sorts by steps.
+std::string file_of(std::int64_t steps) {
+  std::string digits = std::to_string(steps);
+  return kCheckpoint +
+         std::string(12 - std::min<std::size_t>(12, digits.size()), '0') +
+         digits + ".safetensors";
+}
+
+std::string sha256_of(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.hex();
+}
+
+[[noreturn]] void refuse(const std::string& path, std::string why) {
+  throw Error(ErrorKind::request,
+              {.code = "resume.damaged_checkpoint",
+               .what = "cannot resume the run",
+               .where = path,
+               .why = std::move(why),
+               .next = "restore the file from a copy, or start a new run"});
+}
+
+/// The bytes of a file of a run, of which `saved` is the SHA-256. Throws
+/// Error(request) when it is missing or is not what was committed.
+std::string read_committed(const std::string& path, const std::string& saved) {
+  std::string bytes;
+  try {
+    bytes = real_files().read(path);
+  } catch (const Error& error) {
+    refuse(path, error.parts().why);
+  }
+  std::string found = sha256_of(bytes);
+  if (found != saved)
+    refuse(path, "its " + std::to_string(bytes.size()) +
+                     " bytes have the SHA-256 " + found.substr(0, 12) +
+                     ", the run wrote " + saved.substr(0, 12));
+  return bytes;
+}
+
+/// The model of a commit; nullopt when the run had none. Throws Error(request)
+/// when the file is missing or is not what was committed.
+std::optional<ModelState> read_model(const std::string& run_folder,
+                                     const SavedState& state) {
+  if (state.checkpoint.empty()) return std::nullopt;
+  std::string path = run_folder + "/" + state.checkpoint;
+  std::string bytes = read_committed(path, state.checkpoint_sha256);
+  ModelState model = read_safetensors(bytes, path);
+  const Json* remark =
+      model.json.is_object() ? model.json.find(kModelRemark) : nullptr;
+  if (remark == nullptr || !remark->is_string())
+    refuse(path, "it does not hold a model of Penstock");
+  model.json = Json::parse(std::string(remark->string()), path);
+  return model;
+}
+
+/// nullopt where the rows had not all been read.
+std::optional<Json> read_statistics(const std::string& run_folder,
+                                    const SavedState& state) {
+  if (state.statistics_sha256.empty()) return std::nullopt;
+  std::string path = run_folder + "/" + kStatistics;
+  return Json::parse(read_committed(path, state.statistics_sha256), path);
+}
+
+Resumption read_model_and_state(const std::string& run_folder) {
+  auto [newest, before] = read_states(run_folder);
+  try {
+    return {.state = newest, .model = read_model(run_folder, newest)};
+  } catch (const Error& error) {
+    if (!before || before->checkpoint.empty()) throw;
+    return {.state = *before,
+            .model = read_model(run_folder, *before),
+            .warning = "the newest checkpoint is not usable (" +
+                       error.parts().where + ": " + error.parts().why +
+                       "); resuming from step " +
+                       std::to_string(before->steps_taken) + " instead"};
+  }
+}
+
+}  // namespace
+
+std::string text_of_statistics(const Json& statistics) {
+  return statistics.dump(2) + "\n";
+}
+
+std::string sha256_of_statistics(const Json& statistics) {
+  return sha256_of(text_of_statistics(statistics));
+}
+
+std::optional<std::string> note_rows(SavedState& state, const Job& job,
+                                     const Dataset& rows, const Order& order) {
+  state.fingerprint = rows.fingerprint();
+  state.order = order_json(order, job.split);
+  state.fields = recipes_of(job);
+  const Json statistics = rows.statistics();
+  if (statistics.is_null()) return std::nullopt;
+  std::string text = text_of_statistics(statistics);
+  state.statistics_sha256 = sha256_of(text);
+  return text;
+}
+
+void Checkpoints::save_statistics(const std::string& text, SavedState& state) {
+  folder_.write_bytes(kStatistics, text, Lasting::with_next);
+  state.statistics_sha256 = sha256_of(text);
+}
+
+void Checkpoints::save(SavedState state, const ModelState* model) {
+  state.checkpoint.clear();
+  if (model != nullptr) {
+    if (auto tensor = tensor_without_number(*model))
+      throw not_finite_error(
+          "step " + std::to_string(state.steps_taken) + ", tensor '" + *tensor +
+              "'",
+          "it holds a value that is not a number: no checkpoint was written",
+          "resume the checkpoint before it with another train.lr, or leave "
+          "out the rows that it met: --resume RUN --skip STEPS");
+    sweep_checkpoints(folder_.path());
+    Json remarks;
+    remarks[kModelRemark] = model->json.dump();
+    // From where they are: the model is not copied once more.
+    const std::string header = safetensors_header(model->tensors, remarks);
+    std::vector<std::span<const std::byte>> pieces = {
+        std::as_bytes(std::span(header))};
+    for (const NamedTensor& tensor : model->tensors)
+      pieces.emplace_back(tensor.view.data, tensor.view.bytes());
+    Sha256 hash;
+    for (const auto& piece : pieces) hash.add(piece);
+    state.checkpoint = file_of(state.steps_taken);
+    state.checkpoint_sha256 = hash.hex();
+    folder_.write_bytes(state.checkpoint, pieces, Lasting::with_next);
+  }
+  Json document = json_of(state);
+  bool moved_on = last_ && last_->checkpoint != state.checkpoint;
+  if (moved_on) document["before"] = json_of(*last_);
+  folder_.write("state.json", document);
+  if (moved_on && !oldest_.empty()) folder_.remove(oldest_);
+  if (moved_on) oldest_ = last_->checkpoint;
+  last_ = std::move(state);
+}
+
+void sweep_checkpoints(const std::filesystem::path& run_folder) noexcept {
+  remove_leftovers(run_folder, kCheckpoint);
+}
+
+Resumption read_resumption(const std::string& run_folder) {
+  Resumption from = read_model_and_state(run_folder);
+  from.statistics = read_statistics(run_folder, from.state);
+  return from;
+}
+
+}  // namespace penstock

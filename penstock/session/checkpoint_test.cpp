@@ -1,0 +1,243 @@
+#include "penstock/session/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "penstock/base/temporary.h"
+#include "penstock/demo/fake/positions_run.h"
+#include "penstock/session/not_finite.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+/// A model of one number.
+ModelState model_of(std::int64_t number) {
+  ModelState model;
+  model.memory.resize(8);
+  std::memcpy(model.memory.data(), &number, 8);
+  model.tensors.push_back(
+      {"n",
+       {.data = model.memory.data(), .dtype = Dtype::int64, .shape = {1}}});
+  model.json["number"] = number;
+  return model;
+}
+
+std::int64_t number_of(const ModelState& model) {
+  std::int64_t number = 0;
+  std::memcpy(&number, model.tensors.at(0).view.data, 8);
+  EXPECT_EQ(model.json.find("number")->integer(), number);
+  return number;
+}
+
+class CheckpointsTest : public testing::Test {
+ protected:
+  void save(std::int64_t steps) {
+    ModelState model = model_of(100 + steps);
+    checkpoints_.save({.position = {.epoch = 0, .step = steps},
+                       .steps_taken = steps,
+                       .fingerprint = "f"},
+                      &model);
+  }
+  std::filesystem::path file(std::int64_t steps) const {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder_.path())) {
+      std::string name = entry.path().filename().string();
+      if (name.ends_with(std::to_string(steps) + ".safetensors"))
+        return entry.path();
+    }
+    return {};
+  }
+  Resumption resumed() const {
+    return read_resumption(folder_.path().string());
+  }
+
+  PositionsRun run_;
+  RunFolder folder_{real_files(), run_.path("runs"), Json(Json::Object{})};
+  Checkpoints checkpoints_{folder_};
+};
+
+TEST_F(CheckpointsTest, ModelAndPositionComeBackTogether) {
+  save(1);
+  save(22);
+  Resumption from = resumed();
+  EXPECT_EQ(from.state.position, (Position{0, 22}));
+  EXPECT_EQ(number_of(*from.model), 122);
+  EXPECT_EQ(from.warning, "");
+}
+
+TEST_F(CheckpointsTest, WithoutAModelOnlyThePositionIsSaved) {
+  checkpoints_.save({.position = {2, 5}, .steps_taken = 7, .fingerprint = "f"},
+                    nullptr);
+  Resumption from = resumed();
+  EXPECT_EQ(from.state.position, (Position{2, 5}));
+  EXPECT_FALSE(from.model.has_value());
+}
+
+TEST_F(CheckpointsTest, OnlyTheTwoNewestModelsAreKept) {
+  for (std::int64_t steps : {1, 22, 333, 4444}) save(steps);
+  EXPECT_EQ(file(1), "");
+  EXPECT_EQ(file(22), "");
+  EXPECT_NE(file(333), "");
+  EXPECT_NE(file(4444), "");
+}
+
+TEST_F(CheckpointsTest, SavingTheSameStepTwiceKeepsTheOneBefore) {
+  for (std::int64_t steps : {1, 22, 22, 22}) save(steps);
+  EXPECT_NE(file(1), "");
+  EXPECT_EQ(number_of(*resumed().model), 122);
+}
+
+// A crash between the two files: the newer model is there, not yet committed.
+TEST_F(CheckpointsTest, WhatWasNotCommittedIsNotSeen) {
+  save(1);
+  std::string committed = real_files().read(folder_.path() / "state.json");
+  save(22);
+  real_files().write_atomic(folder_.path() / "state.json", committed);
+  EXPECT_EQ(number_of(*resumed().model), 101);
+}
+
+TEST_F(CheckpointsTest, ADamagedOneFallsBackToTheOneBeforeAndSaysSo) {
+  save(1);
+  save(22);
+  std::string bytes = real_files().read(file(22));
+  bytes.back() ^= 1;
+  real_files().write_atomic(file(22), bytes);
+  Resumption from = resumed();
+  EXPECT_EQ(from.state.steps_taken, 1);
+  EXPECT_EQ(number_of(*from.model), 101);
+  EXPECT_THAT(from.warning, HasSubstr("22.safetensors"));
+  EXPECT_THAT(from.warning, HasSubstr("SHA-256"));
+}
+
+TEST_F(CheckpointsTest, WhenAllAreGoneTheErrorNamesTheFile) {
+  save(1);
+  save(22);
+  std::filesystem::remove(file(1));
+  std::filesystem::remove(file(22));
+  try {
+    resumed();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_EQ(error.parts().code, "resume.damaged_checkpoint");
+    EXPECT_THAT(error.parts().where, HasSubstr(".safetensors"));
+  }
+}
+
+TEST_F(CheckpointsTest, WhenTheOneBeforeCannotBeReadTheNewestIsStillTaken) {
+  save(1);
+  save(22);
+  std::filesystem::path path = folder_.path() / "state.json";
+  Json state = Json::parse(real_files().read(path), path.string());
+  state["before"]["epoch"] = -1;
+  real_files().write_atomic(path, state.dump());
+  EXPECT_EQ(number_of(*resumed().model), 122);
+  std::filesystem::remove(file(22));
+  try {
+    resumed();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "resume.damaged_checkpoint");
+    EXPECT_THAT(error.parts().where, HasSubstr("22.safetensors"));
+  }
+}
+
+/// A model of one tensor, of four bytes.
+ModelState model_with(std::uint32_t bits, Dtype dtype, std::string name) {
+  ModelState model;
+  model.memory.resize(4);
+  std::memcpy(model.memory.data(), &bits, 4);
+  const auto numbers = static_cast<std::int64_t>(4 / size_of(dtype));
+  model.tensors.push_back(
+      {std::move(name),
+       {.data = model.memory.data(), .dtype = dtype, .shape = {numbers}}});
+  model.json = Json::Object{};
+  return model;
+}
+
+TEST_F(CheckpointsTest, AValueThatIsNotANumberIsRefusedAndNothingWritten) {
+  save(1);
+  for (auto [bits, dtype] :
+       {std::pair(0x7fc00000U, Dtype::float32),  // as hardware makes it
+        std::pair(0xffc00000U, Dtype::float32),
+        std::pair(0x7f800001U, Dtype::float32),
+        std::pair(0x7e000000U, Dtype::float16),
+        std::pair(0x00007fc0U, Dtype::bfloat16)}) {
+    const ModelState model = model_with(bits, dtype, "model.running_var");
+    try {
+      checkpoints_.save({.steps_taken = 22, .fingerprint = "f"}, &model);
+      ADD_FAILURE() << "it was written";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::transform);
+      EXPECT_EQ(error.parts().code, "train.not_finite");
+      EXPECT_EQ(error.parts().where, "step 22, tensor 'model.running_var'");
+    }
+  }
+  EXPECT_EQ(file(22), "");
+  EXPECT_EQ(number_of(*resumed().model), 101);
+}
+
+TEST_F(CheckpointsTest, InfinitiesAreNumbers) {
+  for (auto [bits, dtype] : {std::pair(0x7f800000U, Dtype::float32),
+                             std::pair(0xff800000U, Dtype::float32),
+                             std::pair(0x7c00fc00U, Dtype::float16),
+                             std::pair(0x7fc00000U, Dtype::int32)}) {
+    const ModelState model = model_with(bits, dtype, "model.mask");
+    checkpoints_.save({.steps_taken = 22, .fingerprint = "f"}, &model);
+  }
+  EXPECT_NE(file(22), "");
+}
+
+// Where the loss is scaled a gradient may overflow: its step is left out.
+TEST_F(CheckpointsTest, GradientsOfAScaledLossMayOverflow) {
+  ModelState model = model_with(0x7fc00000, Dtype::float32, "gradient.w");
+  model.tensors.push_back(
+      {"scale.since", {.dtype = Dtype::int32, .shape = {0}}});
+  EXPECT_FALSE(tensor_without_number(model).has_value());
+  model.tensors.pop_back();
+  EXPECT_EQ(tensor_without_number(model), "gradient.w");
+}
+
+TEST_F(CheckpointsTest, WhatAKillLeftIsSwept) {
+  save(1);
+  auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder_.path()))
+      if (entry.path().filename().string().find(".tmp") != std::string::npos)
+        found.push_back(entry.path().filename().string());
+    return found;
+  };
+  auto leave = [&](const std::string& name) {
+    real_files().write_atomic(folder_.path() / name, "half a model");
+  };
+  const std::string left = "checkpoint-000000000007.safetensors.tmp.";
+  leave(left + "0123456789abcdef");
+  leave("checkpoint-of-mine.tmp.txt");  // not ours
+  sweep_checkpoints(folder_.path());
+  EXPECT_THAT(names(), testing::ElementsAre("checkpoint-of-mine.tmp.txt"));
+  leave(left + "fedcba9876543210");
+  save(22);
+  EXPECT_THAT(names(), testing::ElementsAre("checkpoint-of-mine.tmp.txt"));
+  const TemporaryFile written(folder_.path() /
+                              "checkpoint-000000000033.safetensors");
+  sweep_checkpoints(folder_.path());  // its writer lives
+  EXPECT_EQ(names().size(), 2u);
+}
+
+TEST_F(CheckpointsTest, AStateThatPointsOutsideItsFolderIsRefused) {
+  save(1);
+  std::string state = real_files().read(folder_.path() / "state.json");
+  std::size_t at = state.find("checkpoint-");
+  state.replace(at, 10, "../secrets");
+  real_files().write_atomic(folder_.path() / "state.json", state);
+  EXPECT_THROW(resumed(), Error);
+}
+
+}  // namespace
+}  // namespace penstock

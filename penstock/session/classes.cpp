@@ -1,0 +1,133 @@
+#include "penstock/session/classes.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "penstock/base/log.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kMostNamed = 4;  // fields, in a line
+
+/// Those of these rows, or of each source that is mixed, as far as they are
+/// known.
+std::vector<const FittedFields*> fitted_of(const Dataset& rows) {
+  std::vector<const FittedFields*> all;
+  if (rows.facts().fitted != nullptr) all.push_back(rows.facts().fitted.get());
+  for (const MixedRows& part : rows.facts().parts)
+    if (part.rows->facts().fitted != nullptr)
+      all.push_back(part.rows->facts().fitted.get());
+  return all;
+}
+
+/// Rows of an unknown class.
+struct UnknownRows {
+  std::int64_t train = 0, others = 0;
+
+  std::string text() const {
+    std::string text;
+    if (train > 0)
+      text = std::to_string(train) + " train row" + (train == 1 ? "" : "s");
+    if (others > 0)
+      text += (text.empty() ? "" : " and ") + std::to_string(others) +
+              " outside the train side";
+    return text;
+  }
+};
+
+std::int64_t count_in(const Json& statistics, const char* key) {
+  const Json* found = statistics.find(key);
+  return found == nullptr ? 0 : found->integer();
+}
+
+/// Sources whose classes were found over all of them have the same statistics.
+UnknownRows unknown_rows(const std::string& field,
+                         const std::vector<const FittedFields*>& rows) {
+  UnknownRows all;
+  const Json* first = nullptr;
+  for (const FittedFields* of : rows) {
+    const Json& found = of->statistics_of(field);
+    if (first != nullptr && found == *first) continue;
+    if (first == nullptr) first = &found;
+    all.train += count_in(found, "unknown");
+    all.others += count_in(found, "unknown_elsewhere");
+  }
+  return all;
+}
+
+/// The number of the unknown class; nullopt: there is none, or rows hold a
+/// place for each class.
+std::optional<std::size_t> unknown_class(const Field& field,
+                                         const Json& statistics) {
+  const std::optional<ClassFacts>& classes = field.kind->facts().classes;
+  if (!classes || !classes->unknown || classes->one_hot ||
+      !statistics.is_object())
+    return std::nullopt;
+  return statistics.find("classes")->array().size();
+}
+
+/// Empty: there are none.
+std::string unknown_class_text(const Job& job, const Dataset& rows) {
+  const std::vector<const FittedFields*> fitted = fitted_of(rows);
+  if (fitted.empty()) return {};
+  const Json model = model_section(job.model);
+  const Json* target = model.is_object() ? model.find("target") : nullptr;
+  std::string fields, number;
+  std::size_t found = 0;
+  for (const Field& field : fitted[0]->fields) {
+    if (target != nullptr && *target != Json(field.name)) continue;
+    const auto at = unknown_class(field, fitted[0]->statistics_of(field.name));
+    if (!at) continue;
+    const std::string of_rows = unknown_rows(field.name, fitted).text();
+    if (of_rows.empty() || ++found > kMostNamed) continue;
+    number = std::to_string(*at);
+    fields += (found == 1 ? "" : ", ") + std::string("'") + field.name +
+              "' (class " + number + ": " + of_rows + ")";
+  }
+  if (found == 0) return {};
+  if (found > kMostNamed)
+    fields += " and " + std::to_string(found - kMostNamed) + " more";
+  const std::string ignored =
+      found == 1 ? "ignore_index=" + number : "that number as ignore_index";
+  return target != nullptr
+             ? "the target has an unknown class, the last: " + fields +
+                   ". These rows weigh 0, as " + ignored +
+                   " would have it in a loss of your own; \"unknown\": "
+                   "\"error\" in the field refuses them"
+             : "an unknown class, the last, occurs in " + fields +
+                   ". Where it is a target, give the loss " + ignored +
+                   ", or set \"unknown\": \"error\" in the field to refuse "
+                   "such rows";
+}
+
+}  // namespace
+
+std::vector<Json> classes_of(const std::string& field, const Dataset& rows) {
+  std::vector<std::string> others;
+  for (const FittedFields* of : fitted_of(rows))
+    for (const Field& one : of->fields) {
+      std::vector<Json> names = class_names(one, of->statistics_of(one.name));
+      if (names.empty()) continue;
+      if (one.name == field) return names;
+      if (std::ranges::count(others, one.name) == 0) others.push_back(one.name);
+    }
+  throw Error(ErrorKind::request,
+              {.code = "fields.no_classes",
+               .what = "cannot name the classes of a field",
+               .where = "field '" + field + "'",
+               .why = "there is no category or multi_hot field of that name",
+               .next = others.empty()
+                           ? "give the job a field {\"category\": {\"column\": "
+                             "...}}"
+                           : did_you_mean(field, others)});
+}
+
+void tell_unknown_class(const Job& job, const Dataset& rows,
+                        const std::function<void(const std::string&)>& note) {
+  const std::string text = unknown_class_text(job, rows);
+  if (text.empty()) return;
+  note ? note(text) : log(LogLevel::warning, text);
+}
+
+}  // namespace penstock

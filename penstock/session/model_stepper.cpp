@@ -1,0 +1,166 @@
+#include "penstock/session/model_stepper.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "penstock/session/trainer_plugin.h"
+
+namespace penstock {
+namespace {
+
+/// Whether the model needs no more than is known of rows without a scan.
+bool learns_without_scan(const ModelSpec& model) {
+  auto kind = std::ranges::find(model_kinds(), model.kind, &ModelKind::name);
+  return kind->without_scan && !model.learning.balanced_classes;
+}
+
+/// The fields that a model of these rows is made for.
+const FittedFields& fields_for(const ModelSpec& model,
+                               const DatasetFacts& rows) {
+  if (rows.fitted != nullptr &&
+      (rows.scan != nullptr || learns_without_scan(model)))
+    return *rows.fitted;
+  throw Error(ErrorKind::request,
+              {.code = "model.needs_table",
+               .what = "cannot train a model on these rows",
+               .where = "model",
+               .why = "they are read by position, without the initial scan "
+                      "that the model needs",
+               .next = "keep the rows: \"loader\": {\"cache\": \"ram\"}; or "
+                       "set \"model\" to \"none\""});
+}
+
+/// How many ranks torchrun, srun or mpirun has started this program as.
+int ranks_started() {
+  for (const char* name :
+       {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char* text = std::getenv(name))
+      return std::max(1, std::atoi(text));
+  return 1;
+}
+
+/// Each of several would train the whole model on all rows, alone.
+void check_one_rank(const Job& job) {
+  const int ranks = ranks_started();
+  if (ranks == 1 || job.model.none()) return;
+  throw Error(ErrorKind::request,
+              {.code = "ranks.not_here",
+               .what = "cannot train this model on several ranks",
+               .where = "model '" + job.model.kind + "'",
+               .why = "the environment announces " + std::to_string(ranks) +
+                      " ranks (torchrun, srun or mpirun), and each of them "
+                      "would train the whole model on all rows",
+               .next = "start the training once, without a launcher; for "
+                       "several ranks write the loop in Python, over "
+                       "penstock.open(), with DDP or FSDP2 (docs/frames.md)"});
+}
+
+[[noreturn]] void refuse_without_python() {
+  throw Error(ErrorKind::request,
+              {.code = "model.needs_python",
+               .what = "cannot train a model of your own here",
+               .where = "model",
+               .why = "\"kind\" is own: a module of torch, in Python",
+               .next = "use 'penstock train' or penstock.train() of Python"});
+}
+
+}  // namespace
+
+std::shared_ptr<Device> device_of_run(const Job& job,
+                                      const TrainOptions& options) {
+  const std::optional<OwnTrainer>& own = options.own;
+  check_one_rank(job);
+  if (job.model.kind == "own" && !own) refuse_without_python();
+  std::unique_ptr<Device> device =
+      open_device(job.device, own ? own->allocator : DeviceAllocator{});
+  check_model_device(job.model, device->memory_kind());
+  if (!job.model.none())  // what is missing is heard before the table is read
+    device = training_device(std::move(device), job.device,
+                             own ? own->cuda_unavailable_reason
+                                 : load_trainer().cuda_unavailable_reason);
+  return device;
+}
+
+std::unique_ptr<Stepper> make_stepper(const Job& job,
+                                      const TrainOptions& options,
+                                      const std::shared_ptr<Session>& session) {
+  if (job.model.none()) return std::make_unique<NoModel>(session->device());
+  const std::int64_t steps = steps_in_all(job, session->order());
+  if (options.own) return options.own->make_stepper(job, session, steps);
+  const std::shared_ptr<const Dataset> rows = session->opened();
+  return open_model(job.model, fields_for(job.model, rows->facts()),
+                    session->device(), steps);
+}
+
+void check_model(const Job& job, const Dataset& rows, Device& device,
+                 const std::function<void(const std::string& line)>& note) {
+  if (job.model.none() || job.model.kind == "own") return;  // of Python
+  const FittedFields& fields = fields_for(job.model, rows.facts());
+  const std::int64_t steps = steps_in_all(job, train_order(job, rows.facts()));
+  if (const std::string line = warmup_line(job, steps); !line.empty())
+    note(line);
+  if (reads_path(job.model)) return;  // gigabytes, perhaps
+  const std::unique_ptr<Stepper> stepper =
+      open_model(job.model, fields, device, steps);
+  if (const std::string line = memory_line(*stepper, job); !line.empty())
+    note(line);
+  check_room(*stepper, job.output.dir, job, note);
+}
+
+std::string warmup_line(const Job& job, std::int64_t steps) {
+  const std::int64_t warmup = job.model.learning.warmup_steps;
+  if (job.model.none() || warmup < steps) return "";
+  return "the warm-up is longer than the run: train.warmup_steps is " +
+         std::to_string(warmup) + ", and the run takes " +
+         std::to_string(steps) +
+         " steps, so that the learning rate does not get beyond train.lr at "
+         "its last step; set train.warmup_steps to " +
+         std::to_string(steps / 10) + ", say";
+}
+
+std::string memory_line(const Stepper& stepper, const Job& job) {
+  const std::optional<ModelMemory>& memory = stepper.facts().memory;
+  if (!memory) return "";
+  const std::int64_t rows = job.loading.options.batch_size;
+  const auto activations = static_cast<std::int64_t>(
+      memory->step_bytes + static_cast<double>(rows) * memory->row_bytes);
+  auto shown = [](std::int64_t bytes) {
+    return shown_bytes(static_cast<std::size_t>(bytes));
+  };
+  const std::int64_t all =
+      memory->parameters + memory->gradients + memory->optimizer + activations;
+  return "memory of the model: parameters " + shown(memory->parameters) +
+         ", gradients " + shown(memory->gradients) + ", optimiser " +
+         shown(memory->optimizer) + ", activations of " + std::to_string(rows) +
+         " rows about " + shown(activations) + ": about " + shown(all) +
+         " in all";
+}
+
+void check_room(Stepper& stepper, const std::filesystem::path& folder,
+                const Job& job,
+                const std::function<void(const std::string& line)>& note) {
+  if (!stepper.facts().has_model) return;
+  // Two are kept while one is written.
+  const bool one =
+      job.training.epochs == 1 && !job.training.checkpoint_every_steps;
+  const std::size_t at_once = one ? 1 : 3;
+  const std::size_t bytes = stepper.save().memory.size();
+  const std::optional<std::size_t> free = free_bytes(folder);
+  const std::string size = shown_bytes(bytes);
+  if (free && *free < at_once * bytes)
+    throw Error(ErrorKind::request,
+                {.code = "output.no_room",
+                 .what = "there is no room for checkpoints",
+                 .where = folder.string(),
+                 .why = "each takes " + size + ", there are up to " +
+                        std::to_string(at_once) + " at once, and " +
+                        shown_bytes(*free) + " are free",
+                 .next = "make room, or name another folder as output.dir"});
+  if (note)
+    note("checkpoints: " + size + " each, up to " + std::to_string(at_once) +
+         " at once; " + (free ? shown_bytes(*free) : "n/a") + " free in " +
+         folder.string());
+}
+
+}  // namespace penstock

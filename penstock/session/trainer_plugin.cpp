@@ -1,0 +1,84 @@
+#include "penstock/session/trainer_plugin.h"
+
+namespace penstock {
+namespace {
+
+/// With less, libtorch 2.11 ends the process while it is loaded.
+constexpr std::size_t kTrainerBytes = 512 << 20;
+
+/// Without one, the library of mathematics in libtorch ends the process.
+void check_there_is_a_current_folder() {
+  std::error_code failed;
+  if (!std::filesystem::current_path(failed).empty() ||
+      failed != std::errc::no_such_file_or_directory)
+    return;
+  throw Error(ErrorKind::request,
+              {.code = "file.current_folder",
+               .what = "cannot load the plugin that trains models",
+               .where = "this process",
+               .why = "the current folder has been removed, and libtorch "
+                      "looks for it",
+               .next = "change to a folder that exists"});
+}
+
+}  // namespace
+
+void check_model_device(const ModelSpec& model, MemoryKind memory) {
+  if (model.none() || memory != MemoryKind::sim) return;
+  throw Error(ErrorKind::request,
+              {.code = "model.on_sim",
+               .what = "cannot train a model on the simulated device",
+               .where = "model",
+               .why = "\"device\" is sim, which only takes time",
+               .next = "set \"device\" to \"auto\", or \"model\" to \"none\""});
+}
+
+const TrainerPlugin& load_trainer(
+    const std::vector<std::filesystem::path>& folders) {
+  check_there_is_a_current_folder();
+  if (!has_addresses_left(kTrainerBytes))
+    throw Error(
+        ErrorKind::out_of_memory,
+        {.code = "trainer.out_of_memory",
+         .what = "cannot load the plugin that trains models",
+         .where = "this process",
+         .why = "libtorch needs " + std::to_string(kTrainerBytes >> 20) +
+                " MiB of addresses, and a limit leaves fewer",
+         .next = "raise that limit (ulimit -v), or use \"model\": "
+                 "\"none\" to measure the input alone"});
+  return load_plugin<TrainerPlugin>(
+      {.library = "libpenstock_trainer.so",
+       .entry = kTrainerPartEntry,
+       .shown = "the plugin that trains models",
+       .kind = ErrorKind::request,
+       .code = "trainer",
+       .install = "in the sources, run tools/fetch_torch and build again "
+                  "(Python's wheel does not hold it); or use \"model\": "
+                  "\"none\" to measure the input alone"},
+      folders);
+}
+
+std::unique_ptr<Device> training_device(
+    std::unique_ptr<Device> opened, const DeviceSpec& wanted,
+    const std::function<std::string()>& cuda_unavailable_reason) {
+  bool ours_to_choose = wanted.kind == "auto";
+  if (!ours_to_choose || opened->memory_kind() != MemoryKind::cuda)
+    return opened;
+  std::string why = cuda_unavailable_reason();
+  if (why.empty()) return opened;
+  log(LogLevel::warning, "the device is 'cpu': " + opened->name() +
+                             " is there, but torch cannot use it: " + why);
+  return open_device({.kind = "cpu"});
+}
+
+std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
+                                    const FittedFields& data, Device& device,
+                                    std::int64_t steps) {
+  PENSTOCK_ASSERT(!spec.none(), "there is a model to open");
+  check_model_device(spec, device.memory_kind());
+  // libtorch has two pools, which the calling thread is part of.
+  try_threads("libtorch", 2 * (threads_of(spec) - 1));
+  return load_trainer().make_stepper(spec, data, device, steps);
+}
+
+}  // namespace penstock
