@@ -61,8 +61,8 @@ def field(tree):
 
 def data_set(tree):
     for end in ".h", ".cpp":
-        copied(tree, f"penstock/dataset/array_dataset{end}",
-               f"penstock/dataset/another_dataset{end}",
+        copied(tree, f"penstock/dataset/arrays/array_dataset{end}",
+               f"penstock/dataset/arrays/another_dataset{end}",
                [("array_dataset", "another_dataset"),
                 ("ArrayDataset", "AnotherDataset"),
                 ("NamedArray", "AnotherArray"), ("refuse(", "refuse_another("),
@@ -70,9 +70,9 @@ def data_set(tree):
                 ("hash_of_real", "hash_of_another"),
                 ("add_hash", "add_another")])
     line_after(tree, "penstock/dataset/CMakeLists.txt", r"^  SOURCES",
-               "    another_dataset.cpp")
-    line_after(tree, "penstock/dataset/dataset.h", "dataset/array_dataset.h",
-               '#include "penstock/dataset/another_dataset.h"')
+               "    arrays/another_dataset.cpp")
+    line_after(tree, "penstock/dataset/dataset.h", "dataset/arrays/array_dataset.h",
+               '#include "penstock/dataset/arrays/another_dataset.h"')
 
 
 def model(tree):
@@ -101,7 +101,7 @@ def setting(tree):
 
 KINDS = {"source": (source, "penstock/sources/another/"),
          "field kind": (field, "penstock/transforms/another/"),
-         "data set": (data_set, "penstock/dataset/another_dataset."),
+         "data set": (data_set, "penstock/dataset/arrays/another_dataset."),
          "model": (model, ("penstock/models/another/",
                    "penstock/trainer/models/another/")),
          "verb": (verb, "penstock/cli/verbs/another.cpp"),
