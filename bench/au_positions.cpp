@@ -13,6 +13,7 @@
 
 #include "bench/measure.h"
 #include "bench/positions.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {

@@ -17,6 +17,7 @@
 #include "bench/measure.h"
 #include "bench/positions.h"
 #include "penstock/report/report.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {

@@ -6,6 +6,7 @@
 
 #include "penstock/demo/centroid.h"
 #include "penstock/demo/positions.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {

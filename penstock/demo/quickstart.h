@@ -1,5 +1,8 @@
 #pragma once
 
+#include "penstock/base/base.h"
+#include "penstock/monitor/monitor.h"
+
 #include <atomic>
 #include <functional>
 #include <string>

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using Time = std::chrono::system_clock::time_point;
 
-struct Found {
+struct FoundSet {
   std::string name, origin, config;
   fs::path path;
   std::vector<std::string> splits;
@@ -110,7 +110,7 @@ std::string format_of(const fs::path& path) {
 /// Adds a file's bytes and times; each is counted once, however it is linked.
 class Sizes {
  public:
-  void add(const fs::path& path, Found& to) {
+  void add(const fs::path& path, FoundSet& to) {
     struct stat file {};
     if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
     if (!seen_.emplace(file.st_dev, file.st_ino).second) return;
@@ -130,7 +130,7 @@ class Sizes {
       ::utimensat(AT_FDCWD, path.c_str(), times, 0);  // of one's own files
     }
   }
-  void give(Found& to) {
+  void give(FoundSet& to) {
     std::ranges::sort(sized_, std::greater());
     for (auto& [bytes, path] : sized_) to.files.push_back(std::move(path));
   }
@@ -163,7 +163,7 @@ Json read_json(const fs::path& path) {
 }
 
 /// What dataset_info.json says of splits and rows.
-void add_info(const Json& info, Found& to) {
+void add_info(const Json& info, FoundSet& to) {
   if (!info.is_object()) return;
   const Json* splits = info.find("splits");
   if (splits == nullptr || !splits->is_object()) return;
@@ -217,10 +217,10 @@ fs::path snapshot_of(const fs::path& repository) {
   return all.empty() ? fs::path() : all.back();
 }
 
-Found hub_repository(const fs::path& path) {
-  Found found{.name = hub_name(path.filename().string()),
-              .origin = "hub",
-              .path = path};
+FoundSet hub_repository(const fs::path& path) {
+  FoundSet found{.name = hub_name(path.filename().string()),
+                 .origin = "hub",
+                 .path = path};
   Sizes sizes;
   for (const fs::path& file : all_below(path)) {
     std::error_code unknown;
@@ -255,11 +255,11 @@ std::string split_of(const fs::path& file, const std::string& name) {
 }
 
 /// A folder of the cache that holds Arrow streams.
-Found cached_set(const fs::path& path, const fs::path& root) {
+FoundSet cached_set(const fs::path& path, const fs::path& root) {
   const fs::path below = path.lexically_relative(root);
   std::vector<std::string> parts;
   for (const fs::path& part : below) parts.push_back(part.string());
-  Found found{.origin = "cache", .path = path};
+  FoundSet found{.origin = "cache", .path = path};
   found.name = parts.empty() ? path.filename().string() : parts[0];
   const std::string file_name = found.name.substr(
       found.name.find("___") == std::string::npos ? 0
@@ -286,8 +286,8 @@ Found cached_set(const fs::path& path, const fs::path& root) {
   return found;
 }
 
-Found saved_set(const fs::path& path) {
-  Found found{
+FoundSet saved_set(const fs::path& path) {
+  FoundSet found{
       .name = path.filename().string(), .origin = "folder", .path = path};
   const Json dict = read_json(path / "dataset_dict.json");
   if (dict.is_object())
@@ -325,16 +325,16 @@ Found saved_set(const fs::path& path) {
   return found;
 }
 
-std::vector<Found> in_hub(const fs::path& folder) {
-  std::vector<Found> all;
+std::vector<FoundSet> in_hub(const fs::path& folder) {
+  std::vector<FoundSet> all;
   for (const fs::path& path : sorted_entries(folder))
     if (path.filename().string().starts_with("datasets--") && is_folder(path))
       all.push_back(hub_repository(path));
   return all;
 }
 
-std::vector<Found> in_cache(const fs::path& folder) {
-  std::vector<Found> all;
+std::vector<FoundSet> in_cache(const fs::path& folder) {
+  std::vector<FoundSet> all;
   std::set<fs::path> sets;
   for (const fs::path& name : sorted_entries(folder)) {
     if (name.filename() == "downloads" || !is_folder(name)) continue;
@@ -348,7 +348,7 @@ std::vector<Found> in_cache(const fs::path& folder) {
   return all;
 }
 
-void find_saved(const fs::path& folder, int depth, std::vector<Found>& all) {
+void find_saved(const fs::path& folder, int depth, std::vector<FoundSet>& all) {
   constexpr int kDeepest = 6;
   if (is_saved_dataset(folder.string())) {
     all.push_back(saved_set(folder));
@@ -383,10 +383,10 @@ void add_paths(const Json& source, std::vector<std::string>& paths) {
   }
 }
 
-void add_job(const fs::path& job, std::vector<Found>& all) {
+void add_job(const fs::path& job, std::vector<FoundSet>& all) {
   std::vector<std::string> paths;
   add_paths(read_job(job.string(), {}), paths);
-  for (Found& found : all) {
+  for (FoundSet& found : all) {
     const std::string its = real_path(found.path);
     for (const std::string& path : paths)
       if (path == its || path.starts_with(its + "/") ||
@@ -398,11 +398,11 @@ void add_job(const fs::path& job, std::vector<Found>& all) {
 }
 
 /// The drives that they lie on, each measured over files of all of them.
-std::vector<Drive> find_drives(std::vector<Found>& all, bool measure) {
+std::vector<Drive> find_drives(std::vector<FoundSet>& all, bool measure) {
   const std::string mounts = read_mounts();
   std::map<std::string, Drive> drives;
   std::map<std::string, std::vector<fs::path>> files;
-  for (Found& found : all) {
+  for (FoundSet& found : all) {
     found.drive = drive_of(found.path, mounts);
     drives.emplace(found.drive.mount, found.drive);
     std::vector<fs::path>& of = files[found.drive.mount];
@@ -417,11 +417,11 @@ std::vector<Drive> find_drives(std::vector<Found>& all, bool measure) {
   return made;
 }
 
-Json document(const char* list, const std::vector<Found>& all) {
+Json document(const char* list, const std::vector<FoundSet>& all) {
   Json json;
   json[list] = Json(Json::Array{});
   std::int64_t bytes = 0;
-  for (const Found& found : all) {
+  for (const FoundSet& found : all) {
     json[list].push_back(found.json());
     bytes += found.bytes;
   }
@@ -448,8 +448,8 @@ HfFolders default_hf_folders() {
 }
 
 Json find_datasets(const DatasetSearch& search) {
-  std::vector<Found> all;
-  auto add = [&](std::vector<Found> more) {
+  std::vector<FoundSet> all;
+  auto add = [&](std::vector<FoundSet> more) {
     std::ranges::move(more, std::back_inserter(all));
   };
   if (!search.folders.hub.empty()) add(in_hub(search.folders.hub));
@@ -475,10 +475,10 @@ Json prune_datasets(const HfFolders& folders, const std::string& origin,
                     std::chrono::system_clock::duration unused, bool dry) {
   const bool hub = origin == "hub";
   const fs::path& root = hub ? folders.hub : folders.datasets;
-  std::vector<Found> all = hub ? in_hub(root) : in_cache(root);
+  std::vector<FoundSet> all = hub ? in_hub(root) : in_cache(root);
   const Time now = std::chrono::system_clock::now();
   const auto before = all.size();
-  std::erase_if(all, [&](const Found& found) {
+  std::erase_if(all, [&](const FoundSet& found) {
     const auto age = now - found.used;
     const bool abandoned = !found.why.empty() && age > std::chrono::hours(24);
     return age < unused && !abandoned;
@@ -486,7 +486,7 @@ Json prune_datasets(const HfFolders& folders, const std::string& origin,
   const std::string mounts = read_mounts();
   std::int64_t bytes = 0;
   Json removed(Json::Array{});
-  for (Found& found : all) {
+  for (FoundSet& found : all) {
     found.drive = drive_of(found.path, mounts);
     Json entry = found.json();
     std::error_code failed;

@@ -12,6 +12,7 @@
 #include "penstock/session/checkpoint_writer.h"
 #include "penstock/session/classes.h"
 #include "penstock/session/copied_list.h"
+#include "penstock/session/drive.h"
 #include "penstock/session/folder.h"
 #include "penstock/session/host_copy.h"
 #include "penstock/session/live_tuner.h"

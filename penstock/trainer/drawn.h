@@ -1,5 +1,7 @@
 #pragma once
 
+#include "penstock/loader/loader.h"
+
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include "penstock/cli/output.h"
 #include "penstock/cli/verb.h"
 #include "penstock/inspect/inspect.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {

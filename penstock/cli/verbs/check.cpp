@@ -7,6 +7,7 @@
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
 #include "penstock/inspect/inspect.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 #include "penstock/sources/sources.h"
 

@@ -9,6 +9,7 @@
 #include "penstock/demo/demo.h"
 #include "penstock/device/device.h"
 #include "penstock/inspect/inspect.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {

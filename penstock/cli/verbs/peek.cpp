@@ -6,6 +6,7 @@
 #include "penstock/cli/verb.h"
 #include "penstock/inspect/inspect.h"
 #include "penstock/job/job.h"
+#include "penstock/run/run.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {

@@ -10,6 +10,7 @@
 #include "penstock/cli/verb.h"
 #include "penstock/inspect/inspect.h"
 #include "penstock/report/report.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 #include "penstock/sources/sources.h"
 #include "penstock/transforms/transforms.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/demo/positions.h"
+#include "penstock/run/run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {
