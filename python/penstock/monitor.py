@@ -94,9 +94,10 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
             for batch in loader:
                 step(batch)
 
-    Loops over the loaders of this package are seen; others, over a DataLoader
-    of torch for example, where they are watched: `for batch in
-    penstock.watch(loader)`.
+    Loops over the loaders of this package are seen. Of another loop, over a
+    DataLoader of torch for example, its steps and its waits are, where it is
+    watched: `for batch in penstock.watch(loader)`. Warns where nothing was
+    seen.
 
     Also where the block raises. It costs about a microsecond for each piece of
     work, and keeps the first million. Raises RequestError where the file cannot
@@ -111,6 +112,7 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
         if not kept.kept():
             warnings.warn(
                 f"nothing was traced in {os.fspath(file)}: no loop over a "
-                "loader of penstock ran; write 'for batch in "
-                "penstock.watch(loader)' to trace a loop over another one",
+                "loader of penstock ran, and none that is watched. For a loop "
+                "over another loader write 'for batch in "
+                "penstock.watch(loader):' in place of 'for batch in loader:'",
                 stacklevel=3)
