@@ -33,7 +33,6 @@ _COPIES_AT = 6  # batches: then the copy of one to a GPU is measured
 _LEAST_BATCHES = 8  # to say anything
 _SAMPLED_S = 5.0  # between two looks at the machine
 _WORST = 5  # batches, for which the loop waited longest
-_AGAIN = 2  # times as long as before: what is said at the end may differ
 
 _live: weakref.WeakSet[Watch] = weakref.WeakSet()
 
@@ -106,6 +105,7 @@ class Watch:
             self._meter.iterable = is_iterable(loop.dataset)
         # When the verdict was last shown, in seconds of the loop; None: never.
         self._shown_s: float | None = None
+        self._shown = ""  # it
         self._fails = False  # to be shown
         self._dropped = False
         self._iterating = False
@@ -193,9 +193,8 @@ class Watch:
             self.finish()
 
     def finish(self) -> None:
-        """The verdict on the whole loop, but where that was shown not long
-        before."""
-        if self._shown_s is None or self._loop_s() > _AGAIN * self._shown_s:
+        """The verdict on the whole loop, but where it is what was shown."""
+        if self._shown_s is None or self._loop_s() > self._shown_s:
             self._show(knows=True)
 
     def _loop_s(self) -> float:
@@ -269,10 +268,12 @@ class Watch:
             told = self.explain()
             if knows and told.limit == "unknown":
                 return
-            self._shown_s = self._loop_s()
-            print(f"penstock: {told}",
-                  file=sys.stderr if self.file is None else self.file,
-                  flush=True)
+            self._shown_s, before = self._loop_s(), self._shown
+            self._shown = f"penstock: {told}"
+            if self._shown != before:
+                print(self._shown,
+                      file=sys.stderr if self.file is None else self.file,
+                      flush=True)
         except Exception:  # closed, full, or none; a loader that was closed
             self._shown_s, self._fails = self._loop_s(), True
 

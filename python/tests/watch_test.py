@@ -189,6 +189,13 @@ class WatchOfAnyLoop(unittest.TestCase):
         del watched
         self.assertEqual(file.getvalue().count("penstock: "), 2)
 
+    def test_the_end_is_told_though_the_loop_went_on_for_little(self):
+        for _ in penstock.watch([1] * 20, file=(file := io.StringIO()),
+                                after_s=0.3):
+            time.sleep(0.02)
+        self.assertEqual(file.getvalue().count("penstock: "), 2)
+        self.assertIn("20 batches", file.getvalue())
+
     def test_what_is_watched_already_is_watched_once(self):
         watched = penstock.watch([1] * 20, file=(file := io.StringIO()))
         self.assertIs(penstock.watch(watched), watched)
