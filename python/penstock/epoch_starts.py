@@ -15,31 +15,34 @@ class EpochStarts:
         self.count = 0
         self.first_s = 0.0  # of the first epoch
         self.again_s = 0.0  # of the others, with the ends before them
+        self.again_made_s = 0.0  # of that, their first batches were made
         self._ended_s = 0.0
 
-    def started(self, seconds: float) -> None:
-        """The first batch of an epoch is there."""
+    def started(self, seconds: float, made_s: float) -> None:
+        """The first batch of an epoch is there. `made_s`: of `seconds`, it was
+        made."""
         self.count += 1
         if self.count == 1:
             self.first_s = seconds
         else:
             self.again_s += self._ended_s + seconds
+            self.again_made_s += made_s
         self._ended_s = 0.0
 
     def ended(self, seconds: float) -> None:
         """An epoch is over."""
         self._ended_s = seconds
 
-    def add_to(self, report: dict[str, Any], spent_s: float, wait_s: float,
-               batch_s: float) -> None:
+    def add_to(self, report: dict[str, Any], spent_s: float, wait_s: float
+               ) -> None:
         """Names the start of workers in a report where that costs time.
-        `spent_s`: of the loop without the seams, `wait_s` of that for batches;
-        `batch_s`: of making one, which remains at each start."""
+        `spent_s`: of the loop without the seams, `wait_s` of that for
+        batches."""
         again = self.count - 1
         report["epoch_starts"] = {"count": self.count,
                                   "seconds": self.first_s + self.again_s}
-        saved = self.again_s - again * batch_s
-        remains = spent_s + self.first_s + self.again_s - saved
+        saved = self.again_s - self.again_made_s
+        remains = spent_s + self.first_s + self.again_made_s
         if again < 1 or saved < _LEAST_GAIN * remains:
             return
         _scale(report, spent_s / (spent_s + self.again_s))
@@ -50,16 +53,16 @@ class EpochStarts:
             "cost": "the memory of the workers between epochs"}],
             key=lambda action: -action["predicted_gain"])
         verdict["no_action"] = None
-        if self.again_s <= wait_s:
+        if saved <= wait_s + self.again_made_s:
             return
         verdict.update(
             limit="data", stage="start of the workers",
             cause="the workers are started again in each epoch, and the loop "
                   "waits until they are ready",
             because=f"{self.count} epochs started; after the first one, a "
-                    f"start took {self.again_s / again:.2f} s on average, "
-                    f"{self.again_s:.1f} s in all; the rest of the loop took "
-                    f"{spent_s:.1f} s")
+                    f"start took {saved / again:.2f} s on average, "
+                    f"{saved:.1f} s in all; the rest of the loop took "
+                    f"{spent_s + self.again_made_s:.1f} s")
 
 
 def _scale(report: dict[str, Any], share: float) -> None:

@@ -72,10 +72,6 @@ class Made:
     def took_s(self) -> float:
         return self.item_s + self.collate_s
 
-    def batch_s(self) -> float:
-        """Of making a batch, on the average."""
-        return self.took_s / max(1, self.batches)
-
     def with_skipped(self) -> tuple[float, float, int]:
         """This batch and those skipped before it: seconds, how many times its
         own, and items."""

@@ -164,11 +164,14 @@ class Watch:
         if made is not None:
             self._count(made)
         rows = _rows_of(batch)
-        waited = meter.answered(self._asked, rows, first)
+        waited = made_s = meter.answered(self._asked, rows, first)
         if first:
-            self._starts.started(self._starting_s + waited)
-        elif waited > self._least_worst:
-            self._note_wait(waited, made)
+            if self._starts.count == 0 or self._restarts_workers():
+                # The rest of it is no wait for this batch, but for its maker.
+                made_s = min(waited, made.took_s) if made else 0.0
+            self._starts.started(self._starting_s + waited, made_s)
+        if made_s > self._least_worst:
+            self._note_wait(made_s, made)
         count = meter.batches
         if count == _COPIES_AT or not count & (count - 1):
             self._measure_moving(batch, rows)
@@ -307,7 +310,7 @@ class Watch:
             for waited, batch, item, item_s in self._worst]
         if self._restarts_workers():
             self._starts.add_to(report, meter.wait_s + meter.loop_s,
-                                meter.wait_s, self._made.batch_s())
+                                meter.wait_s)
         report["machine"] = {}
         if self._monitor is not None:
             self._monitor.sample()
