@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "penstock/advisor/fetch_window.h"
+#include "penstock/advisor/in_order.h"
 #include "penstock/advisor/outside.h"
 #include "penstock/advisor/pipeline.h"
 #include "penstock/advisor/tuned_pipeline.h"

@@ -1,7 +1,9 @@
-// What more workers would bring is predicted from three times, of which the
+// What more workers would bring is predicted from four times, of which the
 // longest decides: that of the loop's thread (its own work, and receiving
 // batches), that of the workers (making and sending batches, shared among
-// them), and that of all processors (everything that was done on one). Moving
+// them), that of all processors (everything that was done on one), and, where
+// it was measured how long each batch took, that of batches which are handed
+// out in their order, however long one of them is waited for. Moving
 // batches between processes is measured: with workers as it happens, without
 // them by moving one batch in the loop's own process. Items that wait more than
 // they compute may have more workers than there are processors, which then wait
@@ -9,11 +11,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/gaps_in_steps.h"
+#include "penstock/advisor/in_order.h"
 #include "penstock/advisor/makers.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/base/formatted.h"
@@ -31,6 +35,7 @@ constexpr double kWaitsInCrowd = 0.25;  // of the time: more is no small matter
 constexpr double kWaitsMostly = 0.5;    // computes less: it needs no processor
 constexpr double kSleeps = 0.1;         // processors in use
 constexpr int kMostThatWait = 32;       // workers: each takes memory, too
+constexpr int kMostTimesAhead = 32;     // of prefetch: so do batches
 
 /// How many times as fast as the loop takes batches the workers make them.
 /// None where there are no workers.
@@ -54,8 +59,17 @@ struct ItemTimes {
   double loop;
   double workers;
   double processors;
-  double longest() const { return std::max({loop, workers, processors}); }
+  double in_order;  ///< 0: it is not known how long each batch took
+  double shared() const { return std::max({loop, workers, processors}); }
+  double longest() const { return std::max(shared(), in_order); }
 };
+
+/// The first of them that is nearly as short as the shortest.
+auto nearly_shortest(const std::vector<double>& seconds) {
+  const double most = *std::ranges::min_element(seconds) * kLeastRatio;
+  return std::ranges::find_if(seconds,
+                              [most](double one) { return one <= most; });
+}
 
 /// Makes a verdict on one window, part by part.
 class FetchDiagnosis {
@@ -63,6 +77,7 @@ class FetchDiagnosis {
   explicit FetchDiagnosis(const FetchWindow& window)
       : window_(window),
         makers_(use_of_makers(window)),
+        cause_(cause_in_items(window)),
         left_(share_of_processors(window)),
         cpus_(window.cpus * left_) {}
 
@@ -74,6 +89,7 @@ class FetchDiagnosis {
     }
     verdict_.because = measured();
     advise();
+    if (is_held_up()) offer_prefetch();
     if (verdict_.limit == Limit::data) name_cause();
     if (verdict_.limit == Limit::compute && !has_gaps()) keeps_up();
     if (verdict_.limit != Limit::data) offer_pinning();
@@ -193,14 +209,22 @@ class FetchDiagnosis {
     }
   }
 
-  /// What makes items slow, where it was measured.
+  /// Single items hold up the others.
+  bool has_slow_items() const {
+    return cause_ && cause_->limit == Limit::order;
+  }
+
+  /// What makes items slow, where it was measured. What to do about single ones
+  /// is said beside any action.
   void name_cause() {
-    std::optional<ItemCause> found = cause_in_items(window_);
-    if (!found || (are_made_in_time() && found->limit != Limit::order)) return;
-    verdict_.limit = found->limit;
-    verdict_.stage = found->stage;
-    verdict_.cause += ": " + found->cause;
-    if (!verdict_.no_action.empty()) verdict_.no_action += "; " + found->next;
+    if (!cause_ || (are_made_in_time() && !has_slow_items())) return;
+    verdict_.limit = cause_->limit;
+    verdict_.stage = cause_->stage;
+    verdict_.cause += ": " + cause_->cause;
+    if (!verdict_.no_action.empty())
+      verdict_.no_action += "; " + cause_->next;
+    else if (has_slow_items())
+      verdict_.cause += "; " + cause_->next;
   }
 
   /// For workers beyond the processors. Threads that compute may be one at a
@@ -242,23 +266,21 @@ class FetchDiagnosis {
     std::vector<double> longest;
     for (int to = w.workers + 1; to <= most_workers(); ++to)
       longest.push_back(times(to).longest());
-    double best = *std::ranges::min_element(longest) * kLeastRatio;
-    auto found = std::ranges::find_if(
-        longest, [best](double seconds) { return seconds <= best; });
+    const auto found = nearly_shortest(longest);
     double now = w.workers > 0 ? times(w.workers).longest() : w.spent_s();
     double gain = now / *found;
-    if (!(gain >= kLeastRatio)) {
+    if (gain >= kLeastRatio) {
+      int more = static_cast<int>(found - longest.begin()) + 1;
+      verdict_.actions.push_back({.knob = "num_workers",
+                                  .from = w.workers,
+                                  .to = w.workers + more,
+                                  .predicted_gain = gain - 1,
+                                  .cost = cost_of_workers(more)});
+    } else {
       const ItemTimes with_more = times(w.workers + 1);
       verdict_.no_action = why_no_workers(with_more, gain);
-      if (come_in_bursts(with_more)) offer_prefetch();
-      return;
+      if (!is_held_up() && come_in_bursts(with_more)) offer_prefetch_by_means();
     }
-    int more = static_cast<int>(found - longest.begin()) + 1;
-    verdict_.actions.push_back({.knob = "num_workers",
-                                .from = w.workers,
-                                .to = w.workers + more,
-                                .predicted_gain = gain - 1,
-                                .cost = cost_of_workers(more)});
   }
 
   /// Where batches come late, pinned ones would come as late.
@@ -279,12 +301,21 @@ class FetchDiagnosis {
          .predicted_gain = gain,
          .cost = "pinned memory for the batches ahead, and a copy into it by a "
                  "thread; and in the loop .to(device, non_blocking=True)"});
+    best_first();
+  }
+
+  /// After an action was added.
+  void best_first() {
     std::ranges::stable_sort(verdict_.actions, std::greater(),
                              &Action::predicted_gain);
     verdict_.no_action.clear();
   }
 
   ItemTimes times(int workers) const {
+    return times(workers, window_.prefetch);
+  }
+
+  ItemTimes times(int workers, int prefetch) const {
     const FetchWindow& w = window_;
     double made = std::max(w.wait_s, w.host_wait_s);
     double made_cpu = 0, received = 0, moved_cpu = 0;
@@ -305,9 +336,31 @@ class FetchDiagnosis {
       received = w.transfer->loop_s * batches;
       moved_cpu = (w.transfer->worker_s + w.transfer->loop_s) * batches;
     }
-    return {.loop = std::max(w.loop_s, kShortest) + received,
-            .workers = makers_seconds(workers, made),
-            .processors = (w.cpu_s + made_cpu + moved_cpu) / cpus_};
+    ItemTimes all{.loop = std::max(w.loop_s, kShortest) + received,
+                  .workers = makers_seconds(workers, made),
+                  .processors = (w.cpu_s + made_cpu + moved_cpu) / cpus_,
+                  .in_order = 0};
+    all.in_order = in_order_s(all, workers, prefetch);
+    return all;
+  }
+
+  /// Each batch takes its part of the time that the workers need together.
+  double in_order_s(const ItemTimes& all, int workers, int prefetch) const {
+    const FetchWindow& w = window_;
+    if (!w.making || w.making->batch_seconds.empty() || prefetch < 1) return 0;
+    const auto batches = static_cast<double>(w.batches);
+    std::vector<double> batch_s = w.making->batch_seconds;
+    const double mean = std::reduce(batch_s.begin(), batch_s.end()) /
+                        static_cast<double>(batch_s.size());
+    const double now_per_then =
+        all.workers * workers / (std::max(mean, kShortest) * batches);
+    for (double& seconds : batch_s) seconds *= now_per_then;
+    return batches * seconds_in_order({.batch_s = batch_s,
+                                       .workers = workers,
+                                       .depth = prefetch,
+                                       .loop_s = all.loop / batches,
+                                       .epoch = w.epoch_batches,
+                                       .in_turn = true});
   }
 
   /// For what took one of them `made`. Where each has a processor, what it
@@ -325,6 +378,8 @@ class FetchDiagnosis {
     std::string more = "more workers would gain less than 2 %";
     if (gain < 1 - kSmallestGain)
       more = formatted("more workers would bring %+.0f %%", 100 * (gain - 1));
+    if (is_held_up())
+      return more + ": while an item is slow, the loop waits for its batch";
     if (come_in_bursts(with_more))
       return more +
              ": those there are fast enough on the average, but batches come "
@@ -359,20 +414,48 @@ class FetchDiagnosis {
            with_more.loop <= window_.loop_s * kLeastRatio;
   }
 
-  /// More batches that lie ready outlast a longer burst.
+  /// What single items take longer than the rest is most of what the loop
+  /// waits for.
+  bool is_held_up() const {
+    if (!has_slow_items() || waits_in_lock(window_)) return false;
+    const ItemTimes now = times(window_.workers);
+    return now.in_order > now.shared() * kLeastRatio;
+  }
+
+  /// More batches that lie ready outlast a slow one: as few more as gain nearly
+  /// as much as any number of them.
   void offer_prefetch() {
     const FetchWindow& w = window_;
-    const double gain = w.spent_s() / times(w.workers).longest() - 1;
-    if (w.prefetch < 1 || gain < kSmallestGain) return;
+    std::vector<int> tried;
+    std::vector<double> seconds;
+    for (int to = 2 * w.prefetch; to <= kMostTimesAhead * w.prefetch; to *= 2) {
+      tried.push_back(to);
+      seconds.push_back(times(w.workers, to).longest());
+    }
+    const auto found = nearly_shortest(seconds);
+    offer_prefetch(tried[static_cast<std::size_t>(found - seconds.begin())],
+                   times(w.workers).longest() / *found - 1, "");
+  }
+
+  void offer_prefetch_by_means() {
+    const FetchWindow& w = window_;
+    if (w.prefetch < 1) return;
+    offer_prefetch(2 * w.prefetch, w.spent_s() / times(w.workers).shared() - 1,
+                   ", at that gain at most: it is from means, which show no "
+                   "bursts");
+  }
+
+  void offer_prefetch(int to, double gain, const char* doubt) {
+    const FetchWindow& w = window_;
+    if (gain < kSmallestGain) return;
     verdict_.actions.push_back(
         {.knob = "prefetch_factor",
          .from = w.prefetch,
-         .to = 2 * w.prefetch,
+         .to = to,
          .predicted_gain = gain,
-         .cost = formatted("memory for %d more batches, at that gain at most: "
-                           "it is from means, which show no bursts",
-                           w.prefetch * w.workers)});
-    verdict_.no_action.clear();
+         .cost = formatted("memory for %d more batches%s",
+                           (to - w.prefetch) * w.workers, doubt)});
+    best_first();
   }
 
   void keeps_up() {
@@ -398,6 +481,7 @@ class FetchDiagnosis {
 
   const FetchWindow& window_;
   const std::optional<MakersUse> makers_;
+  const std::optional<ItemCause> cause_;
   const double left_;  // share of a processor that a thread gets
   const double cpus_;  // those that other work leaves
   Verdict verdict_;

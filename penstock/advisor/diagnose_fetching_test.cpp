@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <vector>
+
 #include "penstock/advisor/advisor.h"
 
 namespace penstock {
@@ -283,6 +286,100 @@ TEST(FetchingTest, BatchesThatAreMadeInTimeAreNotMadeEarlier) {
               HasSubstr("16 times as fast as the loop takes them, "
                         "and it waits until they reach it"));
   EXPECT_THAT(verdict.no_action, HasSubstr("make an item smaller"));
+}
+
+/// Two workers of items of `quick_s` that sleep, and that many epochs of
+/// `batches` batches of `size`; in each of these that `slow` names one item
+/// takes `slow_s`. The loop works for `loop_s` on each batch.
+struct SlowItems {
+  int epochs;
+  int batches;
+  int size;
+  double quick_s;
+  double slow_s;
+  std::vector<int> slow;  ///< batches of all epochs
+  double loop_s;
+
+  FetchWindow window() const {
+    FetchWindow::Making making;
+    making.seconds.assign(std::size_t(epochs * batches * size), quick_s);
+    making.batch_seconds.assign(std::size_t(epochs * batches), size * quick_s);
+    for (int batch : slow) {
+      making.seconds[std::size_t(batch * size)] = slow_s;
+      making.batch_seconds[std::size_t(batch)] += slow_s - quick_s;
+    }
+    making.slowest = "dataset[50]";
+    making.slowest_s = slow_s;
+    for (double one : making.seconds) making.item_s += one;
+    making.item_cpu_s = 0.01 * making.item_s;
+    FetchWindow window{.batches = epochs * batches,
+                       .items = epochs * batches * size};
+    window.loop_s = loop_s * double(window.batches);
+    window.wait_s = making.item_s * 0.8;
+    window.workers = 2;
+    window.prefetch = 2;
+    window.epoch_batches = batches;
+    window.worker_items = window.items;
+    window.worker_s = making.item_s;
+    window.cpus = 2;
+    window.making = making;
+    return window;
+  }
+};
+
+TEST(FetchingTest, NobodyMakesAnEpochFasterThanItsSlowestItem) {
+  FetchWindow one = SlowItems{.epochs = 3,
+                              .batches = 12,
+                              .size = 8,
+                              .quick_s = 0.0021,
+                              .slow_s = 2,
+                              .slow = {5, 12, 31},
+                              .loop_s = 0.002}
+                        .window();
+  const Verdict verdict = diagnose(one);
+  for (const Action& action : verdict.actions)
+    EXPECT_LT(action.predicted_gain, 0.06) << action.knob;
+  EXPECT_EQ(verdict.limit, Limit::order);
+  EXPECT_THAT(verdict.cause + verdict.no_action,
+              HasSubstr("look at that item; a larger prefetch_factor"));
+  one.making->batch_seconds.clear();
+  EXPECT_GT(diagnose(one).actions.at(0).predicted_gain, 1)
+      << "by means it would be";
+}
+
+/// What `knob` is predicted to gain; 0 where it is not offered.
+double gain_of(const Verdict& verdict, std::string_view knob) {
+  for (const Action& action : verdict.actions)
+    if (action.knob == knob) return action.predicted_gain;
+  return 0;
+}
+
+TEST(FetchingTest, SlowItemsFarApartAreWaitedForOneByOne) {
+  FetchWindow some = SlowItems{.epochs = 2,
+                               .batches = 100,
+                               .size = 4,
+                               .quick_s = 0.001,
+                               .slow_s = 0.3,
+                               .slow = {9, 34, 59, 84, 109, 134, 159, 184},
+                               .loop_s = 0.001}
+                         .window();
+  some.making->item_cpu_s = 0.25 * some.making->item_s;  // most: 8 workers
+  Verdict verdict = diagnose(some);
+  EXPECT_LT(gain_of(verdict, "num_workers"), 0.2);
+  EXPECT_GT(gain_of(verdict, "prefetch_factor"), 0.6)
+      << "two of them are then made at once";
+  EXPECT_EQ(verdict.actions.at(0).knob, "prefetch_factor");
+  EXPECT_EQ(verdict.actions[0].to, Json(16));
+  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("for 28 more batches"));
+  EXPECT_EQ(verdict.no_action, "");
+  EXPECT_THAT(verdict.cause, HasSubstr("look at that item"));
+
+  some.making->item_cpu_s = 0.6 * some.making->item_s;
+  verdict = diagnose(some);
+  EXPECT_EQ(gain_of(verdict, "num_workers"), 0) << "they have no processors";
+  EXPECT_GT(gain_of(verdict, "prefetch_factor"), 0.3);
+  some.making->seen = {.in_lock = 90, .looks = 100};
+  EXPECT_EQ(diagnose(some).actions.size(), 0u) << "one after the other";
 }
 
 TEST(FetchingTest, AGainOfLessThanTwoPercentIsNoAdvice) {

@@ -29,6 +29,9 @@ struct FetchWindow {
   /// The data set has `__iter__` alone, all of which each worker runs.
   bool iterable = false;
   int prefetch = 0;  ///< batches made ahead by each; 0: not known
+  /// Batches of an epoch, behind which none is made ahead; 0: not known, or
+  /// without end.
+  std::int64_t epoch_batches = 0;
   std::int64_t worker_items = 0;
   double worker_s = 0;      ///< the workers made and sent these items
   double worker_cpu_s = 0;  ///< of their processes; 0 for threads
@@ -59,7 +62,9 @@ struct FetchWindow {
     double collate_s = 0;   ///< items were put together to batches
     double collate_cpu_s = 0;
     std::vector<double> seconds;  ///< of each item, the newest ones
-    std::string slowest;          ///< which item took longest: "dataset[12]"
+    /// Of each batch, the newest ones in their order; empty: not known.
+    std::vector<double> batch_seconds;
+    std::string slowest;  ///< which item took longest: "dataset[12]"
     double slowest_s = 0;
     ThreadSightings seen;  ///< of threads while they made an item
     /// Of the time in which they could run, the share in which they had a

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <string>
+#include <vector>
 
 #include "penstock/advisor/advisor.h"
 
@@ -55,6 +56,7 @@ void bind_making(nb::module_& module) {
       .def_rw("collate_s", &Making::collate_s)
       .def_rw("collate_cpu_s", &Making::collate_cpu_s)
       .def_rw("seconds", &Making::seconds)
+      .def_rw("batch_seconds", &Making::batch_seconds)
       .def_rw("slowest", &Making::slowest)
       .def_rw("slowest_s", &Making::slowest_s)
       .def_rw("cpu_share", &Making::cpu_share)
@@ -104,6 +106,15 @@ bool seen_in_lock(const Sightings& seen) {
   return waits_in_lock(window);
 }
 
+double in_order(const std::vector<double>& batch_s, int workers, int depth,
+                double loop_s, std::int64_t epoch) {
+  return seconds_in_order({.batch_s = batch_s,
+                           .workers = workers,
+                           .depth = depth,
+                           .loop_s = loop_s,
+                           .epoch = epoch});
+}
+
 }  // namespace
 
 void bind_verdict(nb::module_& module) {
@@ -124,6 +135,7 @@ void bind_verdict(nb::module_& module) {
       .def_rw("iterable", &FetchWindow::iterable)
       .def_rw("threads", &FetchWindow::threads)
       .def_rw("prefetch", &FetchWindow::prefetch)
+      .def_rw("epoch_batches", &FetchWindow::epoch_batches)
       .def_rw("worker_items", &FetchWindow::worker_items)
       .def_rw("worker_s", &FetchWindow::worker_s)
       .def_rw("worker_cpu_s", &FetchWindow::worker_cpu_s)
@@ -143,6 +155,11 @@ void bind_verdict(nb::module_& module) {
       .def("worker_rate", &FetchWindow::worker_rate)
       .def("report", &report_of);
   module.def("waits_in_lock", &seen_in_lock, nb::arg("seen"));
+  module.def("seconds_in_order", &in_order, nb::arg("batch_s"),
+             nb::arg("workers"), nb::arg("depth"), nb::arg("loop_s"),
+             nb::arg("epoch"),
+             "Seconds per batch of a loop whose batches take so long to make, "
+             "by whichever worker is free; epoch 0: without end.");
   module.def("waits_for_batches", &waits_for_batches, nb::arg("wait_s"),
              nb::arg("loop_s"));
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Protocol, Sequence
 
 from . import _engine
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from ._dataloader.transfer_cost import TransferCost
 
 _LEAST_BATCHES = 8
-_STEADY_BATCHES = 256  # so many are gone through: the first ones count little
 _CROWDED = 0.9  # of the time a thread could run, it had a processor for less
 _MORE_THAN_LEFT = 1.1  # of the processors that are idle or its own
 
@@ -36,6 +34,18 @@ class Made(Protocol):
         ...
 
 
+class Loop(NamedTuple):
+    """The loop that was watched."""
+
+    meter: Meter
+    # The waits for the first batches of later epochs, which the meter leaves
+    # out, as far as these were made meanwhile.
+    again_made_s: float
+    workers: int
+    depth: int  # prefetch_factor
+    epoch: int  # batches; 0: not known, or without end
+
+
 class Processors(NamedTuple):
     """What there is to compute with, while the loop runs."""
 
@@ -44,18 +54,18 @@ class Processors(NamedTuple):
     idle: float | None = None  # of the machine's; None: unknown
 
 
-def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
-               moving: TransferCost, processors: Processors,
-               verdict: Mapping[str, Any]) -> dict[str, Any] | None:
+def drop_in_of(loop: Loop, made: Made, moving: TransferCost,
+               processors: Processors, verdict: Mapping[str, Any]
+               ) -> dict[str, Any] | None:
     """{"workers", "samples_per_s", "gain", "up_to", "prediction": True}: the
     rate of the same loop over penstock.DataLoader with the workers that the
     verdict asks for, else with those that there are, and its gain over the
     present rate.
 
     A prediction, from what was measured: the batches are made again, each in
-    its own time, by the workers, and handed out in their order (steady_s);
-    the loop's thread does its own work and receives; all of it needs
-    processors. The longest decides. `depth` is the prefetch_factor.
+    its own time, by the workers, and handed out in their order, as for the
+    verdict (seconds_in_order() of the engine); the loop's thread does its own
+    work and receives; all of it needs processors. The longest decides.
 
     Where it cannot be told, `samples_per_s` and `gain` are the least of it, and
     `up_to` has the most: {"samples_per_s", "gain", "why"}. So it is where
@@ -63,13 +73,13 @@ def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
     groups of processes), and where one lock is waited for. None where too
     little was measured, or batches cannot be moved between processes.
     """
-    now = _measured(meter, made, workers)
+    now, workers = _measured(loop, made), loop.workers
     if now is None or moving.why_not:
         return None
     to = next((action["to"] for action in verdict["actions"]
                if action["knob"] == "num_workers"), workers)
-    there = _There(now, made.batch_seconds or [now.make_s], to, depth, moving,
-                   bool(meter.gpu_steps))
+    there = _There(now, list(made.batch_seconds) or [now.make_s], to, loop,
+                   moving)
     least = most = there.rate(processors.cpus)
     why = []
     left = processors.cpus if processors.idle is None else \
@@ -100,8 +110,9 @@ class _Measured(NamedTuple):
     processors: float  # that were used
 
 
-def _measured(meter: Meter, made: Made, workers: int) -> _Measured | None:
-    spent = meter.wait_s + meter.loop_s
+def _measured(loop: Loop, made: Made) -> _Measured | None:
+    meter = loop.meter
+    spent = meter.wait_s + meter.loop_s + loop.again_made_s
     if meter.batches < _LEAST_BATCHES or not spent or not made.items:
         return None
     counted = meter.batches - 1  # the first is no part of the waiting
@@ -112,7 +123,7 @@ def _measured(meter: Meter, made: Made, workers: int) -> _Measured | None:
         make_cpu = max(make_cpu,
                        meter.worker_cpu_s * rows / meter.worker_items)
     # Without workers, what the loop's process used holds the making, too.
-    own_cpu = max(0.0, meter.cpu_s / counted - (0 if workers else make_cpu))
+    own_cpu = max(0.0, meter.cpu_s / counted - (0 if loop.workers else make_cpu))
     return _Measured(
         rows=rows, make_s=(made.item_s + made.collate_s) / batches_made,
         make_cpu_s=make_cpu, loop_s=meter.loop_s / counted, own_cpu_s=own_cpu,
@@ -126,9 +137,8 @@ class _There(NamedTuple):
     now: _Measured
     batch_seconds: Sequence[float]
     workers: int
-    depth: int
+    loop: Loop
     moving: TransferCost
-    on_gpu: bool  # its steps are done while batches are made
 
     @property
     def cpu_s(self) -> float:
@@ -142,12 +152,14 @@ class _There(NamedTuple):
         time that making a batch takes now is left."""
         now = self.now
         if self.workers == 0:
-            took = max(now.make_s, now.loop_s) if self.on_gpu else \
-                now.make_s + now.loop_s
+            # Steps of a GPU are done while batches are made.
+            took = max(now.make_s, now.loop_s) if self.loop.meter.gpu_steps \
+                else now.make_s + now.loop_s
             return now.rows / max(took, 1e-9)
-        made = steady_s([make_share * time + self.moving.worker_s
-                         for time in self.batch_seconds], self.workers,
-                        self.depth, now.loop_s + self.moving.loop_s)
+        made = _engine.seconds_in_order(
+            [make_share * time + self.moving.worker_s
+             for time in self.batch_seconds], self.workers, self.loop.depth,
+            now.loop_s + self.moving.loop_s, self.loop.epoch)
         return now.rows / max(made, self.cpu_s / max(processors, 0.01), 1e-9)
 
 
@@ -165,26 +177,6 @@ def _beside_other_work(there: _There, workers: int, left: float,
     part = 1 + (got - waited) / there.now.make_s if there.now.make_s else 1.0
     return (there.rate(min(by_groups, left)),
             there.rate(by_threads, max(part, 0.0)))
-
-
-def steady_s(times: Sequence[float], workers: int, depth: int,
-             loop_s: float) -> float:
-    """Seconds per batch of a loop whose batches take so long to make, over and
-    over, by so many workers, each the next one as soon as it is free, at most
-    `depth` for each on their way, handed out in their order: a slow one holds
-    up those behind it."""
-    count = max(_STEADY_BATCHES, len(times))
-    on_their_way = max(1, workers * depth)
-    free = [0.0] * workers
-    taken: list[float] = []
-    left = 0.0  # the loop is done with the batch before
-    for batch in range(count):
-        asked = taken[batch - on_their_way] if batch >= on_their_way else 0.0
-        done = max(free[0], asked) + times[batch % len(times)]
-        heapq.heapreplace(free, done)
-        taken.append(max(done, left))
-        left = taken[-1] + loop_s
-    return (taken[-1] - taken[0]) / (count - 1)
 
 
 def processors_got(threads_now: int, threads_then: int, cpus: int,

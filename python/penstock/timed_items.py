@@ -128,6 +128,7 @@ class Made:
         for name in ("item_s", "item_cpu_s", "collate_s", "collate_cpu_s"):
             setattr(making, name, of_all * getattr(self, name))
         making.seconds = list(self.seconds)
+        making.batch_seconds = list(self.batch_seconds)
         making.cpu_share = self.processors_got()
         making.add_seen(list(self.seen))
         return making

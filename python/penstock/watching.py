@@ -21,7 +21,7 @@ from .copying import CopyCost, measured_copies
 from .epoch_starts import EpochStarts
 from .explanation import Explanation
 from .monitor import Monitor
-from .predicting import Processors, drop_in_of
+from .predicting import Loop, Processors, drop_in_of
 from .timed_items import Made, timed_copy, update_copy
 
 if TYPE_CHECKING:
@@ -252,6 +252,16 @@ class Watch:
     def _prefetch(self) -> int:
         return int(getattr(self.loop, "prefetch_factor", None) or _PREFETCH)
 
+    def _epoch_batches(self) -> int:
+        """0: not known. A loop over an iterable data set is not asked: torch
+        then warns of one that gives more."""
+        if self._meter.iterable:
+            return 0
+        try:
+            return len(self.loop)
+        except Exception:  # of a sampler that has no length
+            return 0
+
     def _restarts_workers(self) -> bool:
         return self._copy is not None and self._workers() > 0 and \
             not getattr(self.loop, "persistent_workers", True)
@@ -317,8 +327,9 @@ class Watch:
             report["machine"] = self._monitor.summary()["metrics"]
         if self._copy is not None:
             report["drop_in"] = None if self._moving is None else drop_in_of(
-                self._meter, self._made, self._workers(),
-                self._prefetch(), self._moving, Processors(
+                Loop(self._meter, self._starts.again_made_s, self._workers(),
+                     self._prefetch(), window.epoch_batches),
+                self._made, self._moving, Processors(
                     window.cpus, window.cpu_share, self._idle.processors()),
                 report["verdict"])
         return report
@@ -336,9 +347,10 @@ class Watch:
 
         window = self._meter.window(self._workers())
         window.has_workers = self._has_workers()
-        if self._workers():
+        if self._copy is not None or self._workers():
             window.prefetch = self._prefetch()
         if self._copy is not None:
+            window.epoch_batches = self._epoch_batches()
             window.making = self._made.making(self._meter.items)
             window.cpu_share = self._processors_left(window)
             if self._workers():  # torch tells nobody whether they had a batch

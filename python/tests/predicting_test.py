@@ -27,30 +27,12 @@ def verdict(to=None):
             [{"knob": "num_workers", "to": to}]}
 
 
-class Steady(unittest.TestCase):
-    def test_the_slower_of_workers_and_loop(self):
-        for workers in (1, 2, 8):
-            self.assertAlmostEqual(
-                predicting.steady_s([0.8], workers, 2, 0.0), 0.8 / workers,
-                delta=0.02 * 0.8)
-            self.assertAlmostEqual(
-                predicting.steady_s([0.8], workers, 2, 1.0), 1.0)
-
-    def test_a_slow_batch_holds_up_those_behind_it(self):
-        """Two workers, 49 batches of 1 and one of 100: while it is made, the
-        other one makes the three that may be on their way."""
-        took = predicting.steady_s([1.0] * 49 + [100.0], 2, 2, 0.0)
-        self.assertAlmostEqual(took * 50, 100 + 46 / 2, delta=3)
-        ahead = predicting.steady_s([1.0] * 49 + [100.0], 2, 1000, 0.0)
-        self.assertAlmostEqual(ahead * 50, 149 / 2, delta=30)
-
-
 class DropIn(unittest.TestCase):
     def told(self, a_meter, a_made, workers=0, to=2, moving=NO_TRANSFER,
-             cpus=4, share=1.0, idle=None):
+             cpus=4, share=1.0, idle=None, epoch=0, again_made_s=0.0):
         return predicting.drop_in_of(
-            a_meter, a_made, workers, 2, moving,
-            predicting.Processors(cpus, share, idle), verdict(to))
+            predicting.Loop(a_meter, again_made_s, workers, 2, epoch), a_made,
+            moving, predicting.Processors(cpus, share, idle), verdict(to))
 
     def test_work_is_shared_by_the_workers(self):
         told = self.told(meter(), made([0.02] * 101))
@@ -73,6 +55,19 @@ class DropIn(unittest.TestCase):
                          workers=2, to=None)
         by_means = 4 / (sum(times) / 100 / 2)
         self.assertLess(told["samples_per_s"], 0.7 * by_means)
+
+    def test_no_epoch_is_faster_than_its_slowest_item(self):
+        """Of 12 batches, whose slow one came first in the last of them: then the
+        loop waited for it, and the meter left that out."""
+        quick = [0.017] * 11
+        times = [*quick, 2.0, *quick, 2.0, 2.0, *quick]
+        waited = 2 * (2.0 + 0.085) + 0.085  # two workers
+        a_meter = meter(0.002, (waited - 0.072) / 35, batches=36)
+        for workers in (2, 32):
+            told = self.told(a_meter, made(times, 0.01), workers=2, to=workers,
+                             epoch=12, again_made_s=2.0)
+            self.assertGreater(told["gain"], -0.02)
+            self.assertLess(told["gain"], 0.08)
 
     def test_other_work_makes_it_a_range(self):
         """One thread had half a processor of two; three may get no more, or
