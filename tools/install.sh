@@ -133,12 +133,12 @@ make_python() (  # FOLDER
   flock 9
   if [ "$("$folder/bin/python" --version 2> /dev/null)" != \
     "$(python3 --version)" ]; then
-    echo "making $folder, in which the Python package is built"
+    echo "making the Python environment $folder"
     python3 -m venv --clear "$folder" || exit 1
   fi
   [ "$(cat "$folder/penstock-wheels" 2> /dev/null)" = "$wished" ] && exit
   # shellcheck disable=SC2086
-  echo "fetching what builds and tests the Python package:" $python_wheels
+  echo "fetching from the package index:" $python_wheels
   # shellcheck disable=SC2086
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
     $python_wheels || exit 1

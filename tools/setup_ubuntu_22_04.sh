@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
       if [ "$1" = --env ]; then env=$2; else wheel=$2; fi
       shift ;;
     *)
-      sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | head -n -1
+      sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
       [ "$1" = --help ] || [ "$1" = -h ]
       exit ;;
   esac
