@@ -5,7 +5,8 @@ install(CODE "
   set(ROOMS \"${rooms}\")
   set(SOURCE \"${PROJECT_SOURCE_DIR}\")
   set(INCLUDE \"${CMAKE_INSTALL_INCLUDEDIR}\")
-  include(\"${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake\")")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake\")"
+  COMPONENT dev)
 
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/penstock)
@@ -17,6 +18,6 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/penstockConfig.cmake
   ${PROJECT_BINARY_DIR}/penstockConfigVersion.cmake
-  DESTINATION ${package_folder})
+  DESTINATION ${package_folder} COMPONENT dev)
 install(EXPORT penstockTargets NAMESPACE penstock::
-  DESTINATION ${package_folder})
+  DESTINATION ${package_folder} COMPONENT dev)
