@@ -12,6 +12,6 @@ add_custom_command(OUTPUT ${manual}.made
   COMMAND ${CMAKE_COMMAND} -E touch ${manual}.made
   DEPENDS penstock ${PROJECT_SOURCE_DIR}/tools/write_manual.py
   COMMENT "Writing the man pages and completions" VERBATIM)
-add_custom_target(penstock_manual DEPENDS ${manual}.made)
+add_custom_target(penstock_manual ALL DEPENDS ${manual}.made)
 add_dependencies(penstock_program penstock_manual)
 install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_DATADIR} OPTIONAL)
