@@ -3,6 +3,7 @@
     contents.py WHEEL     needs pyelftools; tools/make_wheel runs it
 """
 import pathlib
+import posixpath
 import re
 import sys
 import unittest
@@ -15,6 +16,7 @@ from wheel_contents import LIBRARIES, SYSTEM, Contents  # noqa: E402
 ENGINE = "penstock/_engine.abi3.so"
 PROGRAM = "penstock/bin/penstock"
 PARTS = "penstock/lib/penstock/libpenstock_"
+CORE = PARTS + "core.so"
 CUDA = PARTS + "device_cuda.so"
 POSTGRES = PARTS + "source_postgres.so"
 SQLITE = PARTS + "source_sqlite.so"
@@ -52,8 +54,17 @@ class Wheel(unittest.TestCase):
 
     def test_holds_the_module_the_program_and_both_kinds_of_source(self):
         ours = {binary.path for binary in self.contents.ours()}
-        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, SQLITE, POSTGRES,
+        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, CORE, SQLITE, POSTGRES,
                                          ARROW, STORES} | HDF5 | FILES | FIELDS)
+
+    def test_finds_its_core_in_the_wheel(self):
+        for binary in self.contents.ours():
+            if "libpenstock_core.so" in binary.needs:
+                with self.subTest(binary.path):
+                    folder = posixpath.dirname(binary.path)
+                    self.assertIn(posixpath.dirname(CORE), {
+                        posixpath.normpath(place.replace("$ORIGIN", folder))
+                        for place in binary.search})
 
     def test_needs_nothing_newer_than_its_tag_says(self):
         for binary in self.contents.binaries.values():
@@ -66,6 +77,7 @@ class Wheel(unittest.TestCase):
         for binary in self.contents.binaries.values():
             with self.subTest(binary.path):
                 self.assertLessEqual(set(binary.needs), bundled | SYSTEM |
+                                     {"libpenstock_core.so"} |
                                      BESIDE.get(binary.path, set()))
                 for folder in binary.search:
                     self.assertRegex(folder, r"^\$ORIGIN(/|$)")
@@ -80,8 +92,9 @@ class Wheel(unittest.TestCase):
         def brought(path):
             return {name.split("-")[0].split(".")[0]
                     for name in self.contents.brought_by(path)}
-        self.assertEqual(brought(ENGINE), {"libsimdjson"})
-        self.assertEqual(brought(PROGRAM), {"libsimdjson"})
+        self.assertEqual(brought(CORE), {"libsimdjson"})
+        self.assertEqual(brought(ENGINE), set())
+        self.assertEqual(brought(PROGRAM), set())
         self.assertEqual(brought(SQLITE), {"libsqlite3"})
         self.assertEqual(brought(ARROW), set())
         self.assertEqual(brought(STORES), set())
