@@ -26,6 +26,7 @@ RUN if [ "$CUDA" = on ]; then \
         nvidia-cuda-nvcc==13.0.88 nvidia-cuda-runtime==13.0.96 \
         nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-cccl==13.0.85 \
         nvidia-cuda-culibos==13.0.85; \
+      ln -s lib /opt/cuda/nvidia/cu13/lib64; \
       tools/make_wheel --no-try --cuda --out /built; \
     else \
       unset CUDACXX; \
