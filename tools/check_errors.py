@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the codes of errors in the sources with docs/errors.md, both ways.
-Exits 1 and says what is wrong.
+"""Compares the codes of errors in the sources with docs/reference/errors.md,
+both ways. Exits 1 and says what is wrong.
 
 A code is "family.name". What stands behind `.code =` or is the code of
 refused() or worded() must be listed; so must every text of such a form and of
@@ -31,7 +31,7 @@ OF_FILES = {"memory", "run", "train"}
 
 
 def main():
-    text = (ROOT / "docs/errors.md").read_text()
+    text = (ROOT / "docs/reference/errors.md").read_text()
     listed = {code for line in LISTED.findall(text)
               for code in re.findall(CODE, line)}
     families = {code.split(".")[0] for code in listed}
@@ -55,7 +55,7 @@ def main():
     for code in sorted(listed - seen):
         family, name = code.split(".")
         if not {family, family + "."} & seen or not {name, "." + name} & seen:
-            bad.append(f"docs/errors.md: {code} is in no source")
+            bad.append(f"docs/reference/errors.md: {code} is in no source")
     print("\n".join(bad) or f"{len(listed)} codes")
     sys.exit(bool(bad))
 

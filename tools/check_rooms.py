@@ -5,7 +5,7 @@ Checks: a room includes only what it may see, and of other rooms (base
 excepted) only the face; every test is listed in a CMakeLists.txt; no file of
 ours is over 600 lines; no dumping-ground names; no two files define a type of
 the same name in the same namespace; no interface has more than seven virtual
-functions; an example in a header of a room, in the README or in docs/own_*.md
+functions; an example in a header of a room, in the README or in docs/**/own_*.md
 stands, line by line, in code that is compiled; what a field or a data set is, its
 facts say: nothing is cast to a class that derives from FieldKind or Dataset, and
 outside transforms nobody looks into a field's recipe, by a member of it (but
@@ -151,7 +151,7 @@ def main():
     compiled = {squeezed(line) for file in files("penstock", "tests", "examples")
                 if file.suffix == ".cpp" for line in file.open()}
     for file in [*files("penstock"), ROOT / "README.md",
-                 *(ROOT / "docs").glob("own_*.md")]:
+                 *(ROOT / "docs").rglob("own_*.md")]:
         if file.suffix not in (".h", ".md"):
             continue
         for example in EXAMPLE.findall(file.read_text()):

@@ -76,7 +76,7 @@ class Block(torch.nn.Module):
 
 
 class Net(torch.nn.Module):
-    """The network of the model `tabular` (docs/job.md)."""
+    """The network of the model `tabular` (docs/reference/job)."""
 
     def __init__(self, classes, numbers, answers, settings):
         super().__init__()

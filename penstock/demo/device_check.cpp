@@ -141,7 +141,7 @@ std::string test_libraries(const std::string& kind) {
                    .where = trainer.build_info(),
                    .why = why,
                    .next = "install a libtorch for the CUDA of your driver "
-                           "(docs/gpu.md)"});
+                           "(docs/reference/gpu.md)"});
   return trainer.build_info();
 }
 

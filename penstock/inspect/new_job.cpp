@@ -398,7 +398,7 @@ std::string begin_of_job(const std::string& of_what, const std::string& name) {
                      ". It is yours to change; to run it:",
                  "") +
          "//   penstock train " + name +
-         "\n// Every key: penstock schema, docs/job.md.\n{\n";
+         "\n// Every key: penstock schema, docs/reference/job.\n{\n";
 }
 
 /// Of pictures: no row is read, since their classes are known.
@@ -458,12 +458,13 @@ std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
     std::string why = "no other column can be an input";
     for (const std::string& column : plan.left_out)
       why += (&column == &plan.left_out[0] ? ": " : ", ") + column;
-    throw Error(ErrorKind::request,
-                {.code = "init.no_inputs",
-                 .what = "cannot write a job that predicts a column",
-                 .where = survey.shown,
-                 .why = why,
-                 .next = "write the job's fields yourself: docs/job.md"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "init.no_inputs",
+         .what = "cannot write a job that predicts a column",
+         .where = survey.shown,
+         .why = why,
+         .next = "write the job's fields yourself: docs/reference/job"});
   }
   FieldNames names;
   const std::string target_field = names.name(target_name, true);

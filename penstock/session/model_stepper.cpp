@@ -44,16 +44,17 @@ int ranks_started() {
 void check_one_rank(const Job& job) {
   const int ranks = ranks_started();
   if (ranks == 1 || job.model.none()) return;
-  throw Error(ErrorKind::request,
-              {.code = "ranks.not_here",
-               .what = "cannot train this model on several ranks",
-               .where = "model '" + job.model.kind + "'",
-               .why = "the environment announces " + std::to_string(ranks) +
-                      " ranks (torchrun, srun or mpirun), and each of them "
-                      "would train the whole model on all rows",
-               .next = "start the training once, without a launcher; for "
-                       "several ranks write the loop in Python, over "
-                       "penstock.open(), with DDP or FSDP2 (docs/frames.md)"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "ranks.not_here",
+       .what = "cannot train this model on several ranks",
+       .where = "model '" + job.model.kind + "'",
+       .why = "the environment announces " + std::to_string(ranks) +
+              " ranks (torchrun, srun or mpirun), and each of them "
+              "would train the whole model on all rows",
+       .next = "start the training once, without a launcher; for "
+               "several ranks write the loop in Python, over "
+               "penstock.open(), with DDP or FSDP2 (docs/how-to/frames.md)"});
 }
 
 [[noreturn]] void refuse_without_python() {

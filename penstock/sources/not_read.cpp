@@ -28,7 +28,7 @@ constexpr std::array<Format, 3> kFormats = {
       "LMDB",
       {".lmdb", ".lmdb"},
       "write its values to Parquet, Arrow or tar, or read it by a source of "
-      "your own (docs/own_source.md)"},
+      "your own (docs/how-to/own_source.md)"},
      {{"mds", "streaming"},
       "Mosaic's MDS",
       {".mds", ".mds"},

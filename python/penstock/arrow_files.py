@@ -1,6 +1,6 @@
 """Parquet and Arrow files, where pyarrow comes in: the engine's plugin uses the
 libraries of the release that it was built with, and pyarrow itself reads where
-another one is installed. The engine calls this; docs/wheel.md tells of it.
+another one is installed. The engine calls this (docs/how-to/wheel.md).
 """
 
 from __future__ import annotations

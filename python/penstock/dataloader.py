@@ -6,7 +6,7 @@
 It takes an existing torch data set, map-style or iterable, or anything with
 `__getitem__` and `__len__`, or with `__iter__`, and the arguments of torch's
 DataLoader. It needs no torch: where torch is imported, batches hold tensors,
-else numpy arrays. docs/dataloader.md says what each argument does here and
+else numpy arrays. docs/how-to/dataloader.md says what each argument does here and
 where the behaviour differs from torch's on purpose.
 """
 from __future__ import annotations

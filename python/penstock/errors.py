@@ -2,7 +2,8 @@
 
 Every error says what was done, on which thing, what was found and expected,
 and what to try next: the attributes `what`, `where`, `why` and `next`. `code`
-is stable and dotted, for scripts ("sqlite.locked"); docs/errors.md lists all.
+is stable and dotted, for scripts ("sqlite.locked"); docs/reference/errors
+lists all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Files in object stores (``s3://``), read by the pyarrow that is there where
 the engine's plugin for them does not fit its release. The engine calls this;
-docs/wheel.md tells of it.
+docs/how-to/wheel.md describes both ways.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A source of your own, by position: Python reads its columns, and the engine's
-kinds of fields make batches of them. docs/own_source.md shows one.
+kinds of fields make batches of them. docs/how-to/own_source.md shows one.
 
 What `read` returns is laid out here as Arrow has it, column by column: which
 rows are valid, where each begins, and their bytes.

@@ -8,9 +8,9 @@
 
 `Net` is a torch.nn.Module whose forward() takes tensors of a batch by their
 names and returns predictions of the field that the job's `model.target` names,
-or a loss (docs/own_model.md). Steps, validation, checkpoints, resuming and the
-report are the program's; `penstock train job.json --model net.py:Net` runs the
-same.
+or a loss (docs/how-to/own_model.md). Steps, validation, checkpoints, resuming
+and the report are the program's; `penstock train job.json --model net.py:Net`
+runs the same.
 """
 
 from __future__ import annotations

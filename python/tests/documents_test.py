@@ -54,7 +54,7 @@ class Folder(unittest.TestCase):
 
 class Tables(unittest.TestCase):
     def test_each_behaviour_of_torchs_loader_has_tests_that_are_there(self):
-        text = (ROOT / "docs/dataloader.md").read_text()
+        text = (ROOT / "docs/how-to/dataloader.md").read_text()
         rows = re.findall(r"^\| .* \|$", text[text.index(
             "## Behaviours that torch's"):], re.M)[1:]
         self.assertGreater(len(rows), 40)
@@ -86,14 +86,14 @@ class Bar:
 
 class Examples(Folder):
     def test_of_the_loaders(self):
-        first, _, _, _, *rest = blocks("docs/python.md")
+        first, _, _, _, *rest = blocks("docs/reference/python.md")
         self.assertEqual(len(rest), 7)
         examples = (first, *rest)
         names, told = {"penstock": penstock, "tqdm": Bar,
                        "train": lambda *batch: None}, io.StringIO()
         for example in examples:
             with contextlib.redirect_stdout(told):
-                exec(compile(example, "docs/python.md", "exec"), names)
+                exec(compile(example, "python.md", "exec"), names)
             for batch in names["loader"]:
                 x, y = batch
                 self.assertEqual((x.shape, y.shape), ((256, 2), (256, 1)))
@@ -103,24 +103,24 @@ class Examples(Folder):
         self.assertRegex(names["bar"].shown[-1], "^AU ")
 
     def test_of_python_in_the_pipeline(self):
-        _, columns, source, functions, *_ = blocks("docs/python.md")
+        _, columns, source, functions, *_ = blocks("docs/reference/python.md")
         names = {"penstock": penstock, "np": numpy}
-        exec(compile(columns, "docs/python.md", "exec"), names)
+        exec(compile(columns, "docs/reference/python.md", "exec"), names)
         batch = next(iter(names["loader"])).host()
         self.assertEqual(batch["y"].ravel().tolist(),
                          [p % 3 for p in range(100)])
         names["loader"].close()
-        exec(compile(source, "docs/python.md", "exec"), names)
+        exec(compile(source, "docs/reference/python.md", "exec"), names)
         batch = next(iter(names["loader"])).host()
         self.assertTrue((batch["y"] == batch["x"] ** 2).all())
-        exec(compile(functions, "docs/python.md", "exec"), names)
+        exec(compile(functions, "docs/reference/python.md", "exec"), names)
         batch = next(iter(names["loader"])).host()
         self.assertEqual(list(batch), ["x"])
         self.assertAlmostEqual(batch["x"].mean(), 0)
         names["loader"].close()
 
     def test_of_the_guide_to_the_main_job(self):
-        text = (ROOT / "docs/positions.md").read_text()
+        text = (ROOT / "docs/tutorials/positions.md").read_text()
         lines = re.search(r"^    penstock demo.*?\n\n", text, re.M | re.S)[0]
         demo, train = lines.replace("\\\n", " ").split("penstock ")[1:]
         os.symlink(ROOT / "examples", "examples")
@@ -131,7 +131,7 @@ class Examples(Folder):
         self.assertEqual((told["steps"], told["verdict"]["limit"]), (3, "data"))
 
     def test_of_a_table_of_ones_own(self):
-        table, *_ = blocks("docs/own_table.md", "sh")
+        table, *_ = blocks("docs/tutorials/own_table.md", "sh")
         subprocess.run(["sh", "-euc", table], check=True)
         made = subprocess.run(
             [sys.executable, ROOT / "examples/own_table/make_penguins.py",
@@ -139,8 +139,8 @@ class Examples(Folder):
         self.assertIn("344 birds", made.stdout)
         self.assertEqual(pathlib.Path("penguins.csv").read_text(),
                          pathlib.Path("same.csv").read_text())
-        (example,) = blocks("docs/own_table.md")
-        *_, said = blocks("docs/own_table.md", "text")
+        (example,) = blocks("docs/tutorials/own_table.md")
+        *_, said = blocks("docs/tutorials/own_table.md", "text")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(example, {})
@@ -168,7 +168,7 @@ class Examples(Folder):
         pathlib.Path("train.csv").write_text("a,b,label\n" + "".join(
             f"{i},{'' if i % 10 == 0 else i / 2},{'xyz'[i % 3]}\n"
             for i in range(100)))
-        by_hand, ours, _ = blocks("docs/coming_from.md")
+        by_hand, ours, _ = blocks("docs/how-to/coming_from.md")
         theirs, found = {}, {}
         exec(by_hand, theirs)
         exec(ours, found)
@@ -187,7 +187,7 @@ class Examples(Folder):
         parts = json.loads(run_program("doctor", "--parts", "--json"))["parts"]
         if not any(part["part"] == "hf" and part["there"] for part in parts):
             self.skipTest("the part that reads Arrow was not built")
-        *_, example = blocks("docs/coming_from.md")
+        *_, example = blocks("docs/how-to/coming_from.md")
         folder = str(ROOT / "tests/data/files/saved")
         example = example.replace("FOLDER", folder).replace(
             '{"x": ["a", "b"], "y": "label"}', '{"x": "id"}')
@@ -202,7 +202,7 @@ class Examples(Folder):
         example = ROOT / "examples/own_source/own_source.py"
         text = example.read_text()
         self.assertLess(len(text.splitlines()), 100)
-        for block in blocks("docs/own_source.md"):
+        for block in blocks("docs/how-to/own_source.md"):
             for line in block.splitlines():
                 self.assertIn(line, text)
         done = subprocess.run([sys.executable, example], capture_output=True,
@@ -218,11 +218,11 @@ class Examples(Folder):
 
     def test_of_the_drop_in(self):
         warnings.filterwarnings("ignore", message=".* workers on .* process")
-        examples = blocks("docs/dataloader.md")
+        examples = blocks("docs/how-to/dataloader.md")
         self.assertEqual(len(examples), 2)
         names = {"dataset": Rows(ROWS)}
         for example in examples:
-            exec(compile(example, "docs/dataloader.md", "exec"), names)
+            exec(compile(example, "docs/how-to/dataloader.md", "exec"), names)
             loader = names.get("later", names["loader"])
             taken = [int(i) for _, ids in loader for i in ids]
             self.assertEqual(sorted(taken), list(range(ROWS)))
@@ -232,12 +232,12 @@ class Examples(Folder):
 @unittest.skipUnless(has("torch"), "torch is not installed")
 class TwoLines(Folder):
     def test_the_loop_of_the_diff_runs(self):
-        (diff,) = blocks("docs/python.md", "diff")
+        (diff,) = blocks("docs/reference/python.md", "diff")
         after = [line[1:] for line in diff.splitlines()
                  if line.startswith(("+", " "))]
         names = {}
         exec(compile("\n".join(after).replace("range(10)", "range(2)"),
-                     "docs/python.md", "exec"), names)
+                     "docs/reference/python.md", "exec"), names)
         self.assertEqual((names["x"].shape, names["y"].shape),
                          ((256, 2), (256, 1)))
         names["loader"].close()

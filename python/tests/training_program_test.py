@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 class Document(unittest.TestCase):
     def test_the_example_stands_in_the_document(self):
-        text = (ROOT / "docs/own_model.md").read_text()
+        text = (ROOT / "docs/how-to/own_model.md").read_text()
         example = ROOT / "examples/own_model"
         net = (example / "net.py").read_text().partition('"""\n')[2]
         self.assertGreater(len(net), 100)

@@ -1,4 +1,4 @@
-"""The commands of docs/own_table.md, as they stand, from a clean folder."""
+"""The commands of docs/tutorials/own_table.md, run in a clean folder."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 class OwnTable(Case):
     def test_the_page_does_what_it_says(self):
         blocks = re.findall(r"^```(\w+)\n(.*?)^```",
-                            (ROOT / "docs/own_table.md").read_text(),
+                            (ROOT / "docs/tutorials/own_table.md").read_text(),
                             re.M | re.S)
         path = os.pathsep.join(
             [str(pathlib.Path(PROGRAM).parent), os.environ["PATH"]])

@@ -1,4 +1,4 @@
-"""What the wheel holds, against what docs/wheel.md says of it.
+"""What the wheel holds, against what docs/how-to/wheel.md says of it.
 
     contents.py WHEEL     needs pyelftools; tools/make_wheel runs it
 """
@@ -41,7 +41,7 @@ class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.contents = Contents(cls.wheel)
-        cls.said = (ROOT / "docs/wheel.md").read_text(encoding="utf-8")
+        cls.said = (ROOT / "docs/how-to/wheel.md").read_text(encoding="utf-8")
 
     def test_is_for_every_python_from_3_10_on_and_glibc_from_2_34_on(self):
         self.assertRegex(self.wheel.name, "^penstock-[0-9.]+-cp310-abi3-"
