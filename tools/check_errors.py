@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the codes of errors in the sources with docs/reference/errors.md,
-both ways. Exits 1 and says what is wrong.
+"""Compares the codes of errors in the sources with docs/reference/errors/, both
+ways. Exits 1 and says what is wrong.
 
 A code is "family.name". What stands behind `.code =` or is the code of
 refused() or worded() must be listed; so must every text of such a form and of
@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = r"[a-z]+\.[a-z_]+"
-LISTED = re.compile(rf"^- ((?:`{CODE}`[^:.`]*)+)[:.]", re.M)
+LISTED = re.compile(rf"^\| (`{CODE}`(?:, `{CODE}`)*) \|", re.M)
 RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
                     rf'("{CODE}")', re.S)
 # Codes of fakes, of examples, and one that nobody sees; then what is written
@@ -31,7 +31,8 @@ OF_FILES = {"memory", "run", "train"}
 
 
 def main():
-    text = (ROOT / "docs/reference/errors.md").read_text()
+    text = "".join(page.read_text() for page in
+                   sorted((ROOT / "docs/reference/errors").glob("*.md")))
     listed = {code for line in LISTED.findall(text)
               for code in re.findall(CODE, line)}
     families = {code.split(".")[0] for code in listed}
@@ -55,7 +56,7 @@ def main():
     for code in sorted(listed - seen):
         family, name = code.split(".")
         if not {family, family + "."} & seen or not {name, "." + name} & seen:
-            bad.append(f"docs/reference/errors.md: {code} is in no source")
+            bad.append(f"docs/reference/errors: {code} is in no source")
     print("\n".join(bad) or f"{len(listed)} codes")
     sys.exit(bool(bad))
 

@@ -464,7 +464,7 @@ std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
          .what = "cannot write a job that predicts a column",
          .where = survey.shown,
          .why = why,
-         .next = "write the job's fields yourself: docs/reference/job"});
+         .next = "write the job's fields yourself: docs/how-to/fields.md"});
   }
   FieldNames names;
   const std::string target_field = names.name(target_name, true);

@@ -45,8 +45,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kEveryKind =
     "name a file or folder, or write KIND:PATH, for example csv:PATH, "
-    "sqlite:PATH#table or postgresql://host/base#table (docs/reference/job "
-    "has all kinds)";
+    "sqlite:PATH#table or postgresql://host/base#table "
+    "(docs/how-to/job_file.md has all kinds)";
 constexpr std::size_t kLookedAt = 4096;
 
 /// Empty for what is not a file: a pipe without a writer would be waited for.

@@ -54,7 +54,7 @@ class Folder(unittest.TestCase):
 
 class Tables(unittest.TestCase):
     def test_each_behaviour_of_torchs_loader_has_tests_that_are_there(self):
-        text = (ROOT / "docs/how-to/dataloader.md").read_text()
+        text = (ROOT / "docs/reference/dataloader_tests.md").read_text()
         rows = re.findall(r"^\| .* \|$", text[text.index(
             "## Behaviours that torch's"):], re.M)[1:]
         self.assertGreater(len(rows), 40)
@@ -71,57 +71,9 @@ class Tables(unittest.TestCase):
             self.assertLessEqual(set(named), there)
 
 
-class Bar:
-    """What the examples use of tqdm."""
-
-    def __init__(self, iterable):
-        self.iterable, self.total, self.shown = iterable, len(iterable), []
-
-    def __iter__(self):
-        yield from self.iterable
-
-    def set_postfix_str(self, text, refresh=True):
-        self.shown.append(text)
-
-
 class Examples(Folder):
-    def test_of_the_loaders(self):
-        first, _, _, _, *rest = blocks("docs/reference/python.md")
-        self.assertEqual(len(rest), 7)
-        examples = (first, *rest)
-        names, told = {"penstock": penstock, "tqdm": Bar,
-                       "train": lambda *batch: None}, io.StringIO()
-        for example in examples:
-            with contextlib.redirect_stdout(told):
-                exec(compile(example, "python.md", "exec"), names)
-            for batch in names["loader"]:
-                x, y = batch
-                self.assertEqual((x.shape, y.shape), ((256, 2), (256, 1)))
-        names["loader"].close()
-        self.assertIn("accelerator utilisation", told.getvalue())
-        self.assertEqual(names["bar"].total, len(names["bar"].shown))
-        self.assertRegex(names["bar"].shown[-1], "^AU ")
-
-    def test_of_python_in_the_pipeline(self):
-        _, columns, source, functions, *_ = blocks("docs/reference/python.md")
-        names = {"penstock": penstock, "np": numpy}
-        exec(compile(columns, "docs/reference/python.md", "exec"), names)
-        batch = next(iter(names["loader"])).host()
-        self.assertEqual(batch["y"].ravel().tolist(),
-                         [p % 3 for p in range(100)])
-        names["loader"].close()
-        exec(compile(source, "docs/reference/python.md", "exec"), names)
-        batch = next(iter(names["loader"])).host()
-        self.assertTrue((batch["y"] == batch["x"] ** 2).all())
-        exec(compile(functions, "docs/reference/python.md", "exec"), names)
-        batch = next(iter(names["loader"])).host()
-        self.assertEqual(list(batch), ["x"])
-        self.assertAlmostEqual(batch["x"].mean(), 0)
-        names["loader"].close()
-
     def test_of_the_guide_to_the_main_job(self):
-        text = (ROOT / "docs/tutorials/positions.md").read_text()
-        lines = re.search(r"^    penstock demo.*?\n\n", text, re.M | re.S)[0]
+        (lines,) = blocks("docs/tutorials/positions.md", "sh")
         demo, train = lines.replace("\\\n", " ").split("penstock ")[1:]
         os.symlink(ROOT / "examples", "examples")
         run_program(*demo.split())
@@ -232,12 +184,12 @@ class Examples(Folder):
 @unittest.skipUnless(has("torch"), "torch is not installed")
 class TwoLines(Folder):
     def test_the_loop_of_the_diff_runs(self):
-        (diff,) = blocks("docs/reference/python.md", "diff")
+        (diff,) = blocks("docs/how-to/loader.md", "diff")
         after = [line[1:] for line in diff.splitlines()
                  if line.startswith(("+", " "))]
         names = {}
         exec(compile("\n".join(after).replace("range(10)", "range(2)"),
-                     "docs/reference/python.md", "exec"), names)
+                     "docs/how-to/loader.md", "exec"), names)
         self.assertEqual((names["x"].shape, names["y"].shape),
                          ((256, 2), (256, 1)))
         names["loader"].close()
