@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Counts phrases that read as if they were translated, and exits 1 where there
+are more than a list allows.
+
+Pages have limits of their own. Sources, and the pages that are made from them,
+may not have more than they had when the list was made; a change that removes
+some lowers the number here. Each phrase has a plainer one after its limits.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# phrase -> (in pages, in sources, what to say)
+PHRASES = {
+    "is none": (5, 140, "is not a ..."),
+    "are none": (2, 42, "are not ..."),
+    "says so": (10, 44, "what it reports"),
+    "as it is": (15, 108, "unchanged, by default"),
+    "as they are": (10, 85, "unchanged"),
+    "of one's own": (10, 27, "your own"),
+    "nobody": (10, 116, "no caller, no thread"),
+    "somebody": (5, 24, "a caller, another program"),
+    "anew": (10, 62, "again"),
+    "tells of": (3, 6, "describes, reports"),
+    "told of": (3, 7, "reported"),
+    "goes on": (8, 78, "continues"),
+}
+SOURCES = re.compile(
+    r"(?:penstock|python|tests|bench|examples|tools)/.*\.(?:h|cpp|cu|cuh|py)$|"
+    r"docs/(?:rooms\b|reference/(?:job|commands|python)/)")
+PAGES = re.compile(r"docs/.*\.md$|[A-Z]+\.md$")
+
+
+def words(text):
+    """Its words on one line, without the marks of comments."""
+    return re.sub(r"\s*\n\s*(?:///?|#|\*|>)?\s*", " ", text)
+
+
+def main():
+    counted = {phrase: [0, 0] for phrase in PHRASES}
+    for name in subprocess.run(
+            ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
+            check=True).stdout.splitlines():
+        file = ROOT / name
+        of_sources = bool(SOURCES.match(name))
+        if not file.is_file() or file == pathlib.Path(__file__) or not (
+                of_sources or PAGES.match(name)):
+            continue
+        text = words(file.read_text())
+        for phrase, counts in counted.items():
+            counts[of_sources] += len(re.findall(rf"\b{phrase}\b", text))
+    bad, lower = [], []
+    for phrase, (*most, better) in PHRASES.items():
+        for where, count, limit in zip(("pages", "sources"), counted[phrase],
+                                       most):
+            if count > limit:
+                bad.append(f"{where}: '{phrase}' {count} times, {limit} are "
+                           f"allowed; say {better}")
+            elif where == "sources" and count < limit:
+                lower.append(f"'{phrase}': {count}")
+    print("\n".join(bad) or "the words are plain")
+    if lower:
+        print("limits of sources that can be lowered: " + ", ".join(lower))
+    sys.exit(bool(bad))
+
+
+if __name__ == "__main__":
+    main()
