@@ -14,18 +14,18 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # phrase -> (in pages, in sources, what to say)
 PHRASES = {
-    "is none": (5, 140, "is not a ..."),
+    "is none": (5, 141, "is not a ..."),
     "are none": (2, 42, "are not ..."),
     "says so": (10, 44, "what it reports"),
-    "as it is": (15, 108, "unchanged, by default"),
-    "as they are": (10, 85, "unchanged"),
-    "of one's own": (10, 27, "your own"),
-    "nobody": (4, 116, "no caller, no thread"),
-    "somebody": (3, 24, "a caller, another program"),
+    "as it is": (15, 107, "unchanged, by default"),
+    "as they are": (10, 86, "unchanged"),
+    "of one's own": (10, 26, "your own"),
+    "nobody": (4, 119, "no caller, no thread"),
+    "somebody": (3, 26, "a caller, another program"),
     "anew": (4, 62, "again"),
     "tells of": (3, 6, "describes, reports"),
     "told of": (3, 7, "reported"),
-    "goes on": (6, 78, "continues"),
+    "goes on": (6, 79, "continues"),
 }
 ANY = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b")
 SOURCES = re.compile(
