@@ -1,5 +1,3 @@
-#include "penstock/session/classes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +5,7 @@
 
 #include "penstock/base/fake/test_folder.h"
 #include "penstock/base/log.h"
-#include "penstock/session/open_loader.h"
+#include "penstock/run/train.h"
 #include "penstock/session/session.h"
 
 namespace penstock {
