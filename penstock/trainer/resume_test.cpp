@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "penstock/run/run.h"
 #include "penstock/trainer/fake/steps.h"
 #include "penstock/trainer/trainer.h"
 
