@@ -1,5 +1,7 @@
 #include "python/engine/engine.h"
 
+#include "penstock/report/report.h"
+
 #include <algorithm>
 #include <future>
 #include <thread>

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "penstock/session/session.h"
 #include "penstock/sources/sources.h"
 #include "python/engine/function.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/monitor/monitor.h"
+#include "penstock/run/run.h"
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 #include "python/engine/own_stepper.h"
