@@ -254,6 +254,20 @@ std::string QueryText::with_column(std::string_view column) const {
          statement_.substr(at - begin);
 }
 
+namespace {
+
+/// Of "t.id", where the result has the column: what to write.
+std::string name_to_write(std::string_view written, const Schema& schema) {
+  const std::string_view name = written.substr(written.rfind('.') + 1);
+  for (const ColumnInfo& column : schema.columns)
+    if (name.size() < written.size() &&
+        ascii_lower(column.name) == ascii_lower(name))
+      return ": write ORDER BY " + std::string(name);
+  return {};
+}
+
+}  // namespace
+
 std::string order_of_rows(const QueryText& query, const Schema& schema,
                           bool folds, const std::string& place) {
   const std::vector<OrderTerm> terms = query.order();
@@ -264,7 +278,8 @@ std::string order_of_rows(const QueryText& query, const Schema& schema,
     if (!term.simple)
       refuse_order(place, "it is ordered by '" + term.written +
                               "', which is not the name of a column of the "
-                              "result");
+                              "result" +
+                              name_to_write(term.written, schema));
     const ColumnInfo* found = nullptr;
     if (term.column.empty() && term.number <= schema.columns.size() &&
         term.number > 0)

@@ -131,6 +131,9 @@ TEST_F(RowOrder, IsRefusedWhereItIsNotSeenToBeFixed) {
   EXPECT_THAT(none.parts().next, HasSubstr("SELECT a.id"));
   EXPECT_THAT(refusal("SELECT 1 ORDER BY lower(id)").what(),
               HasSubstr("'lower(id)', which is not the name of a column"));
+  EXPECT_THAT(refusal("SELECT t.id FROM t JOIN u ORDER BY t.id").what(),
+              HasSubstr("'t.id', which is not the name of a column of the "
+                        "result: write ORDER BY id"));
   for (const char* order : {"idd", "\"ID\"", "3", "0"})
     EXPECT_THAT(refusal("SELECT 1 ORDER BY " + std::string(order)).what(),
                 HasSubstr("its result has no such column"))
