@@ -268,7 +268,8 @@ TEST_F(Parse, ColumnsMustHoldFiniteNumbers) {
   EXPECT_EQ(notes_.bad[0].column, "x");
   EXPECT_EQ(
       notes_.bad[0].why,
-      "is NULL, expected a number; \"missing\" says what else becomes of it");
+      "is NULL, expected a number; \"missing\" says what else becomes of it, "
+      "as in {\"columns\": [\"x\", ...], \"missing\": \"mean\"}");
   EXPECT_EQ(notes_.bad[1].column, "y");
   EXPECT_EQ(notes_.bad[1].why, "holds NaN, expected a finite number");
   EXPECT_THAT(notes_.bad[2].why, HasSubstr("infinity"));

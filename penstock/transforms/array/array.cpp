@@ -203,7 +203,11 @@ class Parser final : public FieldParser {
     if (!column.valid(row)) {
       if (array_.missing.bad())
         return "is NULL, expected " + expected() +
-               "; \"missing\" says what else becomes of it";
+               "; \"missing\" says what else becomes of it, as in "
+               "{\"array\": {\"column\": " +
+               Json(array_.column).dump() + ", \"missing\": " +
+               (array_.lengths == Lengths::equal ? "\"zero\"" : "\"empty\"") +
+               "}}";
       if (array_.missing.by != MissingValue::By::empty)
         for (std::int64_t i = 0; i < each_; ++i)
           out.append(fill_.data(), fill_.size());
@@ -224,7 +228,11 @@ class Parser final : public FieldParser {
                           : found->count % each_ == 0;
     if (!fits)
       return "holds " + std::to_string(found->count) + " numbers, expected " +
-             expected();
+             expected() +
+             (array_.lengths == Lengths::equal && each_ == 1
+                  ? "; \"lengths\": \"padded\" takes rows of any length, "
+                    "and \"shape\" those of one"
+                  : "");
     if (column.type.kind == ColumnKind::list)
       for (std::int64_t i = 0; i < found->count; ++i)
         if (!column.children[0].valid(column.offset(row) + i))

@@ -134,7 +134,10 @@ TEST(Array, ARowThatIsNoneIsBadAndSaysWhy) {
   EXPECT_EQ(
       why(two, doubles({})),
       "is NULL, expected 2 numbers; \"missing\" says what else becomes of "
-      "it");
+      "it, as in {\"array\": {\"column\": \"c\", \"missing\": \"zero\"}}");
+  EXPECT_THAT(why("", lists_of<double>(Dtype::float64, {{{1, 2}}})),
+              HasSubstr("holds 2 numbers, expected 1 number; \"lengths\": "
+                        "\"padded\" takes rows of any length"));
   EXPECT_EQ(why(two, doubles({{1, 2, 3}})),
             "holds 3 numbers, expected 2 numbers");
   EXPECT_THAT(why(two, doubles({{1, std::nan("")}})),

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "penstock/base/json.h"
 #include "penstock/base/with_number.h"
 
 namespace penstock {
@@ -79,10 +80,11 @@ class NumberParser final : public FieldParser {
     return canonical_;
   }
 
-  void reject(std::int64_t row, const std::string& column, const char* why,
+  void reject(std::int64_t row, const std::string& column, std::string why,
               Faults& faults) {
     auto faulty = faulty_[static_cast<std::size_t>(row)];
-    if (!faulty) faults.reject({.row = row, .place = column, .why = why});
+    if (!faulty)
+      faults.reject({.row = row, .place = column, .why = std::move(why)});
     faulty = true;
   }
 
@@ -155,7 +157,9 @@ class NumberParser final : public FieldParser {
     else
       reject(row, name,
              "is NULL, expected a number; \"missing\" says what else becomes "
-             "of it",
+             "of it, as in {\"columns\": [" +
+                 Json(name).dump() + (names_.size() > 1 ? ", ..." : "") +
+                 "], \"missing\": \"mean\"}",
              faults);
   }
 

@@ -96,7 +96,8 @@ class Parser final : public FieldParser {
       } else if (!column.valid(row)) {
         reject(row,
                "is NULL, expected a time; \"missing\" says what else becomes "
-               "of it",
+               "of it, as in {\"time\": {\"column\": " +
+                   Json(name_).dump() + ", \"missing\": \"mask\"}}",
                faults);
       } else if (!(std::abs(seconds) < kMostDays * kDay)) {
         reject(row,
