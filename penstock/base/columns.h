@@ -73,6 +73,14 @@ struct LeftOutColumn {
   std::string next;  ///< what can be done about it
 };
 
+/// What a source cannot tell by itself, and its settings can, to whoever takes
+/// its columns as they are.
+struct Doubt {
+  std::string column;  ///< that would be taken in silence; empty: all of them
+  std::string why;   ///< "899 of its 900 cells are numbers, and 1 is not: ..."
+  std::string next;  ///< what can be written
+};
+
 /// The columns that a source has, in its own order.
 struct Schema {
   std::vector<ColumnInfo> columns;
@@ -81,6 +89,7 @@ struct Schema {
   /// What it cannot give as columns; columns among them can be read, but not
   /// beside most others.
   std::vector<LeftOutColumn> left_out = {};
+  std::vector<Doubt> doubts = {};
   /// Null when there is no such column.
   const ColumnInfo* find(std::string_view name) const;
 };

@@ -120,6 +120,16 @@ TEST_F(NewJob, WhatIsLeftOutIsNamedWithTheReason) {
                           HasSubstr("\"same\" (one value alone)")));
 }
 
+TEST_F(NewJob, WhatIsNearlyNumbersIsAskedAbout) {
+  std::string csv = "age,y\n";
+  for (int i = 0; i < 100; ++i)
+    csv += (i == 70 ? "?" : std::to_string(i % 40)) + (i % 2 ? ",u\n" : ",v\n");
+  const Error asked = refusal(csv, "y");
+  EXPECT_EQ(asked.parts().code, "source.unclear");
+  EXPECT_THAT(asked.what(), AllOf(HasSubstr("column 'age'"), HasSubstr("'?'"),
+                                  HasSubstr("t.csv:72"), HasSubstr("na=,?")));
+}
+
 TEST_F(NewJob, ANumberIsARegression) {
   Job made = job(fruits(), "price");
   EXPECT_EQ(facts(made, "price").outputs[0].row_shape, Shape());

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "penstock/base/error.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/log.h"
 #include "penstock/base/name_index.h"
 #include "penstock/base/utf8.h"
 
@@ -51,6 +53,21 @@ void widen_texts(ColumnSurvey& survey, std::string_view least,
 
 std::uint64_t hash_of(std::uint64_t number) { return mix64(number + 1); }
 
+void settle_doubts(const SourceSpec& spec, const std::vector<Doubt>& doubts) {
+  for (const Doubt& doubt : doubts) {
+    if (doubt.column.empty()) {
+      log(LogLevel::warning, spec.path + ": " + doubt.why + "; " + doubt.next);
+      continue;
+    }
+    throw Error(ErrorKind::request,
+                {.code = "source.unclear",
+                 .what = "cannot tell what column '" + doubt.column + "' holds",
+                 .where = spec.path,
+                 .why = doubt.why,
+                 .next = doubt.next});
+  }
+}
+
 }  // namespace
 
 void DistinctValues::add(std::uint64_t hash) {
@@ -91,6 +108,7 @@ bool ColumnSurvey::real() const {
 
 Schema surveyed_schema(const SourceSpec& spec) {
   Schema schema = read_schema(spec);
+  settle_doubts(spec, schema.doubts);
   std::vector<ColumnInfo> columns;
   const NameIndex left_out(schema.left_out, &LeftOutColumn::name);
   for (const ColumnInfo& column : schema.columns)

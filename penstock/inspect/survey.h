@@ -111,7 +111,9 @@ class Surveyor {
   std::vector<Numbers> numbers_;  // by column
 };
 
-/// The columns of a source that can be read beside each other.
+/// The columns of a source that can be read beside each other, as they are
+/// taken where no field names them. Throws Error(request), source.unclear,
+/// where the source doubts what one holds; tells its other doubts to the log.
 Schema surveyed_schema(const SourceSpec& spec);
 
 /// All columns, as ColumnInfo::as says; a time is a number.

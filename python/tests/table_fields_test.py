@@ -108,6 +108,50 @@ class ByThemselves(Folder):
         self.assertEqual(list(found), ["x", "g"])
         self.assertIn("__index_level_0__' is the index", text)
 
+    def test_a_stray_text_among_numbers_is_asked_about(self):
+        def rows(stray):
+            return self.write("t.csv", "age,y\n" + "".join(
+                f"{stray if i == 700 else i % 90},{'uv'[i % 2]}\n"
+                for i in range(900)))
+
+        for stray, answer, value in (
+                ("?", "?na=,?", 0), ('"1,000"', "?thousands=,", 1000),
+                ("7%", '?columns={"age":"int64"}&on_bad=skip', None)):
+            file = rows(stray)
+            with self.assertRaises(penstock.RequestError) as asked:
+                penstock.Loader(file)
+            self.assertEqual(asked.exception.code, "source.unclear")
+            self.assertIn("899 of its 900 cells are numbers, and 1 is not: "
+                          f"text '{stray.strip(chr(34))}' (",
+                          str(asked.exception))
+            self.assertIn("t.csv:702)", str(asked.exception))
+            self.assertIn(answer, str(asked.exception))
+            with penstock.Loader(f"csv:{file}{answer}",
+                                 batch_size=900) as loader:
+                ages = loader.peek()["age"]
+                self.assertEqual(len(ages), 899 if value is None else 900)
+                if value is not None:
+                    self.assertEqual(int(ages[700]), value)
+        for chosen in ({"age": {"category": {"column": "age"}}}, ["y"]):
+            penstock.Loader(file, chosen).close()
+        with penstock.Loader(f'csv:{file}?columns={{"age":"text"}}') as loader:
+            self.assertIn('age: {"category": {"column": "age"}}', repr(loader))
+
+    def test_numbers_that_all_differ_are_asked_about_too(self):
+        file = self.write("t.csv", "b,y\n" + "".join(
+            f"{'?' if i == 70 else i},{'uv'[i % 2]}\n" for i in range(100)))
+        with self.assertRaisesRegex(penstock.RequestError, "column 'b'"):
+            penstock.Loader(file)
+
+    def test_a_row_in_place_of_the_header_warns_once(self):
+        file = self.write("iris.csv",
+                          "5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,other\n")
+        with self.assertLogs("penstock", "WARNING") as logs:
+            penstock.Loader(file).close()
+        said = [line for line in logs.output if "?header=false" in line]
+        self.assertEqual(len(said), 1)
+        self.assertIn("'5.1', '3.5', 'setosa'", said[0])
+
     def test_a_csv_file(self):
         file = self.write("t.csv", "n,gaps,x,kind,when,id\n" + "".join(
             f"{i},{'' if i == 2 else i},{i / 2},{'ab'[i % 2]},"

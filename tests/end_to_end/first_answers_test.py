@@ -130,6 +130,41 @@ class FirstAnswers(Case):
                 self.assertIn("csv:de.csv?decimal=,", self.asked(verb, "de.csv"))
         seen = self.succeed("peek", "csv:de.csv?decimal=,", "--json").json()
         self.assertEqual(seen["first"][1], {"a": 2.25, "b": 3.5})
+        self.file("en.csv", b'a,b\n"0,5",x\n"1,5",y\n')
+        self.file("big.csv", b"a;b\n1.234,5;x\n0,5;y\n")
+        self.assertIn("csv:en.csv?decimal=,", self.asked("peek", "en.csv"))
+        self.assertIn("csv:big.csv?decimal=,&thousands=.",
+                      self.asked("peek", "big.csv"))
+        for uri, first in (("csv:en.csv?decimal=,", .5),
+                           ("csv:big.csv?decimal=,&thousands=.", 1234.5)):
+            seen = self.succeed("peek", uri, "--json").json()
+            self.assertEqual(seen["first"][0]["a"], first)
+
+    def test_a_stray_text_among_numbers_is_asked_about(self):
+        self.file("t.csv", "".join(["age,y\n"] + [
+            f"{'?' if i == 700 else i % 90},{'uv'[i % 2]}\n"
+            for i in range(900)]).encode())
+        for command in (["peek"], ["check"], ["train", "--init"]):
+            with self.subTest(command):
+                more = ["--target", "y"] if "--init" in command else []
+                said = self.asked(*command, "t.csv", *more)
+                for part in ("899 of its 900 cells", "1 is not: text '?'",
+                             "t.csv:702", "csv:t.csv?na=,?",
+                             '{"age":"text"}'):
+                    self.assertIn(part, said)
+        seen = self.succeed("peek", "csv:t.csv?na=,?", "--json").json()
+        self.assertEqual(seen["columns"][0]["type"], "int64")
+        self.assertEqual(seen["columns"][0]["nulls"], 1)
+        self.succeed("check", 'csv:t.csv?columns={"age":"text"}')
+
+    def test_a_row_in_place_of_the_header_is_told_of(self):
+        self.file("iris.csv", b"5.1,3.5,setosa\n4.9,3.0,setosa\n")
+        for command in (["peek"], ["check"]):
+            with self.subTest(command):
+                said = self.run_it(*command, "iris.csv").err
+                self.assertEqual(said.count("csv:iris.csv?header=false"), 1)
+        self.assertNotIn("header", self.run_it(
+            "peek", "csv:iris.csv?header=false").err)
 
 
 if __name__ == "__main__":

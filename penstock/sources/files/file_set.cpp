@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 
@@ -229,6 +230,8 @@ Schema FileSet::schema() const {
          .item = column.item});
   }
   std::set<std::string> left_out;
+  for (const auto& file : files)
+    std::ranges::copy(file->facts().doubts, std::back_inserter(schema.doubts));
   for (std::size_t f = 0; f < files.size(); ++f)
     for (LeftOutColumn one : files[f]->facts().left_out) {
       if (!left_out.insert(one.name).second) continue;

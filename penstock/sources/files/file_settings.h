@@ -26,6 +26,7 @@ struct FileSettings {
   std::string delimiter;
   std::string quote = "\"";
   std::string decimal = ".";
+  std::string thousands;  ///< between groups of three digits; empty: nothing
   std::string encoding = "utf-8";
   bool header = true;
   std::vector<std::string> na = default_na();

@@ -88,6 +88,7 @@ struct FileFacts {
   std::vector<std::int64_t> chunk_ends;
   /// As Schema::left_out: what cannot be read, or not beside most columns.
   std::vector<LeftOutColumn> left_out;
+  std::vector<Doubt> doubts;  ///< as Schema::doubts
   /// Files besides its own that hold some of these rows: those that virtual
   /// data sets map, and the file of source.labels. Each once.
   std::vector<DataFile> other_files;

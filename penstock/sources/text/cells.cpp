@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "penstock/base/real_number.h"
@@ -59,10 +61,7 @@ Looks wider(Looks a, Looks b) {
   if (a == b || b == Looks::nothing) return a;
   if (a == Looks::nothing) return b;
   if (a > b) std::swap(a, b);
-  if (a == Looks::integer && b == Looks::real) return b;
-  const bool with_comma = b == Looks::comma || b == Looks::grouped;
-  const bool widens = a == Looks::integer || a == Looks::grouped;
-  return with_comma && widens ? b : Looks::text;
+  return a == Looks::integer && b == Looks::real ? b : Looks::text;
 }
 
 namespace {
@@ -72,22 +71,45 @@ bool all_digits(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// What follows "1,234,567", whose thousands are grouped by `mark`; nullopt:
+/// the text does not begin so.
+std::optional<std::string_view> after_groups(std::string_view text, char mark) {
+  std::size_t at = text.find(mark);
+  if (at == text.npos || at > 3 || !all_digits(text.substr(0, at)))
+    return std::nullopt;
+  for (; at < text.size() && text[at] == mark; at += 4)
+    if (text.size() < at + 4 || !all_digits(text.substr(at + 1, 3)))
+      return std::nullopt;
+  return text.substr(at);
+}
+
+bool is_fraction(std::string_view text, char point) {
+  return text.starts_with(point) && all_digits(text.substr(1));
+}
+
 /// Of a cell that is neither a number, a boolean nor a time.
-Looks text_looks(std::string_view text) {
+Looks text_looks(std::string_view text, char decimal) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-  const std::size_t at = text.find(',');
-  if (at == text.npos || !all_digits(text.substr(0, at)) ||
-      !all_digits(text.substr(at + 1)))
-    return Looks::text;
-  const bool thousands = text.size() - at == 4 && at <= 3;
-  return thousands ? Looks::grouped : Looks::comma;
+  if (const auto rest = after_groups(text, '.');
+      rest && (rest->empty() || is_fraction(*rest, ',')))
+    return Looks::points;
+  if (decimal == ',') return Looks::text;
+  if (const auto rest = after_groups(text, ',')) {
+    const bool one = std::ranges::count(text, ',') == 1;
+    if (rest->empty()) return one ? Looks::grouped : Looks::commas;
+    if (is_fraction(*rest, '.')) return Looks::commas;
+  }
+  const std::size_t at = std::min(text.find(','), text.size());
+  return all_digits(text.substr(0, at)) && is_fraction(text.substr(at), ',')
+             ? Looks::comma
+             : Looks::text;
 }
 
 }  // namespace
 
 CellReader::CellReader(const std::vector<std::string>& na, char decimal,
-                       char quote)
-    : na_(na), decimal_(decimal), quote_(quote) {
+                       char quote, char thousands)
+    : na_(na), decimal_(decimal), quote_(quote), thousands_(thousands) {
   plain_numbers_ =
       std::string_view("-0123456789.,").find(quote) == std::string_view::npos;
   std::ranges::sort(na_);
@@ -112,6 +134,15 @@ template <class Number>
 bool CellReader::number(std::string_view text, Number& value) const {
   text = trimmed(text);
   if (text.starts_with('+')) text.remove_prefix(1);
+  std::string plain;
+  if (thousands_ != '\0' && text.find(thousands_) != text.npos) {
+    const std::size_t sign = text.starts_with('-') ? 1 : 0;
+    const auto rest = after_groups(text.substr(sign), thousands_);
+    if (!rest || !(rest->empty() || rest->starts_with(decimal_))) return false;
+    if (rest->find(thousands_) != rest->npos) return false;
+    std::ranges::remove_copy(text, std::back_inserter(plain), thousands_);
+    text = plain;
+  }
   char point[64];
   if (std::is_floating_point_v<Number> && decimal_ != '.' &&
       text.size() <= sizeof(point)) {
@@ -154,7 +185,8 @@ Looks CellReader::looks(const Cell& cell) const {
   if (number(cell.text, real_value)) return Looks::real;
   if (boolean(cell.text, boolean_value)) return Looks::boolean;
   if (timestamp_from(cell.text)) return Looks::time;
-  return decimal_ == ',' ? Looks::text : text_looks(trimmed(cell.text));
+  return thousands_ != '\0' ? Looks::text
+                            : text_looks(trimmed(cell.text), decimal_);
 }
 
 Looks CellReader::looks(std::string_view written, std::string& plain) const {

@@ -30,17 +30,21 @@ Cell cell_of(std::string_view written, char quote, std::string& plain);
 std::vector<std::string_view> cells_of(std::string_view row,
                                        const RowRules& rules);
 
-/// What cells look like, the narrower first. The two with a comma are texts
-/// where the decimal mark is a point: `comma` is a number with a decimal comma,
-/// `grouped` may as well be one whose thousands are grouped, 1,234.
+/// What cells look like, the narrower first. From `comma` on they are texts,
+/// some of which are numbers where other marks are set: 1,5 has a decimal
+/// `comma`; `grouped`, 1,234, may as well be one whose thousands are grouped,
+/// as those of 1,234.5 and 1,234,567 are by `commas` and those of 1.234,5 by
+/// `points`.
 enum class Looks : unsigned char {
   nothing,
   boolean,
   integer,
   real,
   time,
-  grouped,
   comma,
+  grouped,
+  commas,
+  points,
   text
 };
 
@@ -50,8 +54,9 @@ Looks wider(Looks a, Looks b);
 /// Turns cells into values.
 class CellReader {
  public:
+  /// `thousands`: between groups of three digits; '\0': nothing is.
   CellReader(const std::vector<std::string>& na, char decimal,
-             char quote = '\0');
+             char quote = '\0', char thousands = '\0');
 
   bool is_na(const Cell& cell) const;
   /// A cell as it is written that is such a number. False: it is to be looked
@@ -76,7 +81,7 @@ class CellReader {
   bool starts_na_[256] = {};     // by the first byte
   bool empty_is_na_ = false;
   bool plain_numbers_ = true;  // are such, and not missing or in marks
-  const char decimal_, quote_;
+  const char decimal_, quote_, thousands_;
 };
 
 /// Without spaces at both ends.

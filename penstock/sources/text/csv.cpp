@@ -1,12 +1,13 @@
 #include <algorithm>
-#include <atomic>
 #include <map>
+#include <set>
 
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/side_by_side.h"
 #include "penstock/sources/text/cell_values.h"
 #include "penstock/sources/text/csv_header.h"
+#include "penstock/sources/text/seen_cells.h"
 #include "penstock/sources/text/text_file.h"
 
 // A file is walked once for the ends of its rows, then some of its chunks for
@@ -45,12 +46,19 @@ class CsvReader final : public files::ChunkReader {
   std::string plain_;
 };
 
+/// What was seen of a file, or of a part of it.
+struct LookedAt {
+  std::vector<SeenCells> columns;
+  bool whole = true;  ///< nothing else is there
+};
+
 struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   CsvFile(const files::DataFile& file, const FileSettings& settings,
           StopFlag stop)
       : text(file, settings.encoding, stop,
              QuotationMarks(quote_of(settings), delimiter_of(settings))),
-        reader(settings.na, settings.decimal[0], quote_of(settings)),
+        reader(settings.na, settings.decimal[0], quote_of(settings),
+               thousands_of(settings)),
         header(read_csv_header(text, settings)),
         rules(header.rules),
         names(header.names),
@@ -70,10 +78,12 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   /// `guessed`: their types, from parts of the files.
   void set_columns(std::vector<FileColumn> columns, bool guessed);
 
-  /// False: its last row cannot be looked at.
-  bool look(std::size_t chunk, std::vector<Looks>& looks) const;
-  /// At some chunks, or all that is in them: true.
-  bool look(std::size_t files, StopFlag stop, std::vector<Looks>& looks) const;
+  void doubt(Doubt doubt) { facts_.doubts.push_back(std::move(doubt)); }
+
+  /// At one chunk. `file`: which of the source this is.
+  LookedAt look(std::size_t chunk, std::size_t file) const;
+  /// At some, or at all.
+  LookedAt look(std::size_t file, std::size_t files, StopFlag stop) const;
 
   PlainText text;
   CellReader reader;
@@ -93,33 +103,48 @@ void CsvFile::set_columns(std::vector<FileColumn> columns, bool guessed) {
          .next = "give the types as source.columns"});
 }
 
-bool CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
+LookedAt CsvFile::look(std::size_t chunk, std::size_t file) const {
+  LookedAt found{.columns = std::vector<SeenCells>(names.size())};
   ChunkBuffer buffer;
   CellGrid grid(rules, names.size());
   grid.cut(buffer.read(text, rows_found.chunks[chunk]));
+  const auto rows = std::ssize(grid.rows());
+  const std::int64_t first = rows_found.ends[chunk] - rows;
   std::string plain;
-  for (const CellGrid::Row& row : grid.rows())
-    for (std::size_t c = 0; c < std::min<std::size_t>(row.cells, looks.size());
-         ++c)
-      if (looks[c] != Looks::text)
-        looks[c] = wider(looks[c], reader.looks(grid.cell(row, c), plain));
-  return grid.rows().empty() || grid.rows().back().cells > 0;
+  for (std::int64_t at = 0; at < rows; ++at) {
+    const CellGrid::Row& row = grid.rows()[static_cast<std::size_t>(at)];
+    for (std::size_t c = 0; c < std::min<std::size_t>(row.cells, names.size());
+         ++c) {
+      SeenCells& seen = found.columns[c];
+      if (seen.stopped()) continue;
+      const std::string_view cell = grid.cell(row, c);
+      seen.add(reader.looks(cell, plain), cell, {file, first + at});
+      // Nearly all cells cannot be numbers any more.
+      if (seen.cells(Looks::text) > std::max<std::int64_t>(rows / 10, 1))
+        seen.stop();
+    }
+  }
+  found.whole = rows == 0 || grid.rows().back().cells > 0;
+  return found;
 }
 
-bool CsvFile::look(std::size_t files, StopFlag stop,
-                   std::vector<Looks>& looks) const {
+LookedAt CsvFile::look(std::size_t file, std::size_t files,
+                       StopFlag stop) const {
   const std::vector<std::size_t> chunks =
       looked_at(rows_found.chunks.size(), files);
-  std::vector<std::vector<Looks>> of_chunks(chunks.size(), looks);
-  std::atomic<bool> whole = chunks.size() == rows_found.chunks.size();
+  std::vector<LookedAt> of_chunks(chunks.size());
   side_by_side(chunks.size(), [&](std::size_t at) {
     end_if_stopped(stop);
-    if (!look(chunks[at], of_chunks[at])) whole = false;
+    of_chunks[at] = look(chunks[at], file);
   });
-  for (const std::vector<Looks>& of_chunk : of_chunks)
-    for (std::size_t c = 0; c < looks.size(); ++c)
-      looks[c] = wider(looks[c], of_chunk[c]);
-  return whole;
+  LookedAt all{.columns = std::vector<SeenCells>(names.size()),
+               .whole = chunks.size() == rows_found.chunks.size()};
+  for (const LookedAt& of_chunk : of_chunks) {
+    for (std::size_t c = 0; c < names.size(); ++c)
+      all.columns[c].add(of_chunk.columns[c]);
+    all.whole = all.whole && of_chunk.whole;
+  }
+  return all;
 }
 
 CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
@@ -188,59 +213,112 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
 /// Cells such as 1,5 in each row are numbers to everybody but a parser that
 /// expects a decimal point: as texts they would become a category in silence.
 [[noreturn]] void refuse_commas(const std::string& path,
-                                const std::string& name) {
-  throw Error(
-      ErrorKind::request,
-      {.code = "source.decimal",
-       .what = "cannot tell what column '" + name + "' holds",
-       .where = path,
-       .why = "its cells are numbers with a decimal comma",
-       .next = "write 'csv:" + path +
-               "?decimal=,' (in a job \"decimal\": \",\"), or for texts "
-               "\"columns\": {" +
-               Json(name).dump() + ": \"text\"}"});
+                                const std::string& name,
+                                const std::string& marks) {
+  const bool grouped = marks.find("thousands") != marks.npos;
+  throw Error(ErrorKind::request,
+              {.code = "source.decimal",
+               .what = "cannot tell what column '" + name + "' holds",
+               .where = path,
+               .why = "its cells are numbers with a decimal comma",
+               .next = "write 'csv:" + path + "?" + marks +
+                       "' (in a job \"decimal\": \",\"" +
+                       (grouped ? ", \"thousands\": \".\"" : "") +
+                       "), or for texts \"columns\": {" + Json(name).dump() +
+                       ": \"text\"}"});
 }
+
+/// Of a first line that may be a row.
+Doubt doubt_of_header(const CsvFile& file) {
+  std::string shown;
+  for (const std::string& name : file.names)
+    shown += (shown.empty() ? "'" : ", '") + name + "'";
+  return {.column = {},
+          .why =
+              "the first line looks like a row, and gives the names of the "
+              "columns: " +
+              beginning(shown, 100),
+          .next = "if it is a row, write 'csv:" + file.text.file().path +
+                  "?header=false'"};
+}
+
+/// The files of a source that are open, and what their columns hold.
+class OpenedCsv {
+ public:
+  OpenedCsv(const std::vector<files::DataFile>& data,
+            const FileSettings& settings, StopFlag stop)
+      : settings_(settings), chosen_(settings) {
+    for (std::size_t at = 0; at < data.size(); ++at) {
+      auto csv = std::make_shared<CsvFile>(data[at], settings, stop);
+      const LookedAt found = csv->look(at, data.size(), stop);
+      whole_ = whole_ && found.whole;
+      for (std::size_t c = 0; c < csv->names.size(); ++c)
+        cells_[csv->names[c]].add(found.columns[c]);
+      files_.push_back(std::move(csv));
+    }
+    ask();
+    for (const auto& csv : files_) describe(*csv);
+  }
+
+  std::vector<std::shared_ptr<const files::RowFile>> files() const {
+    return {files_.begin(), files_.end()};
+  }
+
+ private:
+  /// What the columns, over all files, cannot tell by themselves.
+  void ask() {
+    CsvFile& first = *files_.front();
+    const std::string& path = first.text.file().path;
+    if (first.header.like_row) first.doubt(doubt_of_header(first));
+    for (const auto& csv : files_)
+      for (const std::string& name : csv->names) {
+        if (!chosen_.of(name).empty() || !asked_.insert(name).second) continue;
+        const SeenCells& seen = cells_.at(name);
+        const NumberQuestion question(seen, settings_);
+        if (question.decimal_commas())
+          refuse_commas(path, name, question.marks());
+        if (type_of(seen) == Looks::text && question.asked())
+          first.doubt(question.doubt(name, path, [&](CellPlace place) {
+            return files_[place.file]->place_of(place.row);
+          }));
+      }
+  }
+
+  /// What was not looked at may hold anything.
+  Looks type_of(const SeenCells& seen) const {
+    const Looks looks = seen.looks();
+    return looks > Looks::time || (looks == Looks::nothing && !whole_)
+               ? Looks::text
+               : looks;
+  }
+
+  void describe(CsvFile& csv) const {
+    std::vector<FileColumn> columns;
+    bool guessed = false;
+    for (const std::string& name : csv.names) {
+      const std::string_view type = chosen_.of(name);
+      guessed |= !whole_ && type.empty();
+      columns.push_back(type.empty()
+                            ? column_that_looks(name, type_of(cells_.at(name)))
+                            : column_chosen(name, type));
+    }
+    csv.set_columns(std::move(columns), guessed);
+  }
+
+  const FileSettings& settings_;
+  const ChosenTypes chosen_;
+  std::vector<std::shared_ptr<CsvFile>> files_;
+  std::map<std::string, SeenCells> cells_;  // over all files
+  std::set<std::string> asked_;
+  bool whole_ = true;  // was looked at
+};
 
 }  // namespace
 
 std::vector<std::shared_ptr<const files::RowFile>> open_csv(
     const SourceSpec& spec, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  const FileSettings& settings = file_settings_of(spec);
-  std::vector<std::shared_ptr<CsvFile>> opened;
-  std::map<std::string, Looks> looks;  // over all files
-  bool whole = true;
-  for (const files::DataFile& file : data) {
-    auto csv = std::make_shared<CsvFile>(file, settings, stop);
-    std::vector<Looks> of_file(csv->names.size(), Looks::nothing);
-    whole &= csv->look(data.size(), stop, of_file);
-    for (std::size_t c = 0; c < of_file.size(); ++c) {
-      Looks& all = looks.emplace(csv->names[c], Looks::nothing).first->second;
-      all = wider(all, of_file[c]);
-    }
-    opened.push_back(std::move(csv));
-  }
-  std::vector<std::shared_ptr<const files::RowFile>> all;
-  const ChosenTypes chosen(settings);
-  for (const auto& csv : opened) {
-    std::vector<FileColumn> columns;
-    bool guessed = false;
-    for (const std::string& name : csv->names) {
-      const std::string_view type = chosen.of(name);
-      Looks as = looks[name];
-      // What was not looked at may hold anything.
-      if (as == Looks::nothing && !whole) as = Looks::text;
-      // A file whose delimiter is a comma cannot be read with decimal commas.
-      if (as == Looks::comma && type.empty() && csv->rules.delimiter != ',')
-        refuse_commas(data.front().path, name);
-      guessed |= !whole && type.empty();
-      columns.push_back(type.empty() ? column_that_looks(name, as)
-                                     : column_chosen(name, type));
-    }
-    csv->set_columns(std::move(columns), guessed);
-    all.push_back(csv);
-  }
-  return all;
+  return OpenedCsv(data, file_settings_of(spec), stop).files();
 }
 
 }  // namespace penstock::text

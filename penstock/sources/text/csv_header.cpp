@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "penstock/base/ascii.h"
@@ -38,6 +39,9 @@ class CsvStart {
   bool has_row_names(const RowRules& rules,
                      const std::vector<std::string_view>& names,
                      const char* rows) const;
+  bool is_like_row(const RowRules& rules,
+                   const std::vector<std::string_view>& names,
+                   const char* rows) const;
   void check_closed(const RowRules& rules, std::string_view header,
                     std::int64_t line) const;
   /// The rows from `at` on that are there as a whole, some hundred at most;
@@ -60,6 +64,21 @@ char delimiter_named_by(std::string_view line) {
     line = line.substr(1, 5);
   return line.size() == 5 && ascii_lower(line.substr(0, 4)) == "sep=" ? line[4]
                                                                       : '\0';
+}
+
+/// Integers, each the one before it and 1; an empty one does not count.
+bool count_up(const std::vector<std::string_view>& names, char quote) {
+  std::optional<std::int64_t> last;
+  const CellReader reader({}, '.', quote);
+  for (std::string_view written : names) {
+    const std::string_view name = inside(written, quote);
+    if (name.empty()) continue;
+    std::int64_t number = 0;
+    if (!reader.number(name, number) || (last && number != *last + 1))
+      return false;
+    last = number;
+  }
+  return last && (*last <= 1 || names.size() > 1);
 }
 
 /// Goes to the header: to the first line that is not empty and not Excel's.
@@ -149,6 +168,37 @@ bool CsvStart::has_row_names(const RowRules& rules,
   return good && !first.empty();
 }
 
+bool CsvStart::is_like_row(const RowRules& rules,
+                           const std::vector<std::string_view>& names,
+                           const char* rows) const {
+  const CellReader reader(settings_.na, settings_.decimal[0], rules.quote,
+                          thousands_of(settings_));
+  std::string plain;
+  auto is_number = [&](std::string_view cell) {
+    const Looks looks = reader.looks(cell_of(cell, rules.quote, plain));
+    return looks == Looks::integer || looks == Looks::real;
+  };
+  std::vector<bool> numbers, again;
+  for (std::string_view name : names) {
+    numbers.push_back(is_number(name));
+    again.push_back(inside(name, rules.quote).empty());
+  }
+  if (count_up(names, rules.quote)) return false;
+  bool good = std::ranges::count(again, false) > 0;
+  each_whole_row(rules, rows, [&](const auto& cells) {
+    for (std::size_t c = 0; c < std::min(cells.size(), names.size()); ++c) {
+      const bool nothing = reader.is_na(cell_of(cells[c], rules.quote, plain));
+      if (numbers[c] && !nothing) {
+        again[c] = true;
+        good = good && is_number(cells[c]);
+      }
+      if (!numbers[c]) again[c] = again[c] || cells[c] == names[c];
+    }
+    return good;
+  });
+  return good && std::ranges::count(again, false) == 0;
+}
+
 bool CsvStart::read(CsvHeader& to) {
   if (!skip_lines(to) || !find_delimiter(to.rules)) return false;
   const char* next = to.rules.end_of_row(at_, end());
@@ -159,6 +209,7 @@ bool CsvStart::read(CsvHeader& to) {
   std::vector<std::string_view> cells = cells_of(header, to.rules);
   if (settings_.header) {
     if (has_row_names(to.rules, cells, next)) cells.insert(cells.begin(), "");
+    to.like_row = is_like_row(to.rules, cells, next);
     to.first_line += lines_in(at_, next);
     at_ = next;
   }
@@ -223,6 +274,10 @@ char delimiter_of(const FileSettings& settings) {
   return settings.delimiter == "tab"  ? '\t'
          : settings.delimiter.empty() ? '\0'
                                       : settings.delimiter[0];
+}
+
+char thousands_of(const FileSettings& settings) {
+  return settings.thousands.empty() ? '\0' : settings.thousands[0];
 }
 
 CsvHeader read_csv_header(const PlainText& text, const FileSettings& settings) {

@@ -16,6 +16,7 @@ inline constexpr char kCloseMark[] =
 /// What the settings say; '\0': nothing, or that there is none.
 char quote_of(const FileSettings& settings);
 char delimiter_of(const FileSettings& settings);
+char thousands_of(const FileSettings& settings);
 
 /// How a CSV file begins.
 struct CsvHeader {
@@ -23,6 +24,9 @@ struct CsvHeader {
   std::vector<std::string> names;  ///< of the columns, in their order
   std::int64_t first_row = 0;      ///< the offset of what follows the header
   std::int64_t first_line = 1;     ///< the line that is there
+  /// It may be a row like those behind it: each name is a number, or stands in
+  /// its column again. Numbers that count up are names, as pandas gives them.
+  bool like_row = false;
 };
 
 /// Reads the names of the columns, and finds the delimiter where the settings

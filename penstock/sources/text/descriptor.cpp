@@ -27,9 +27,9 @@ void check_delimiter(Spec& section, FileSettings& of) {
   if (!of.delimiter.empty() && of.delimiter == of.quote)
     section.refuse("delimiter", "it is the quotation mark, too",
                    "name two different characters");
-  if (of.decimal == "," && of.delimiter == ",")
-    section.refuse("decimal", "it is the delimiter, too",
-                   "set \"delimiter\" to what stands between cells: \";\"");
+  if (of.decimal == of.thousands)
+    section.refuse("thousands", "it is the mark before a fraction, too",
+                   "set \"decimal\" to the other one");
 }
 
 }  // namespace
@@ -45,6 +45,10 @@ SourceKind csv_source() {
                 "\"none\": nothing is")
           .choice("decimal", &FileSettings::decimal, {{".", "."}, {",", ","}},
                   "the mark before a fraction")
+          .choice("thousands", &FileSettings::thousands,
+                  {{".", "."}, {",", ","}, {"'", "'"}, {" ", " "}},
+                  "the mark between groups of three digits, as in 1,234.5; "
+                  "default: there is none")
           .text("encoding", &FileSettings::encoding,
                 "of the text, as iconv names it")
           .not_empty()

@@ -40,9 +40,7 @@ files::FileColumn column_that_looks(const std::string& name, Looks looks) {
       column.type = ColumnType::float64;
       column.timestamp = true;
       break;
-    case Looks::grouped:
-    case Looks::comma:
-    case Looks::text:
+    default:
       column.declared = "text";
       column.type = ColumnType::text;
       break;
