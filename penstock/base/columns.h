@@ -52,6 +52,9 @@ struct ColumnInfo {
   /// Text: where a number is wanted, only an ISO-8601 time in it is one.
   bool text = false;
   bool primary_key = false;  ///< the only column of the primary key
+  /// Its values name rows: what it is, "the index that pandas wrote"; empty:
+  /// they tell of them.
+  std::string index = {};
   /// All texts that the column can hold, in the order of classes, where the
   /// source knows them without reading a row; empty: it does not. A column of
   /// integers says by their places here which of them its rows hold.

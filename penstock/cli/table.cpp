@@ -105,13 +105,14 @@ std::string columns_text(const Json& columns, std::int64_t rows) {
   std::vector<std::vector<std::string>> lines = {
       {"column", "type", "NULL", "distinct", "min", "max", "values"}};
   for (const Json& column : columns.array())
-    lines.push_back(
-        {beginning(column.find("name")->string()) +
-             (column.find("primary_key") != nullptr ? " (key)" : ""),
-         beginning(column.find("type")->string(), kWidestLimit),
-         percent(column.find("nulls")->integer(), rows), shown_distinct(column),
-         shown_limit(*column.find("min")), shown_limit(*column.find("max")),
-         spread(column, rows)});
+    lines.push_back({beginning(column.find("name")->string()) +
+                         (column.find("primary_key") != nullptr ? " (key)"
+                          : column.find("index") != nullptr     ? " (index)"
+                                                                : ""),
+                     beginning(column.find("type")->string(), kWidestLimit),
+                     percent(column.find("nulls")->integer(), rows),
+                     shown_distinct(column), shown_limit(*column.find("min")),
+                     shown_limit(*column.find("max")), spread(column, rows)});
   return table_text(lines);
 }
 

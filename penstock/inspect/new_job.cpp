@@ -78,6 +78,7 @@ struct JobPlan {
 /// Why a column that is not the target cannot be an input; empty: it can.
 std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
   const std::int64_t present = rows - column.missing;
+  if (!column.info.index.empty()) return column.info.index;
   if (column.info.primary_key) return "the key of the table";
   if (present == 0) return "no values";
   if (column.infinite > 0)

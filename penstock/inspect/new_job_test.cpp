@@ -130,6 +130,15 @@ TEST_F(NewJob, WhatIsNearlyNumbersIsAskedAbout) {
                                   HasSubstr("t.csv:72"), HasSubstr("na=,?")));
 }
 
+TEST_F(NewJob, NumbersOfRowsWithoutANameAreLeftOut) {
+  std::string csv = ",x,y\n";
+  for (int i = 0; i < 100; ++i)
+    csv += std::to_string(i) + "," + std::to_string(i % 7) +
+           (i % 2 ? ",u\n" : ",v\n");
+  EXPECT_THAT(text(csv, "y"),
+              HasSubstr("\"c1\" (the number of the row, without a name)"));
+}
+
 TEST_F(NewJob, ANumberIsARegression) {
   Job made = job(fruits(), "price");
   EXPECT_EQ(facts(made, "price").outputs[0].row_shape, Shape());

@@ -158,6 +158,7 @@ Json column_json(const ColumnSurvey& column, std::int64_t rows) {
   json["name"] = column.info.name;
   json["type"] = column.info.declared;
   if (column.info.primary_key) json["primary_key"] = true;
+  if (!column.info.index.empty()) json["index"] = column.info.index;
   json["nulls"] = column.missing;
   if (column.infinite > 0) json["infinite"] = column.infinite;
   const bool numbers = !column.sample.empty();

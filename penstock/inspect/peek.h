@@ -14,8 +14,9 @@ namespace penstock {
 /// there where the source holds what is no column beside them.
 Json peek(const Json& given);
 
-/// Of a column: name, type, nulls, min, max, distinct (an estimate where
-/// `distinct_exact` is false), and of numbers `histogram`, of few values `top`.
+/// Of a column: name, type, `index` as ColumnInfo has it, nulls, min, max,
+/// distinct (an estimate where `distinct_exact` is false), and of numbers
+/// `histogram`, of few values `top`.
 Json column_json(const ColumnSurvey& column, std::int64_t rows);
 
 /// Schema::left_out: [{name, why, next}].

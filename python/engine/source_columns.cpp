@@ -171,12 +171,12 @@ class SourceColumns {
   std::vector<TableColumn> columns() const {
     std::vector<TableColumn> all;
     for (const SeenColumn& column : columns_)
-      all.emplace_back(column.info.name, column.info.declared,
-                       column.type == ColumnType::json && !column.any
-                           ? "unsupported"
-                           : column.kind,
-                       column.dtype, column.has_nulls, column.item,
-                       column.info.values.size(), column.is_key);
+      all.emplace_back(
+          column.info.name, column.info.declared,
+          column.type == ColumnType::json && !column.any ? "unsupported"
+                                                         : column.kind,
+          column.dtype, column.has_nulls, column.item,
+          column.info.values.size(), column.is_key, column.info.index);
     return all;
   }
   std::optional<std::int64_t> distinct(std::size_t column,

@@ -131,7 +131,8 @@ class Table {
                                   : column.type.dtype)),
           (column.has_nulls && any_null(at)) || any_gap(at),
           std::vector<std::int64_t>(column.item.begin(), column.item.end()),
-          column.info.values.size(), column.info.primary_key);
+          column.info.values.size(), column.info.primary_key,
+          column.info.index);
     }
     return columns;
   }

@@ -15,10 +15,11 @@ namespace nb = nanobind;
 
 /// Name, declared type, kind, dtype (of a list and a tensor that of its
 /// numbers), whether there may be nulls, a tensor's shape, and how many classes
-/// are declared, and whether it is (part of) the declared primary key.
+/// are declared, whether it is (part of) the declared primary key, and
+/// ColumnInfo::index.
 using TableColumn =
     std::tuple<std::string, std::string, std::string, std::string, bool,
-               std::vector<std::int64_t>, std::size_t, bool>;
+               std::vector<std::int64_t>, std::size_t, bool, std::string>;
 
 /// The record batches of a capsule that `__arrow_c_stream__()` gave, kept until
 /// nobody uses them; `classes` as ArrowTable::read() has them. With Python's

@@ -76,7 +76,10 @@ class Columns:
         pyarrow = import_pyarrow()
         self.schema = schema
         fields = [field.with_type(plain(field.type)) for field in schema]
-        self.empty = pyarrow.schema(fields).empty_table()
+        # What pandas wrote names its index.
+        self.empty = pyarrow.schema(fields, {
+            key: text for key, text in (schema.metadata or {}).items()
+            if key == b"pandas"}).empty_table()
         self.declared: list[str] = []
         self.meaning: list[str] = []
         self.classes: list[list[str]] = []

@@ -96,7 +96,7 @@ def fields_of(source: PositionSource) -> tuple[dict[str, Any], list[str]]:
 
     rules, left_out = fields_of_columns(Declared([
         (column.name, column.kind, kind_of(column), column.dtype, False,
-         column.item, 0, False) for column in _declared(source).values()]))
+         column.item, 0, False, "") for column in _declared(source).values()]))
     if not rules:
         raise refused("fields.none", "no column can be a field by itself",
                       f"{type(source).__name__}.columns", "; ".join(left_out),

@@ -14,11 +14,10 @@ _INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
              "uint8")
 _ARRAYS = ("float32", "float64", "float16", *_INTEGERS)
 MOST_CLASSES = 1000  # of a text column that is a category by itself
-_OF_PANDAS = "__index_level_"  # so it names an index in a file
 _OF_ARRAYS = ("hdf5", "npy", "zarr", "tfrecord")  # kinds whose dtypes are kept
 # Name, declared type, kind, dtype, may there be nulls, shape, declared classes,
-# is it (part of) the declared primary key.
-Column = tuple[str, str, str, str, bool, list[int], int, bool]
+# is it (part of) the declared primary key, and what it is if it is an index.
+Column = tuple[str, str, str, str, bool, list[int], int, bool, str]
 
 
 class Declared:
@@ -71,8 +70,8 @@ def fields_of_columns(table: Columns, skips: bool = False, keep: bool = True
         name, kind = column[0], column[2]
         if kind == "left out":
             left_out.append(f"'{name}': {column[1]}")
-        elif name.startswith(_OF_PANDAS):
-            left_out.append(f"'{name}' is the index that pandas wrote")
+        elif column[8]:
+            left_out.append(f"'{name}' is {column[8]}")
         elif not name:
             left_out.append("a column has no name")
         elif column[7]:
@@ -178,7 +177,7 @@ def _field_name(name: str, rule: Mapping[str, Any], names: Container[str],
 
 def _why_no_class(table: Columns, at: int, column: Column) -> str:
     """Why texts tell nothing of their rows; empty: they may."""
-    name, _, kind, _, nulls, _, classes, _ = column
+    name, _, kind, _, nulls, _, classes, _, _ = column
     if kind != "text" or classes or not table.rows:
         return ""
     different = table.distinct(at, MOST_CLASSES)
@@ -191,7 +190,7 @@ def _why_no_class(table: Columns, at: int, column: Column) -> str:
 
 def _category(table: Columns, at: int, column: Column, keep: bool
               ) -> dict[str, Any] | None:
-    name, _, kind, _, _, _, classes, _ = column
+    name, _, kind, _, _, _, classes, _, _ = column
     if classes > MOST_CLASSES or not classes and \
             table.distinct(at, MOST_CLASSES) is None:
         return _numbers(column, keep)
@@ -200,7 +199,7 @@ def _category(table: Columns, at: int, column: Column, keep: bool
 
 
 def _numbers(column: Column, keep: bool) -> dict[str, Any] | None:
-    name, _, kind, dtype, nulls, shape, _, _ = column
+    name, _, kind, dtype, nulls, shape, _, _, _ = column
 
     def width(of: str) -> str:
         return "float32" if of == "float16" or not keep and of == "float64" \
@@ -231,7 +230,7 @@ def finite_or_not(dtype: str) -> dict[str, Any]:
 
 
 def _why_not(column: Column) -> str:
-    name, declared, kind, dtype, nulls, _, classes, _ = column
+    name, declared, kind, dtype, nulls, _, classes, _, _ = column
     if kind == "text":
         return (f"declares more than {MOST_CLASSES} classes" if classes else
                 f"holds more than {MOST_CLASSES} different texts")

@@ -107,6 +107,22 @@ class ByThemselves(Folder):
             self.skipTest("built without Arrow")
         self.assertEqual(list(found), ["x", "g"])
         self.assertIn("__index_level_0__' is the index", text)
+        frame.index = pandas.Index([4, 2, 9, 7], name="pid")
+        frame.to_parquet(self.folder / "t.parquet")
+        for source in (frame, self.folder / "t.parquet",
+                       __import__("pyarrow").Table.from_pandas(frame)):
+            found, text = one_batch(source)
+            self.assertEqual(list(found), ["x", "g"])
+            self.assertIn("left out: 'pid' is the index", text)
+
+    def test_numbers_of_rows_without_a_name_are_no_field(self):
+        file = self.write("t.csv", ",x\n0,1.5\n1,2.5\n2,0.5\n")
+        found, text = one_batch(file)
+        self.assertEqual(list(found), ["x"])
+        self.assertIn("left out: 'c1' is the number of the row, without a "
+                      "name", text)
+        file = self.write("u.csv", ",x\n5,1.5\n3,2.5\n4,0.5\n")
+        self.assertEqual(list(one_batch(file)[0]), ["c1", "x"])
 
     def test_a_stray_text_among_numbers_is_asked_about(self):
         def rows(stray):
@@ -396,7 +412,7 @@ class ByThemselves(Folder):
     def test_paths_that_make_one_name_make_two_fields(self):
         from penstock.table_fields import Declared, fields_of_columns
         rules, left_out = fields_of_columns(Declared([
-            (path, "float32", "float32", "", False, [], 0, False)
+            (path, "float32", "float32", "", False, [], 0, False, "")
             for path in ("/a/b", "/a_b")]))
         self.assertEqual([rule["column"] for rule in rules.values()],
                          ["/a/b", "/a_b"])

@@ -9,17 +9,22 @@
 #include "penstock/base/error.h"
 #include "penstock/base/json.h"
 #include "penstock/sources/arrow/class_labels.h"
+#include "penstock/sources/pandas_index.h"
 
 namespace penstock::arrow_files {
 namespace {
 
-/// What a library has written about a schema; null where it is not there.
-Json written_by(const arrow::Schema& schema, const std::string& library) {
+/// What a library has written about a schema; empty: nothing.
+std::string text_by(const arrow::Schema& schema, const std::string& library) {
   if (schema.metadata() == nullptr) return {};
   const int at = schema.metadata()->FindKey(library);
-  if (at < 0) return {};
+  return at < 0 ? std::string() : schema.metadata()->value(at);
+}
+
+/// The same; null where it is not there.
+Json written_by(const arrow::Schema& schema, const std::string& library) {
   try {
-    return Json::parse(schema.metadata()->value(at), library);
+    return Json::parse(text_by(schema, library), library);
   } catch (const Error&) {
     return {};  // nothing that we know
   }
@@ -44,9 +49,12 @@ void declare_classes(const arrow::Schema& schema,
                      std::vector<ArrowColumn>& columns) {
   const Json face = written_by(schema, "huggingface");
   const Json pandas = written_by(schema, "pandas");
+  const PandasIndex index(text_by(schema, "pandas"));
   const Json* features = member(member(&face, "info"), "features");
   for (ArrowColumn& column : columns) {
     const ColumnType type = column.column.type;
+    if (column.names.size() == 1)
+      column.column.index = index.of(column.names[0]);
     const std::vector<std::shared_ptr<arrow::Field>> fields =
         schema.GetAllFieldsByName(column.names[0]);
     const arrow::DataType& in_file = *fields[0]->type();

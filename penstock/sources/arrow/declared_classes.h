@@ -14,6 +14,7 @@ namespace penstock::arrow_files {
 /// number (ClassLabel of Hugging Face), and which columns have a dictionary
 /// whose order is that of the classes (Categorical of pandas, whether ordered
 /// or not, as a data frame has it; or a dictionary that says it is ordered).
+/// And which columns are the index of a data frame.
 void declare_classes(const arrow::Schema& schema,
                      std::vector<ArrowColumn>& columns);
 

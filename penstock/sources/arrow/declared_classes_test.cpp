@@ -106,6 +106,23 @@ TEST_P(DeclaredClassesTest, KeepsThatOfPandasWhereNothingIsOrdered) {
   EXPECT_THAT(classes(section(write("b", table))), ElementsAre("lo", "hi"));
 }
 
+TEST_P(DeclaredClassesTest, TellsTheIndexOfADataFrame) {
+  auto table = table_of({arrow::field("pid", arrow::int64())},
+                        array_from(arrow::int64(), "[7, 3]"));
+  auto index = [&](const std::string& name, const std::string& pandas) {
+    table = table->ReplaceSchemaMetadata(
+        arrow::key_value_metadata({{"pandas", pandas}}));
+    const std::string path = write(name, table);
+    return read_schema(parse_source_spec(section(path), "source"))
+        .columns[0]
+        .index;
+  };
+  EXPECT_EQ(index("a", R"({"index_columns": ["pid"]})"),
+            "the index that pandas wrote");
+  EXPECT_EQ(index("b", R"({"index_columns": [{"kind": "range"}]})"), "");
+  EXPECT_EQ(index("c", "no JSON"), "");
+}
+
 TEST_P(DeclaredClassesTest, StopsWhileTheyAreLookedFor) {
   std::string indices = "[0";
   for (int row = 1; row < 6000; ++row) indices += ", 1";

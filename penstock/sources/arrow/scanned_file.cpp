@@ -49,7 +49,8 @@ files::FileColumn described(const ArrowColumn& column,
   files::FileColumn seen{.name = column.info.name,
                          .declared = declared,
                          .type = column.type,
-                         .timestamp = column.info.timestamp};
+                         .timestamp = column.info.timestamp,
+                         .index = column.info.index};
   if (meaning == "json" && seen.type.is_text()) seen.type = ColumnType::json;
   if (meaning == "uuid" && seen.type == ColumnType::binary)
     seen.type = ColumnType::uuid;

@@ -72,6 +72,7 @@ void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
         continue;
       }
       SetColumn* known = &set.columns[*place];
+      if (column.index.empty()) known->column.index.clear();
       if (known->in_files.type == column.type &&
           known->in_files.timestamp == column.timestamp &&
           (known->in_files.item == column.item || column.item_varies)) {
@@ -193,6 +194,7 @@ void choose_types(FileSet& set, const FileSettings& settings) {
     found->column.declared = type;
     found->column.values.clear();
     found->column.timestamp = type == "timestamp";
+    found->column.index.clear();
     if (chosen.by != ServedColumn::By::itself ||
         chosen.type != found->in_files.type)
       found->chosen = chosen;
@@ -226,6 +228,7 @@ Schema FileSet::schema() const {
          .boolean = column.type.kind == ColumnKind::boolean,
          .timestamp = column.timestamp,
          .text = column.type == ColumnType::text,
+         .index = column.index,
          .values = column.values,
          .item = column.item});
   }

@@ -27,6 +27,7 @@ struct FileColumn {
   Shape item = {};
   bool item_varies = false;              ///< files may differ in it after all
   std::vector<std::string> values = {};  ///< as ColumnInfo has them
+  std::string index = {};                ///< the same
 };
 
 /// A column that is read, and the windows that are its rows (see

@@ -13,6 +13,7 @@
 #include "penstock/base/utf8.h"
 #include "penstock/sources/left_out.h"
 #include "penstock/sources/memory/arrow_values.h"
+#include "penstock/sources/pandas_index.h"
 
 namespace penstock {
 namespace {
@@ -43,6 +44,30 @@ void check(ArrowArrayStream& stream, int code) {
   refuse_stream(said != nullptr ? said : std::strerror(code));
 }
 
+/// What a schema's metadata has under a key: a count, then each key and value
+/// behind their lengths, all of these int32; empty: nothing.
+std::string_view metadata_of(const ArrowSchema& schema, std::string_view key) {
+  const char* at = schema.metadata;
+  if (at == nullptr) return {};
+  auto number = [&] {
+    std::int32_t read = 0;
+    std::memcpy(&read, at, sizeof(read));
+    at += sizeof(read);
+    return read;
+  };
+  auto text = [&] {
+    const auto size = static_cast<std::size_t>(number());
+    const std::string_view read(at, size);
+    at += size;
+    return read;
+  };
+  for (std::int32_t pairs = number(); pairs > 0; --pairs) {
+    const std::string_view name = text(), value = text();
+    if (name == key) return value;
+  }
+  return {};
+}
+
 }  // namespace
 
 LeftOutColumn left_out_column(const ArrowColumn& column,
@@ -62,6 +87,7 @@ std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
     refuse_stream("it gives single columns, expected record batches");
   table->add_columns(table->schema_, "", {});
   table->find_ambiguous();
+  table->find_index();
   std::int64_t rows = 0;
   while (true) {
     ArrowArray batch = {};
@@ -84,6 +110,13 @@ std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
       table->declare(c, found->second);
   }
   return table;
+}
+
+void ArrowTable::find_index() {
+  const PandasIndex index(metadata_of(schema_, "pandas"));
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (paths_[c].size() == 1)
+      columns_[c].info.index = index.of(columns_[c].info.name);
 }
 
 void ArrowTable::find_ambiguous() {

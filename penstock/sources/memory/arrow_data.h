@@ -69,6 +69,7 @@ class ArrowTable {
   };
   ArrowTable() = default;
   void find_ambiguous();
+  void find_index();
   Place place(std::size_t batch, std::size_t column, std::int64_t first) const;
   const ArrowSchema& schema_of(std::size_t column) const;
   void declare(std::size_t column, const std::vector<std::string>& classes);

@@ -49,8 +49,25 @@ class CsvReader final : public files::ChunkReader {
 /// What was seen of a file, or of a part of it.
 struct LookedAt {
   std::vector<SeenCells> columns;
-  bool whole = true;  ///< nothing else is there
+  bool whole = true;       ///< nothing else is there
+  bool counts_up = false;  ///< the numbers of its first column, each by 1
 };
+
+/// Whether the first cells of all rows are integers, each the one before it
+/// and 1.
+bool rows_are_numbered(const CellGrid& grid, const CellReader& reader,
+                       char quote) {
+  std::int64_t last = 0, number = 0;
+  std::string plain;
+  for (std::size_t row = 0; row < grid.rows().size(); ++row) {
+    if (grid.rows()[row].cells == 0) return false;
+    const Cell cell = cell_of(grid.cell(grid.rows()[row], 0), quote, plain);
+    if (!reader.number(cell.text, number) || (row > 0 && number != last + 1))
+      return false;
+    last = number;
+  }
+  return grid.rows().size() > 1;
+}
 
 struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   CsvFile(const files::DataFile& file, const FileSettings& settings,
@@ -125,6 +142,8 @@ LookedAt CsvFile::look(std::size_t chunk, std::size_t file) const {
     }
   }
   found.whole = rows == 0 || grid.rows().back().cells > 0;
+  found.counts_up =
+      header.first_unnamed && rows_are_numbered(grid, reader, rules.quote);
   return found;
 }
 
@@ -138,11 +157,13 @@ LookedAt CsvFile::look(std::size_t file, std::size_t files,
     of_chunks[at] = look(chunks[at], file);
   });
   LookedAt all{.columns = std::vector<SeenCells>(names.size()),
-               .whole = chunks.size() == rows_found.chunks.size()};
+               .whole = chunks.size() == rows_found.chunks.size(),
+               .counts_up = !chunks.empty()};
   for (const LookedAt& of_chunk : of_chunks) {
     for (std::size_t c = 0; c < names.size(); ++c)
       all.columns[c].add(of_chunk.columns[c]);
     all.whole = all.whole && of_chunk.whole;
+    all.counts_up = all.counts_up && of_chunk.counts_up;
   }
   return all;
 }
@@ -254,10 +275,12 @@ class OpenedCsv {
       whole_ = whole_ && found.whole;
       for (std::size_t c = 0; c < csv->names.size(); ++c)
         cells_[csv->names[c]].add(found.columns[c]);
+      counts_up_.push_back(found.counts_up);
       files_.push_back(std::move(csv));
     }
     ask();
-    for (const auto& csv : files_) describe(*csv);
+    for (std::size_t at = 0; at < files_.size(); ++at)
+      describe(*files_[at], counts_up_[at]);
   }
 
   std::vector<std::shared_ptr<const files::RowFile>> files() const {
@@ -292,7 +315,7 @@ class OpenedCsv {
                : looks;
   }
 
-  void describe(CsvFile& csv) const {
+  void describe(CsvFile& csv, bool counts_up) const {
     std::vector<FileColumn> columns;
     bool guessed = false;
     for (const std::string& name : csv.names) {
@@ -302,12 +325,15 @@ class OpenedCsv {
                             ? column_that_looks(name, type_of(cells_.at(name)))
                             : column_chosen(name, type));
     }
+    if (counts_up)
+      columns.front().index = "the number of the row, without a name";
     csv.set_columns(std::move(columns), guessed);
   }
 
   const FileSettings& settings_;
   const ChosenTypes chosen_;
   std::vector<std::shared_ptr<CsvFile>> files_;
+  std::vector<bool> counts_up_;             // by file
   std::map<std::string, SeenCells> cells_;  // over all files
   std::set<std::string> asked_;
   bool whole_ = true;  // was looked at

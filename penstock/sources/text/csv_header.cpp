@@ -209,6 +209,7 @@ bool CsvStart::read(CsvHeader& to) {
   std::vector<std::string_view> cells = cells_of(header, to.rules);
   if (settings_.header) {
     if (has_row_names(to.rules, cells, next)) cells.insert(cells.begin(), "");
+    to.first_unnamed = inside(cells[0], to.rules.quote).empty();
     to.like_row = is_like_row(to.rules, cells, next);
     to.first_line += lines_in(at_, next);
     at_ = next;

@@ -24,6 +24,7 @@ struct CsvHeader {
   std::vector<std::string> names;  ///< of the columns, in their order
   std::int64_t first_row = 0;      ///< the offset of what follows the header
   std::int64_t first_line = 1;     ///< the line that is there
+  bool first_unnamed = false;      ///< the first column has no name there
   /// It may be a row like those behind it: each name is a number, or stands in
   /// its column again. Numbers that count up are names, as pandas gives them.
   bool like_row = false;

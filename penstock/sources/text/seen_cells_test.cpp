@@ -146,5 +146,18 @@ TEST_F(SeenCellsTest, TellOfAHeaderThatLooksLikeARow) {
   EXPECT_THAT(doubts("1.5,2.5\nx,y\n"), IsEmpty()) << "numbers above texts";
 }
 
+TEST_F(SeenCellsTest, TellAnIndexByItsNumbersWithoutAName) {
+  auto index = [&](const std::string& text) {
+    return schema(text).columns[0].index;
+  };
+  EXPECT_EQ(index(",x\n0,5\n1,6\n2,7\n"),
+            "the number of the row, without a "
+            "name");
+  EXPECT_NE(index("\"x\"\n\"1\",5\n\"2\",6\n"), "") << "as R writes it";
+  EXPECT_EQ(index("n,x\n0,5\n1,6\n"), "");
+  EXPECT_EQ(index(",x\n0,5\n2,6\n"), "") << "other numbers";
+  EXPECT_EQ(index(",x\na,5\nb,6\n"), "");
+}
+
 }  // namespace
 }  // namespace penstock::text
