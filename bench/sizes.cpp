@@ -9,9 +9,8 @@
 //
 //     bench_sizes [MOST_ROWS]
 #include "bench/measure.h"
-
-#include "penstock/run/run.h"
 #include "bench/positions.h"
+#include "penstock/run/run.h"
 
 namespace penstock {
 namespace {

@@ -77,7 +77,7 @@ struct LeftOutColumn {
 };
 
 /// What a source cannot tell by itself, and its settings can, to whoever takes
-/// its columns as they are.
+/// its columns unchanged.
 struct Doubt {
   std::string column;  ///< that would be taken in silence; empty: all of them
   std::string why;   ///< "899 of its 900 cells are numbers, and 1 is not: ..."

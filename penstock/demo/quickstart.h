@@ -1,11 +1,11 @@
 #pragma once
 
-#include "penstock/base/base.h"
-#include "penstock/monitor/monitor.h"
-
 #include <atomic>
 #include <functional>
 #include <string>
+
+#include "penstock/base/base.h"
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
 

@@ -111,7 +111,7 @@ class Surveyor {
   std::vector<Numbers> numbers_;  // by column
 };
 
-/// The columns of a source that can be read beside each other, as they are
+/// The columns of a source that can be read beside each other, unchanged
 /// taken where no field names them. Throws Error(request), source.unclear,
 /// where the source doubts what one holds; tells its other doubts to the log.
 Schema surveyed_schema(const SourceSpec& spec);

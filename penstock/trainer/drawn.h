@@ -1,12 +1,12 @@
 #pragma once
 
-#include "penstock/loader/loader.h"
-
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
 #include <span>
+
+#include "penstock/loader/loader.h"
 
 namespace penstock {
 

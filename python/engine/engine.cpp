@@ -1,12 +1,11 @@
 #include "python/engine/engine.h"
 
-#include "penstock/report/report.h"
-
 #include <algorithm>
 #include <future>
 #include <thread>
 #include <utility>
 
+#include "penstock/report/report.h"
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 

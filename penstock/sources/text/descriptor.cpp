@@ -48,7 +48,7 @@ SourceKind csv_source() {
           .choice("thousands", &FileSettings::thousands,
                   {{".", "."}, {",", ","}, {"'", "'"}, {" ", " "}},
                   "the mark between groups of three digits, as in 1,234.5; "
-                  "default: there is none")
+                  "default: no mark")
           .text("encoding", &FileSettings::encoding,
                 "of the text, as iconv names it")
           .not_empty()

@@ -35,7 +35,7 @@ const std::vector<OtherMarks>& other_marks(const FileSettings& settings) {
   return settings.decimal == "," ? of_commas : of_points;
 }
 
-/// A cell in a URI, where it may stand as it is in a list.
+/// A cell in a URI, unchanged where a list allows it.
 bool is_plain_in_uri(std::string_view text) {
   return is_utf8(text) && text.find_first_of(",&%#\"' \\") == text.npos;
 }

@@ -40,7 +40,7 @@ class SeenCells {
   friend class NumberQuestion;
   struct Like {
     std::int64_t cells = 0;
-    std::string first = {};  ///< as it is written
+    std::string first = {};  ///< as written
     CellPlace place = {};
     bool all_same = true;  ///< as the first
   };

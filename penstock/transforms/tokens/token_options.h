@@ -28,7 +28,7 @@ struct Tokens {
   std::string labels;
   bool special = false;   ///< with what the tokenizer's template adds
   bool eos = false;       ///< a token ends each document
-  std::string eos_token;  ///< as it is written; empty: what its files name
+  std::string eos_token;  ///< as written; empty: what its files name
   /// The id of that token, once the tokenizer is loaded.
   std::optional<std::uint32_t> end;
   bool strict_utf8 = false;        ///< text that is not UTF-8 makes its row bad
