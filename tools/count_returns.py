@@ -4,7 +4,7 @@
     tools/count_returns.py [--from FUNCTION] [--list]
 
 Follows the calls of a function (default: open_rows) through the code of the
-rooms `job`, `dataset` and `run`, in the order in which they are written: into
+rooms `job`, `dataset`, `session` and `run`, in the order in which they are written: into
 each function once, and once from each function that calls it. A unit (a header
 with its implementation) is entered when one of its functions is called from
 another unit; that is a return when it had been entered before. Prints the units, the entries and the returns; --list prints the
@@ -21,7 +21,7 @@ import re
 
 import measure_rooms as measure
 
-ROOMS = ("job", "dataset", "run")
+ROOMS = ("job", "dataset", "session", "run")
 NAME = re.compile(r"([A-Za-z_~][\w]*(?:::~?[A-Za-z_]\w*)*)\s*\(")
 CALL = re.compile(r"(\.|->)?\b([A-Za-z_]\w*)\s*(?:>\s*)?[({]")
 WORDS = {"if", "for", "while", "switch", "return", "catch", "sizeof", "else",
