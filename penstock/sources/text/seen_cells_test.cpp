@@ -122,7 +122,7 @@ TEST_F(SeenCellsTest, AskAboutDecimalCommasWhateverTheDelimiter) {
               ElementsAre("0.5 | x", "1.5 | y"));
   EXPECT_THAT(decimal_question("a;b\n1.234,5;x\n0,5;y\n7;z\n"),
               AllOf(HasSubstr("?decimal=,&thousands=.'"),
-                    HasSubstr(R"("decimal": ",", "thousands": ".")"))));
+                    HasSubstr(R"("decimal": ",", "thousands": ".")")));
   Json both = with("decimal", ",");
   both["delimiter"] = ",";
   EXPECT_THAT(csv("a,b\n\"0,5\",x\n", both), ElementsAre("0.5 | x"));
