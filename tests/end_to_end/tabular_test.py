@@ -153,7 +153,9 @@ class Init(Case):
         query = "sqlite:d.sqlite?query=SELECT * FROM t ORDER BY id"
         self.write_table([{**row, "body_mass": "?" if row["row"] == 200
                            else row["body_mass"]} for row in penguins()])
-        for source, target in (query, "kind"), ("penguins.csv", "species"):
+        bad_cells = 'csv:penguins.csv?columns={"body_mass":"float64"}' \
+            "&on_bad=skip"
+        for source, target in (query, "kind"), (bad_cells, "species"):
             self.run_it("train", "--init", source, "--target", target,
                         "--out", "made.json", "--set", "device=cpu",
                         "--set", "train.max_steps=1")
