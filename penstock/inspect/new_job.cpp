@@ -251,7 +251,8 @@ std::string source_text(const SourceSpec& spec, const Survey& survey,
   const bool in_the_way =
       target.missing > 0 &&
       (target.real() || !spec.query.empty() || !spec.where.empty());
-  if (in_the_way || target.infinite > 0 || survey.bad_rows > 0)
+  if (!spec.skip_bad &&
+      (in_the_way || target.infinite > 0 || survey.bad_rows > 0))
     settings.push_back("\"on_bad\": \"skip\"");
   return text + source_line(settings);
 }
