@@ -405,6 +405,7 @@ Json example_of(const std::string& key) {
   if (key == "ragged" || key == "arrays")
     return Json::parse(R"({"v": "o"})", "");
   if (key == "delimiter" || key == "quote") return Json(";");
+  if (key == "thousands") return Json(",");  // "." is the mark of a fraction
   return {};
 }
 

@@ -144,11 +144,11 @@ class ByThemselves(Folder):
             self.assertIn(answer, str(asked.exception))
             with penstock.Loader(f"csv:{file}{answer}",
                                  batch_size=900) as loader:
-                ages = loader.peek()["age"]
+                ages = loader.peek().numpy()["age"]
                 self.assertEqual(len(ages), 899 if value is None else 900)
                 if value is not None:
                     self.assertEqual(int(ages[700]), value)
-        for chosen in ({"age": {"category": {"column": "age"}}}, ["y"]):
+        for chosen in ({"age": {"category": {"column": "age"}}}, {"y": "y"}):
             penstock.Loader(file, chosen).close()
         with penstock.Loader(f'csv:{file}?columns={{"age":"text"}}') as loader:
             self.assertIn('age: {"category": {"column": "age"}}', repr(loader))
