@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/base/held_memory.h"
+#include "penstock/base/json_path.h"
 #include "penstock/base/kernel_files.h"
 #include "penstock/report/findings.h"
 #include "penstock/report/profile.h"
@@ -374,25 +376,18 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
       json["prepare"].push_back(std::move(entry));
     }
   };
-  const DatasetFacts facts = rows == nullptr ? DatasetFacts() : rows->facts();
-  add_prepared(facts, {});
-  for (std::size_t s = 0; s < facts.parts.size(); ++s)
-    add_prepared(facts.parts[s].rows->facts(), static_cast<std::int64_t>(s));
+  if (rows != nullptr) {
+    const DatasetFacts& facts = rows->facts();
+    add_prepared(facts, {});
+    for (std::size_t s = 0; s < facts.parts.size(); ++s)
+      add_prepared(facts.parts[s].rows->facts(), static_cast<std::int64_t>(s));
+  }
   json["machine"] = machine_of(device);
   if (snapshot.use.peak_bytes)
     json["machine"]["peak_bytes"] = *snapshot.use.peak_bytes;
   json["settings"] = resolved_settings(job, device);
   return json;
 }
-
-namespace {
-
-double number_in(const Json& json, const char* key) {
-  const Json* found = json.find(key);
-  return found != nullptr && found->is_number() ? found->number() : 0.0;
-}
-
-}  // namespace
 
 Json report_of(Session& session, bool wait) {
   const RunNumbers numbers = session.numbers(wait);
@@ -402,6 +397,9 @@ Json report_of(Session& session, bool wait) {
 
 std::string summary_of(const Json& report) {
   char text[400];
+  auto number = [&](std::string_view key) {
+    return number_in(report, {key}).value_or(0);
+  };
   const Json& verdict = *report.find("verdict");
   const Json* au = report.find("au");
   std::string utilisation = "n/a";
@@ -412,17 +410,16 @@ std::string summary_of(const Json& report) {
   std::string tokens;
   if (report.find("tokens_per_s") != nullptr) {
     std::snprintf(text, sizeof(text), ", %.0f tokens/s, MFU %.1f %%",
-                  number_in(report, "tokens_per_s"),
-                  100 * number_in(report, "mfu"));
+                  number("tokens_per_s"), 100 * number("mfu"));
     tokens = text;
   }
   std::snprintf(text, sizeof(text),
                 "%.0f steps, %.0f samples/s%s, first batch after %.0f ms, "
                 "accelerator utilisation %s\n%s: %s\nreport: %s/report.json "
                 "and report.html\n",
-                number_in(report, "steps"), number_in(report, "samples_per_s"),
-                tokens.c_str(), number_in(report, "first_batch_ms"),
-                utilisation.c_str(), verdict.find("limit")->string().c_str(),
+                number("steps"), number("samples_per_s"), tokens.c_str(),
+                number("first_batch_ms"), utilisation.c_str(),
+                verdict.find("limit")->string().c_str(),
                 verdict.find("cause")->string().c_str(),
                 report.find("run")->string().c_str());
   return text;
