@@ -2,7 +2,7 @@
 #
 #   docker build --target cpu --tag penstock .
 #   docker build --target cuda --build-arg CUDA=on --tag penstock:cuda .
-#   docker run --rm --volume "$PWD:/work" penstock train job.json
+#   docker run --rm --volume "$PWD:/job" penstock train job.json
 #
 # BASE is the system of the finished image: any with glibc 2.34 and Python 3.10
 # or later, such as nvidia/cuda:12.8.0-cudnn-runtime-ubuntu22.04. The image needs
@@ -51,14 +51,14 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
     && rm -rf /var/lib/apt/lists/* \
     && python3 -m venv /opt/penstock \
     && useradd --create-home --uid 1000 penstock \
-    && install -d -o 1000 -g 1000 /cache /runs /work
+    && install -d -o 1000 -g 1000 /cache /runs /job
 ENV PATH=/opt/penstock/bin:$PATH \
     XDG_CACHE_HOME=/cache \
     HF_HOME=/cache/huggingface
 COPY --from=build /built /built
 RUN pip install --no-cache-dir /built/*.whl pyarrow==26.0.1 \
     && cp /built/libpenstock_trainer.so /opt/penstock/lib/python3*/site-packages/penstock/lib/penstock/
-WORKDIR /work
+WORKDIR /job
 ENTRYPOINT ["penstock"]
 CMD ["--help"]
 HEALTHCHECK --interval=1m --timeout=30s CMD ["penstock", "doctor", "--parts"]
