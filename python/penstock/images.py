@@ -44,7 +44,7 @@ class ImageFolder(BaseLoader):
     never decides: `{"decode": "device"}`, `{"store": {"form": "decoded"}, "finish":
     "device"}`. Without both a picture is resized to 256 pixels on its short side,
     and its middle is taken: uint8 `[n, 3, 224, 224]`. Nothing is drawn at random
-    unless `transform` or `image` says so.
+    unless `transform` or `image` asks for it.
 
     `root` may also be a `.tar` file or a pattern of such; `labels` names a file of
     CSV, TSV or JSON lines that says the class of each picture. `on_bad` is what

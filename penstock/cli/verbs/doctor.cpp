@@ -191,7 +191,7 @@ RunVerb add_doctor(Options& options, Invocation& invocation) {
                "Train a small network for ten steps, in six checkpoints; the "
                "exit code is 0 where all hold");
   options.flag("--measure", arguments->measure,
-               "Measure the machine anew; what was measured is kept");
+               "Measure this machine again, and keep the result");
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& of) { run_doctor(*arguments, of); };
 }

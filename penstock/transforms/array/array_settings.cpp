@@ -159,7 +159,7 @@ SettingsTable<Arrays> make_settings() {
           "\"offsets\": as \"packed\", with NAME_offsets");
   add_missing(table, &Arrays::missing, {By::zero, By::nan, By::mask, By::empty},
               "what becomes of NULL: all numbers of the row; \"mask\": zeros, "
-              "and NAME_mask says so; \"empty\", where rows differ in length: "
+              "marked in NAME_mask; \"empty\", where rows differ in length: "
               "no element. Left out, such a row is bad.");
   table.setting(
       "finite",

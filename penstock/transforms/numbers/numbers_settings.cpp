@@ -207,11 +207,12 @@ SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
                                      "the place among the train rows: from 0 "
                                      "to 1, or as of a normal distribution"),
                read_quantile, show_quantile)
-      .setting("missing",
-               missing_rule(named_missing(),
-                            "what becomes of NULL and NaN; \"mask\": 0, and "
-                            "NAME_mask says so. Left out, such a row is bad."),
-               read_missing_into, show_missing)
+      .setting(
+          "missing",
+          missing_rule(named_missing(),
+                       "what becomes of NULL and NaN; \"mask\": 0, "
+                       "marked in NAME_mask. Left out, such a row is bad."),
+          read_missing_into, show_missing)
       .check(check_integers);
 }
 

@@ -64,8 +64,8 @@ SettingsTable<Times> own_settings() {
              "\"hour\" (of the day, with its fraction), \"weekday\" and "
              "\"day_of_year\", in UTC: the sine and cosine of each");
   add_missing(table, &Times::missing, {By::zero, By::nan, By::mask},
-              "what becomes of NULL, of all parts alike; \"mask\": 0, and "
-              "NAME_mask says so. Left out, such a row is bad.");
+              "what becomes of NULL, of all parts alike; \"mask\": 0, "
+              "marked in NAME_mask. Left out, such a row is bad.");
   return table.check(check_time);
 }
 
