@@ -82,8 +82,14 @@ std::string metric_tiles(const Json& report) {
   return text;
 }
 
+/// The folder of a run, or the title of a loop, which has no folder.
+std::string name_of(const Json& report) {
+  const std::string loop = text_in(report, {"loop"});
+  return loop.empty() ? text_in(report, {"run"}) : loop;
+}
+
 std::string top_of(const Json& report) {
-  std::string what = escaped(text_in(report, {"run"}));
+  std::string what = escaped(name_of(report));
   const std::string device = text_in(report, {"settings", "device_used"});
   if (!device.empty()) what += " · on " + escaped(device);
   const Json* interrupted = found_in(report, {"interrupted"});
@@ -511,7 +517,7 @@ std::string folded(const std::string& title, const Json* json) {
 }  // namespace
 
 std::string report_html(const Json& report) {
-  const std::string run = text_in(report, {"run"});
+  const std::string run = name_of(report);
   const std::string most = greatest_part(report);
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -533,7 +539,7 @@ std::string report_html(const Json& report) {
           folded("Data set", found_in(report, {"dataset"})) +
           folded("Where rows could be kept", found_in(report, {"plan"})) +
           "</section>\n";
-  page += found_in(report, {"settings"}) == nullptr
+  page += found_in(report, {"loop"}) != nullptr
               ? "<footer>Made by Penstock.</footer>\n"
               : "<footer>Made from report.json by Penstock; <code>penstock "
                 "explain RUN --html FILE</code> makes it again.</footer>\n";

@@ -22,6 +22,7 @@ from .job_sections import (Fields, Settings, dumped, given, loader_section,
                            section_of_source,
                            sections_of_rows, sets_of, without_comments)
 from .notebook import loader_html
+from .page import with_page
 from .printing import printable
 from .progress import Screen, Shown, shown
 from .ranks import Agree, Ranks
@@ -213,6 +214,14 @@ class BaseLoader:
     def explain(self) -> Explanation:
         """What limits the loop, by its measured numbers, and what to change."""
         return self._watch.explain()
+
+    def report(self, path: str | os.PathLike[str] | None = None
+               ) -> dict[str, Any]:
+        """The numbers and the verdict of explain() as a dict. With `path` they
+        are also written there as a page (HTML) like that of a run. Raises
+        RequestError, file.write, where the page cannot be written."""
+        return with_page(self.explain().report, path,
+                         "a loop over a penstock.Loader")
 
     @property
     def statistics(self) -> dict[str, Any]:

@@ -17,11 +17,9 @@ def with_page(report: dict[str, Any], path: str | os.PathLike[str] | None,
         return report
     from . import _engine  # which worker processes do not load
 
-    worst = [{"step": step["batch"], "ms": step["wait_ms"],
-              "samples": [step["item"]] if step["item"] else []}
-             for step in report.get("worst_steps") or ()]
+    worst = [_as_of_a_run(step) for step in report.get("worst_steps") or ()]
     page = _engine.report_page(json.dumps(
-        {"run": title, **report, "worst_steps": worst}, default=str))
+        {**report, "loop": title, "worst_steps": worst}, default=str))
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(page)
@@ -31,3 +29,12 @@ def with_page(report: dict[str, Any], path: str | os.PathLike[str] | None,
                       "name a file in a folder that can be written to"
                       ) from None
     return report
+
+
+def _as_of_a_run(step: dict[str, Any]) -> dict[str, Any]:
+    """A slow step as runs and Loaders report it; loops of items name a batch
+    and its slowest item."""
+    if "step" in step:
+        return step
+    return {"step": step["batch"], "ms": step["wait_ms"],
+            "samples": [step["item"]] if step["item"] else []}

@@ -170,7 +170,8 @@ class Pages(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "loop.html"
             for loop in (penstock.watch([[1]] * 20),
-                         penstock.DataLoader(list(range(80)), batch_size=4)):
+                         penstock.DataLoader(list(range(80)), batch_size=4),
+                         penstock.Loader({"x": numpy.arange(80)}, batch_size=4)):
                 for _ in loop:
                     time.sleep(0.001)
                 report = loop.report(file)
@@ -182,6 +183,7 @@ class Pages(unittest.TestCase):
                 self.assertIn("<b><data value=\"20.0\">20</data></b>"
                               "<span>steps</span>", page)
                 self.assertNotIn("n/a", page)
+                self.assertNotIn("penstock explain", page)
             with self.assertRaises(penstock.RequestError):
                 loop.report(pathlib.Path(folder) / "no" / "loop.html")
 
