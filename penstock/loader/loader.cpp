@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/loader/loader_state.h"
+#include "penstock/loader/targets.h"
 
 namespace penstock {
 
@@ -10,51 +11,31 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
                const LoaderOptions& options, Device& device)
     : state_(
           std::make_unique<LoaderState>(std::move(dataset), options, device)) {
-  LoaderState& s = *state_;
-  PENSTOCK_ASSERT(!options.per_sample || !s.kept,
+  LoaderState& state = *state_;
+  const LoaderSetup& setup = state.setup;
+  PENSTOCK_ASSERT(!options.per_sample || !setup.kept,
                   "a query per sample reads from the source");
-  check(s.options, *s.dataset);
-  if (s.queues && !queue_on(s.options.operations, device.memory_kind()))
+  check(setup.options, *setup.dataset);
+  if (setup.queues && !queue_on(setup.options.operations, device.memory_kind()))
     refuse_operation("loader.operations",
                      "one of them runs on the host, and the rows are in the "
                      "memory of the device",
-                     s.resident ? "set \"loader.cache\": \"ram\""
-                                : "prepare the data set so that the host "
-                                  "finishes its samples");
-  penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
-  while (s.slots < slots_of(s.options)) s.add_slot();
-  if (s.inlined) return;
-  if (s.readers > 0)
-    s.reads = s.dataset->open_read_ahead(
-        {.threads = s.readers, .meter = s.meters.read, .arrived = [&s] {
-           s.rows_arrived();
-         }});
-  s.stage = std::make_unique<Stage>(Stage::Options{
-      .name = "loader",
-      .workers = s.options.workers,
-      .body = [&s](int) { s.work(); },
-      .failed = [&s](std::exception_ptr error) { s.fail(std::move(error)); },
-      .last = [&s] { s.complete.close(); }});
+                     setup.resident ? "set \"loader.cache\": \"ram\""
+                                    : "prepare the data set so that the host "
+                                      "finishes its samples");
+  penstock::steps_per_epoch(setup.order);  // refuses an epoch without a step
+  state.slots.grow_to(slots_of(setup.options));
+  if (!setup.inlined) state.start();
 }
 
-Loader::~Loader() {
-  state_->abandon(0);
-  state_->complete.close();
-  state_->stage.reset();  // joins
-}
+Loader::~Loader() = default;
 
 std::optional<Batch> Loader::next() {
-  LoaderState& s = *state_;
-  s.bad.check();
-  s.keep_a_slot_free();
-  std::shared_ptr<Slot> slot = s.inlined ? s.fill_here() : s.wait_for_next();
-  if (slot == nullptr) {
-    s.check_end();
-    return std::nullopt;
-  }
-  s.ring->lend(*slot);
+  std::shared_ptr<Slot> slot = state_->next();
+  if (slot == nullptr) return std::nullopt;
+  state_->slots.lend(*slot);
   Batch batch(slot);  // gives the slot back where its turn is an error's
-  s.deliver_slot(*slot);
+  state_->delivery.count(*slot, state_->setup.order);
   return batch;
 }
 
@@ -67,22 +48,17 @@ std::optional<Batch> Loader::next(Stream& stream) {
 
 std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
                                              Stream& stream, Mutex* streams) {
-  LoaderState& s = *state_;
-  bool direct = s.inlined && s.on_host();
-  check_targets(to, s.maker.tensors(), most_rows(s.options, s.order.samples),
-                s.device);
+  const LoaderSetup& setup = state_->setup;
+  check_targets(to, setup.maker.tensors(),
+                most_rows(setup.options, setup.order.samples), setup.device);
   refuse_capture(stream);
-  if (direct) {
-    s.bad.check();
-    if (!s.fill_direct(to)) {
-      s.check_end();
-      return std::nullopt;
-    }
-    s.deliver_slot(s.direct);
-    return FilledBatch{.at = s.direct.plan.at,
-                       .rows = std::ssize(s.direct.plan.bin_ends),
-                       .ids = s.direct.ids,
-                       .rejected = s.direct.rejected};
+  if (setup.inlined && setup.on_host()) {
+    const Slot* slot = state_->next_into(to);
+    if (slot == nullptr) return std::nullopt;
+    return FilledBatch{.at = slot->plan.at,
+                       .rows = std::ssize(slot->plan.bin_ends),
+                       .ids = slot->ids,
+                       .rejected = slot->rejected};
   }
   std::optional<Batch> batch = next();
   if (!batch) return std::nullopt;
@@ -92,47 +68,46 @@ std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
 }
 
 bool Loader::ready_within(Nanoseconds time) {
-  if (state_->inlined) return true;
-  state_->keep_a_slot_free();
-  return state_->ready_within(time);
+  if (state_->setup.inlined) return true;
+  state_->slots.keep_one_free();
+  return state_->delivery.ready_within(time);
 }
 
 std::optional<LoaderThreads> Loader::threads() const {
-  if (state_->inlined) return std::nullopt;
+  if (state_->setup.inlined) return std::nullopt;
   return state_->threads;
 }
 
 void Loader::set_threads(const LoaderThreads& to) {
-  PENSTOCK_ASSERT(!state_->inlined && to.workers > 0 && to.prefetch > 0 &&
-                      (to.readers > 0 || state_->readers == 0),
+  PENSTOCK_ASSERT(!state_->setup.inlined && to.workers > 0 && to.prefetch > 0 &&
+                      (to.readers > 0 || state_->setup.readers == 0),
                   "a loader that has threads keeps one of each kind");
   state_->set_threads(to);
 }
 
 const std::vector<BatchTensor>& Loader::tensors() const {
-  return state_->maker.tensors();
+  return state_->setup.maker.tensors();
 }
 
-Position Loader::position() const { return state_->position; }
+Position Loader::position() const { return state_->delivery.position(); }
 
 std::int64_t Loader::steps_per_epoch() const {
-  return penstock::steps_per_epoch(state_->order);
+  return penstock::steps_per_epoch(state_->setup.order);
 }
 
 std::vector<StageNumbers> Loader::stages() const {
-  const LoaderState& s = *state_;
-  std::vector<StageNumbers> stages = {s.numbers_of(s.meters.plan)};
+  const LoaderState& state = *state_;
+  const FillMeters& meters = state.meters;
+  std::vector<StageNumbers> stages = {state.numbers_of(meters.plan)};
   for (const StageMeter* stage :
-       {&s.meters.read, &s.meters.prepare, &s.meters.pack, &s.meters.gather,
-        &s.meters.map, &s.meters.on_device})
-    if (StageNumbers numbers = s.numbers_of(*stage); numbers.items > 0)
+       {&meters.read, &meters.prepare, &meters.pack, &meters.gather,
+        &meters.map, &meters.on_device})
+    if (StageNumbers numbers = state.numbers_of(*stage); numbers.items > 0)
       stages.push_back(std::move(numbers));
-  stages.push_back(s.deliver.numbers());
+  stages.push_back(state.delivery.numbers());
   return stages;
 }
 
-Nanoseconds Loader::wait_order() const {
-  return Nanoseconds(state_->wait_order.load());
-}
+Nanoseconds Loader::wait_order() const { return state_->delivery.wait_order(); }
 
 }  // namespace penstock
