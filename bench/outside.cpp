@@ -42,13 +42,18 @@ class HeldBytes final : public Stepper {
   void validate(const std::shared_ptr<Batch>&, Stream&) override {
     std::this_thread::sleep_for(from_seconds(look_ms_ / 1e3));
   }
+  /// How long each checkpoint's copy took, which the loop waits for.
+  const std::vector<double>& copies_ms() const { return copies_ms_; }
 
  private:
   ModelState state_in(std::vector<std::byte> memory) override {
     ModelState state{
         .tensors = {}, .memory = std::move(memory), .json = Json::Object{}};
-    state.memory.resize(weights_.size());
-    std::memcpy(state.memory.data(), weights_.data(), weights_.size());
+    copies_ms_.push_back(1e3 * wall_seconds([&] {
+                           state.memory.resize(weights_.size());
+                           std::memcpy(state.memory.data(), weights_.data(),
+                                       weights_.size());
+                         }));
     state.tensors.push_back(
         {"w",
          {.data = state.memory.data(),
@@ -59,6 +64,7 @@ class HeldBytes final : public Stepper {
 
   const std::vector<std::byte> weights_;
   const double look_ms_;
+  std::vector<double> copies_ms_;
   std::size_t untold_ = 0;
 };
 
@@ -92,9 +98,13 @@ Job job_of(const Workload& work, const Json* action, const Positions& data) {
   return parse_job(document);
 }
 
-/// The report of a run.
-Json report_of(const Workload& work, const Json* action,
-               const Positions& data) {
+struct Measured {
+  Json report;
+  std::vector<double> copies_ms;
+};
+
+Measured run_of(const Workload& work, const Json* action,
+                const Positions& data) {
   const Nanoseconds started = wall_clock().now();
   const Job job = job_of(work, action, data);
   const std::shared_ptr<Session> session =
@@ -118,10 +128,15 @@ Json report_of(const Workload& work, const Json* action,
              .state = state},
             work.steps);
   loop.run();
-  Json report = report_of(*session);
+  Measured measured{report_of(*session), stepper.copies_ms()};
   session->close();
   folder.discard();
-  return report;
+  return measured;
+}
+
+Json report_of(const Workload& work, const Json* action,
+               const Positions& data) {
+  return run_of(work, action, data).report;
 }
 
 double number(const Json& report, std::initializer_list<const char*> keys) {
@@ -138,28 +153,19 @@ double copy_ms(std::size_t bytes) {
          wall_seconds([&] { std::memcpy(to.data(), from.data(), bytes); });
 }
 
-/// How long the loop waits for a checkpoint: two runs that differ by those
-/// after the first. Both wait for the last one to be written at their end,
-/// which is not counted.
+/// How long the loop waits for each checkpoint after the first: for the copy
+/// that is written beside the next steps.
 Json waits(const Positions& data, int repeats) {
-  Workload one{"", 100, 0, 0, 150, 150, 256};
-  Workload many = one;
-  many.steps = 750;
+  const Workload work{"", 100, 0, 0, 750, 150, 256};
   Repeats wait, write, due, floor;
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    const Json first = report_of(one, nullptr, data),
-               all = report_of(many, nullptr, data);
-    const double more = number(all, {"checkpoints", "saved"}) -
-                        number(first, {"checkpoints", "saved"});
-    const double last = number(all, {"checkpoints", "write_s"}) /
-                        number(all, {"checkpoints", "saved"});
-    wait.add(1e3 *
-             (number(all, {"checkpoints", "copy_s"}) -
-              number(first, {"checkpoints", "copy_s"})) /
-             more);
-    write.add(1e3 * last);
+    const Measured run = run_of(work, nullptr, data);
+    for (std::size_t i = 1; i < run.copies_ms.size(); ++i)
+      wait.add(run.copies_ms[i]);
+    write.add(1e3 * number(run.report, {"checkpoints", "write_s"}) /
+              number(run.report, {"checkpoints", "saved"}));
     floor.add(copy_ms(100'000'000));
-    due.add(number(all, {"checkpoints", "waited"}));
+    due.add(number(run.report, {"checkpoints", "waited"}));
   }
   Json json;
   json["workload"] = "100 MB every 150 steps of 20 ms";
