@@ -5,7 +5,7 @@
 packages_sources=$(sed -n 's/.*\.to_build = "\(.*\)".*/\1/p' \
   "$(dirname "${BASH_SOURCE[0]}")"/../penstock/sources/*/descriptor.cpp)
 packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
-  libsimdjson-dev $packages_sources python3 git"
+  libsimdjson-dev libyaml-dev $packages_sources python3 git"
 packages_wheels="python3-pip"
 packages_python="python3-venv python3-dev"
 packages_frames="libgtest-dev libgmock-dev"

@@ -1,8 +1,14 @@
 #include "penstock/job/yaml.h"
 
+#include <yaml.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,328 +16,255 @@
 #include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
 #include "penstock/base/real_number.h"
-#include "penstock/base/utf8.h"
 
-// What people write settings in. A line is an indentation and what follows; a
-// block is the lines that are indented as its first one is, and those below
-// them that are indented further.
+// libyaml scans and parses; what its events mean as JSON is decided here.
+//
+// 1. Depth is bounded by kDeepest, so that recursion is.
+// 2. Each value counts once where it is written and once more with each alias
+//    that copies it: kMostValues bounds what a small file can grow to.
+// 3. No tag is followed: nothing in a file chooses a type of ours.
 
 namespace penstock {
 namespace {
 
 constexpr int kDeepest = 64;
+constexpr std::int64_t kMostValues = 100'000;
 
-struct Line {
-  std::size_t number = 0;  // from 1
-  std::size_t indent = 0;
-  std::string_view text;  // without spaces around, and without a comment
+class YamlEvents {
+ public:
+  YamlEvents(std::string_view text, const std::string& origin)
+      : text_(text), origin_(origin) {
+    if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(
+        &parser_, reinterpret_cast<const unsigned char*>(text.data()),
+        text.size());
+  }
+  ~YamlEvents() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
+  YamlEvents(const YamlEvents&) = delete;
+  YamlEvents& operator=(const YamlEvents&) = delete;
+
+  /// Valid until the next call.
+  const yaml_event_t& next() {
+    yaml_event_delete(&event_);
+    if (yaml_parser_parse(&parser_, &event_) == 0) {
+      event_ = {};
+      refuse_text();
+    }
+    return event_;
+  }
+  const yaml_event_t& current() const { return event_; }
+
+  [[noreturn]] void refuse(const yaml_mark_t& at, std::string why) const {
+    throw Error(ErrorKind::request,
+                {.code = "manifest.yaml",
+                 .what = "cannot read the settings",
+                 .where = origin_ + ":" + std::to_string(at.line + 1),
+                 .why = std::move(why),
+                 .next = "write plain YAML, or the same settings as JSON"});
+  }
+
+ private:
+  [[noreturn]] void refuse_text() const {
+    if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+    std::string why =
+        parser_.problem == nullptr ? "it is not valid YAML" : parser_.problem;
+    if (parser_.context != nullptr)
+      why = parser_.context + (", " + std::move(why));
+    yaml_mark_t at = parser_.problem_mark;
+    if (parser_.error == YAML_READER_ERROR)  // which counts bytes alone
+      at.line = static_cast<std::size_t>(
+          std::ranges::count(text_.substr(0, parser_.problem_offset), '\n'));
+    refuse(at, std::move(why));
+  }
+
+  const std::string_view text_;
+  const std::string& origin_;
+  yaml_parser_t parser_ = {};
+  yaml_event_t event_ = {};
 };
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+std::string_view text_of(const unsigned char* bytes) {
+  return reinterpret_cast<const char*>(bytes);
 }
 
-/// Behind a text in quotes that begins at `at`; npos: it does not end.
-std::size_t end_of_quotes(std::string_view text, std::size_t at) {
-  const char quote = text[at];
-  for (++at; at < text.size(); ++at) {
-    if (quote == '"' && text[at] == '\\') {
-      ++at;
-    } else if (text[at] == quote) {
-      if (quote != '\'' || at + 1 == text.size() || text[at + 1] != '\'')
-        return at + 1;
-      ++at;
-    }
-  }
-  return std::string_view::npos;
+std::optional<Json> number_in(std::string_view text) {
+  const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
+  const char* end = text.data() + text.size();
+  if (begin == end) return std::nullopt;
+  std::int64_t whole = 0;
+  if (auto [to, error] = std::from_chars(begin, end, whole);
+      error == std::errc() && to == end)
+    return Json(whole);
+  double real = 0;
+  if (auto [to, error] = real_from_chars(begin, end, real);
+      error == std::errc() && to == end && std::isfinite(real))
+    return Json(real);
+  return std::nullopt;
 }
 
-std::string_view without_comment(std::string_view text) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool begins = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\t';
-    if (text[at] == '#' && begins) return trimmed(text.substr(0, at));
-    const bool opens = begins || text[at - 1] == '[' || text[at - 1] == '{' ||
-                       text[at - 1] == ',' || text[at - 1] == ':';
-    if ((text[at] != '"' && text[at] != '\'') || !opens) continue;
-    const std::size_t end = end_of_quotes(text, at);
-    if (end == text.npos) break;
-    at = end - 1;
-  }
-  return trimmed(text);
+Json plain_scalar(std::string_view text) {
+  const std::string word = ascii_lower(text);
+  if (word.empty() || word == "null" || word == "~") return {};
+  for (const char* yes : {"true", "yes", "on"})
+    if (word == yes) return true;
+  for (const char* no : {"false", "no", "off"})
+    if (word == no) return false;
+  if (std::optional<Json> number = number_in(text)) return *std::move(number);
+  return std::string(text);
 }
 
-class YamlParser {
+class YamlReader {
  public:
-  YamlParser(std::string_view text, const std::string& origin)
-      : origin_(origin) {
-    if (!is_utf8(text)) refuse(1, "it is not UTF-8");
-    std::size_t number = 0;
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      add_line(text.substr(0, end), ++number);
-      text = end == text.npos ? std::string_view() : text.substr(end + 1);
-    }
-  }
+  YamlReader(std::string_view text, const std::string& origin)
+      : events_(text, origin) {}
 
   Json document() {
-    if (lines_.empty()) return Json(Json::Object{});
-    Json made = block(lines_[0].indent, 0);
-    if (at_ < lines_.size())
-      refuse(lines_[at_].number, "its indentation fits to no line above");
+    events_.next();  // the start of the stream
+    if (events_.next().type == YAML_STREAM_END_EVENT)
+      return Json(Json::Object{});
+    Json made = value(events_.next(), 0).json;
+    events_.next();  // the end of the document
+    if (const yaml_event_t& more = events_.next();
+        more.type != YAML_STREAM_END_EVENT)
+      events_.refuse(more.start_mark, "a second document begins here");
     return made;
   }
 
  private:
-  [[noreturn]] void refuse(std::size_t line, std::string why) const {
-    throw Error(ErrorKind::request,
-                {.code = "manifest.yaml",
-                 .what = "cannot read the settings",
-                 .where = origin_ + ":" + std::to_string(line),
-                 .why = std::move(why),
-                 .next = "write it plainly, as \"key: value\", or as JSON"});
+  struct Counted {
+    Json json;
+    std::int64_t values = 1;  // in `json`, with itself
+  };
+
+  void count(std::int64_t values, const yaml_mark_t& at) {
+    counted_ += values;
+    if (counted_ > kMostValues)
+      events_.refuse(at,
+                     "it holds more than 100,000 values, counting those "
+                     "that aliases copy");
   }
 
-  void add_line(std::string_view text, std::size_t number) {
-    const std::size_t indent =
-        std::min(text.find_first_not_of(' '), text.size());
-    if (indent < text.size() && text[indent] == '\t')
-      refuse(number, "it is indented by a tab");
-    const std::string_view content = without_comment(text.substr(indent));
-    if (content.empty() || (lines_.empty() && content == "---")) return;
-    if (content == "---" || content == "...")
-      refuse(number, "a second document begins here");
-    if (content[0] == '%') refuse(number, "it is a directive of YAML");
-    lines_.push_back({number, indent, content});
-  }
-
-  bool is_item(std::string_view text) const {
-    return text == "-" || text.starts_with("- ");
-  }
-
-  Json block(std::size_t indent, int depth) {
+  Counted value(const yaml_event_t& event, int depth) {
+    const yaml_mark_t at = event.start_mark;
     if (depth > kDeepest)
-      refuse(lines_[at_].number, "there are more than 64 levels");
-    if (is_item(lines_[at_].text)) return list(indent, depth);
-    if (colon_of(lines_[at_].text) == std::string_view::npos) {
-      const Line line = lines_[at_++];
-      return value(line.text, line.number, depth);
+      events_.refuse(at, "its values are nested more than 64 levels deep");
+    if (event.type == YAML_ALIAS_EVENT) {
+      const auto found = anchors_.find(text_of(event.data.alias.anchor));
+      if (found == anchors_.end())
+        events_.refuse(at, "no anchor before it has the name of this alias");
+      count(found->second.values, at);
+      return found->second;
     }
-    return mapping(indent, depth);
-  }
-
-  Json list(std::size_t indent, int depth) {
-    Json made(Json::Array{});
-    while (at_ < lines_.size() && lines_[at_].indent == indent &&
-           is_item(lines_[at_].text)) {
-      Line& line = lines_[at_];
-      const std::string_view rest = trimmed(line.text.substr(1));
-      if (rest.empty()) {
-        ++at_;
-        made.push_back(below(indent, depth));
-        continue;
-      }
-      // What follows the dash is the first line of a block of its own.
-      line.indent += static_cast<std::size_t>(rest.data() - line.text.data());
-      line.text = rest;
-      made.push_back(block(line.indent, depth + 1));
-    }
+    count(1, at);
+    const std::string anchor = anchor_of(event);
+    Counted made;
+    if (event.type == YAML_SCALAR_EVENT)
+      made.json = scalar(event);
+    else
+      made = event.type == YAML_SEQUENCE_START_EVENT ? sequence(depth)
+                                                     : mapping(depth);
+    if (!anchor.empty()) anchors_.insert_or_assign(anchor, made);
     return made;
   }
 
-  Json mapping(std::size_t indent, int depth) {
-    Json made(Json::Object{});
-    while (at_ < lines_.size() && lines_[at_].indent == indent) {
-      const Line line = lines_[at_];
-      if (is_item(line.text)) break;
-      const std::size_t colon = colon_of(line.text);
-      if (colon == std::string_view::npos)
-        refuse(line.number, "found '" + std::string(line.text) +
-                                "', expected \"key: value\"");
-      const std::string key = key_of(line, colon);
-      if (made.find(key) != nullptr)
-        refuse(line.number, "the key '" + key + "' is given twice");
-      const std::string_view rest = trimmed(line.text.substr(colon + 1));
-      ++at_;
-      made[key] =
-          rest.empty() ? below(indent, depth) : value(rest, line.number, depth);
+  /// Empty where there is none. Refuses a tag.
+  std::string anchor_of(const yaml_event_t& event) const {
+    const unsigned char *anchor = nullptr, *tag = nullptr;
+    if (event.type == YAML_SCALAR_EVENT) {
+      anchor = event.data.scalar.anchor;
+      tag = event.data.scalar.tag;
+    } else if (event.type == YAML_SEQUENCE_START_EVENT) {
+      anchor = event.data.sequence_start.anchor;
+      tag = event.data.sequence_start.tag;
+    } else {
+      anchor = event.data.mapping_start.anchor;
+      tag = event.data.mapping_start.tag;
     }
-    return made;
+    if (tag != nullptr)
+      events_.refuse(event.start_mark,
+                     "it has a tag, " + std::string(text_of(tag)));
+    return anchor == nullptr ? "" : std::string(text_of(anchor));
   }
 
-  /// What belongs to a line that ends with its key or dash.
-  Json below(std::size_t indent, int depth) {
-    if (at_ >= lines_.size()) return {};
-    const Line& next = lines_[at_];
-    const bool further = next.indent > indent;
-    // A list may stand as far left as the key that it belongs to.
-    if (!further && !(next.indent == indent && is_item(next.text) &&
-                      !is_item(lines_[at_ - 1].text)))
-      return {};
-    return block(next.indent, depth + 1);
-  }
-
-  /// Where a key ends; npos: there is none.
-  std::size_t colon_of(std::string_view text) const {
-    std::size_t at = 0;
-    if (text[0] == '[' || text[0] == '{') return text.npos;
-    if (text[0] == '"' || text[0] == '\'') {
-      at = end_of_quotes(text, 0);
-      if (at == text.npos) return at;
-    }
-    for (; at < text.size(); ++at)
-      if (text[at] == ':' && (at + 1 == text.size() || text[at + 1] == ' '))
-        return at;
-    return text.npos;
-  }
-
-  std::string key_of(const Line& line, std::size_t colon) const {
-    const std::string_view key = trimmed(line.text.substr(0, colon));
-    if (key == "<<") refuse(line.number, "it merges another mapping (<<)");
-    if (key.starts_with("? ")) refuse(line.number, "its key is not text");
-    if (!key.empty() && (key[0] == '"' || key[0] == '\''))
-      return quoted(key, line.number);
-    return std::string(key);
-  }
-
-  Json value(std::string_view text, std::size_t line, int depth) const {
-    switch (text[0]) {
-      case '&':
-      case '*':
-        refuse(line, "it has an anchor or an alias: " + std::string(text));
-      case '!':
-        refuse(line, "it has a tag: " + std::string(text));
-      case '|':
-      case '>':
-        refuse(line, "it begins a block of text");
-      case '[':
-      case '{': {
-        Json made = flow(text, line, depth + 1);
-        if (!trimmed(text).empty())
-          refuse(line,
-                 "something follows a list or mapping: " + std::string(text));
-        return made;
-      }
-      case '"':
-      case '\'':
-        return quoted(text, line);
-      default:
-        return plain(text);
-    }
-  }
-
-  /// A value in brackets or braces, which it takes off `text`.
-  Json flow(std::string_view& text, std::size_t line, int depth) const {
-    if (depth > kDeepest) refuse(line, "there are more than 64 levels");
-    const bool mapping = text[0] == '{';
-    const char close = mapping ? '}' : ']';
-    Json made = mapping ? Json(Json::Object{}) : Json(Json::Array{});
-    text = trimmed(text.substr(1));
-    while (!text.empty() && text[0] != close) {
-      std::string key;
-      if (mapping) {
-        key = scalar_in_flow(text, line, ":");
-        if (text.empty() || text[0] != ':') refuse(line, "a key has no value");
-        text = trimmed(text.substr(1));
-        if (text.empty()) break;
-      }
-      Json item;
-      if (text[0] == '[' || text[0] == '{') {
-        item = flow(text, line, depth + 1);
-      } else {
-        const bool is_quoted = text[0] == '"' || text[0] == '\'';
-        const std::string word = scalar_in_flow(text, line, "");
-        item = is_quoted ? Json(word) : value(word, line, depth);
-      }
-      if (!mapping)
-        made.push_back(std::move(item));
-      else if (made.find(key) != nullptr)
-        refuse(line, "the key '" + key + "' is given twice");
-      else
-        made[key] = std::move(item);
-      if (!text.empty() && text[0] == ',')
-        text = trimmed(text.substr(1));
-      else if (!text.empty() && text[0] != close)
-        refuse(line, "a comma is missing before '" + std::string(text) + "'");
-    }
-    if (text.empty())
-      refuse(line, "a list or mapping does not end in its line");
-    text = trimmed(text.substr(1));
-    return made;
-  }
-
-  /// A text up to a comma or the end of what it stands in, taken off `text`.
-  std::string scalar_in_flow(std::string_view& text, std::size_t line,
-                             std::string_view ends) const {
-    std::string word;
-    if (text[0] == '"' || text[0] == '\'') {
-      const std::size_t end = end_of_quotes(text, 0);
-      if (end == text.npos) refuse(line, "a text in quotes does not end");
-      word = quoted(text.substr(0, end), line);
-      text = trimmed(text.substr(end));
-      return word;
-    }
-    const std::size_t end =
-        std::min(text.find_first_of(std::string(",]}") + std::string(ends)),
-                 text.size());
-    word = std::string(trimmed(text.substr(0, end)));
-    if (word.empty()) refuse(line, "a value is missing");
-    text = trimmed(text.substr(end));
-    return word;
-  }
-
-  std::string quoted(std::string_view text, std::size_t line) const {
-    if (end_of_quotes(text, 0) != text.size())
-      refuse(line, "a text in quotes does not end, or something follows it");
-    const std::string_view inner = text.substr(1, text.size() - 2);
-    std::string made;
-    if (text[0] == '\'') {
-      for (std::size_t i = 0; i < inner.size(); ++i) {
-        made += inner[i];
-        if (inner[i] == '\'') ++i;  // two stand for one
-      }
-      return made;
-    }
-    // Escapes are those of JSON; the few others are refused there.
-    return Json::parse(text, origin_ + ":" + std::to_string(line)).string();
-  }
-
-  static std::optional<Json> number_of(std::string_view text) {
-    const char* begin = text.data() + (text[0] == '+' ? 1 : 0);
-    const char* end = text.data() + text.size();
-    if (begin == end || *begin == 'i' || *begin == 'n') return std::nullopt;
-    std::int64_t whole = 0;
-    if (auto [to, error] = std::from_chars(begin, end, whole);
-        error == std::errc() && to == end)
-      return Json(whole);
-    double real = 0;
-    if (auto [to, error] = real_from_chars(begin, end, real);
-        error == std::errc() && to == end && std::isfinite(real))
-      return Json(real);
-    return std::nullopt;
-  }
-
-  static Json plain(std::string_view text) {
-    const std::string word = ascii_lower(text);
-    if (word == "null" || word == "~") return {};
-    for (const char* yes : {"true", "yes", "on"})
-      if (word == yes) return true;
-    for (const char* no : {"false", "no", "off"})
-      if (word == no) return false;
-    if (std::optional<Json> number = number_of(text)) return *number;
+  static Json scalar(const yaml_event_t& event) {
+    const std::string_view text(
+        reinterpret_cast<const char*>(event.data.scalar.value),
+        event.data.scalar.length);
+    if (event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+      return plain_scalar(text);
     return std::string(text);
   }
 
-  const std::string& origin_;
-  std::vector<Line> lines_;
-  std::size_t at_ = 0;
+  Counted sequence(int depth) {
+    Counted made{Json(Json::Array{})};
+    while (events_.next().type != YAML_SEQUENCE_END_EVENT) {
+      Counted item = value(events_.current(), depth + 1);
+      made.json.push_back(std::move(item.json));
+      made.values += item.values;
+    }
+    return made;
+  }
+
+  Counted mapping(int depth) {
+    Counted made{Json(Json::Object{})};
+    std::vector<Json> merged;
+    while (events_.next().type != YAML_MAPPING_END_EVENT) {
+      const yaml_mark_t at = events_.current().start_mark;
+      const std::string key = key_of(events_.current());
+      Counted member = value(events_.next(), depth + 1);
+      made.values += member.values;
+      if (key == "<<") {
+        if (!can_merge(member.json))
+          events_.refuse(at, "'<<' needs a mapping or a list of mappings");
+        merged.push_back(std::move(member.json));
+      } else if (made.json.find(key) != nullptr) {
+        events_.refuse(at, "the key '" + key + "' is given twice");
+      } else {
+        made.json[key] = std::move(member.json);
+      }
+    }
+    for (const Json& from : merged) merge(from, made.json);
+    return made;
+  }
+
+  std::string key_of(const yaml_event_t& event) const {
+    if (event.type != YAML_SCALAR_EVENT)
+      events_.refuse(event.start_mark, "a key is not text");
+    anchor_of(event);  // refuses a tag
+    return {reinterpret_cast<const char*>(event.data.scalar.value),
+            event.data.scalar.length};
+  }
+
+  static bool can_merge(const Json& from) {
+    if (from.is_object()) return true;
+    if (!from.is_array()) return false;
+    for (const Json& one : from.array())
+      if (!one.is_object()) return false;
+    return true;
+  }
+
+  static void merge(const Json& from, Json& into) {
+    if (from.is_array()) {
+      for (const Json& one : from.array()) merge(one, into);
+      return;
+    }
+    for (const auto& [key, member] : from.object())
+      if (into.find(key) == nullptr) into[key] = member;
+  }
+
+  YamlEvents events_;
+  std::map<std::string, Counted, std::less<>> anchors_;
+  std::int64_t counted_ = 0;
 };
 
 }  // namespace
 
 Json parse_yaml(std::string_view text, const std::string& origin) {
-  return YamlParser(text, origin).document();
+  return YamlReader(text, origin).document();
 }
 
 }  // namespace penstock

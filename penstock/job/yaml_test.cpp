@@ -54,24 +54,35 @@ url: http://host:80/x
             R"({"a": false, "b": 2, "c": 0.5, "d": "2x"})");
 }
 
+TEST(Yaml, ReadsBlocksOfTextAliasesAndMerges) {
+  EXPECT_EQ(json("template: |\n  {{ a }}\n  # b\nfolded: >-\n  one\n  two\n"),
+            R"({"template": "{{ a }}\n# b\n", "folded": "one two"})");
+  EXPECT_EQ(json("base: &base {lr: 1, wd: 2}\n"
+                 "run:\n  <<: *base\n  lr: 3\nlist: [*base, 'on']\n"),
+            R"({"base": {"lr": 1, "wd": 2}, "run": {"lr": 3, "wd": 2}, )"
+            R"("list": [{"lr": 1, "wd": 2}, "on"]})");
+  EXPECT_EQ(json("a: \"\\xe9\"\nb: .inf\nc: [1,\n  2]\n"),
+            "{\"a\": \"\xc3\xa9\", \"b\": \".inf\", \"c\": [1, 2]}");
+}
+
 TEST(Yaml, RefusesByItsLineWhatItDoesNotRead) {
   for (const auto& [text, why] :
        std::vector<std::pair<const char*, const char*>>{
-           {"a: &x 1", "anchor"},
-           {"a: *x", "alias"},
-           {"a: !!int 3", "tag"},
-           {"a: |\n  text", "block of text"},
-           {"b: 1\na: 1\nb: 2", "'b' is given twice"},
+           {"b: 1\na: *x", "settings.yaml:2: no anchor"},
+           {"a: &x [*x]", "no anchor"},
+           {"a: !!python/object:os.system 3", "tag"},
+           {"b: 1\na: 1\nb: 2", "settings.yaml:3: the key 'b' is given twice"},
            {"a: {b: 1, b: 2}", "'b' is given twice"},
-           {"a: 1\n  b: 2", "indentation"},
-           {"a: 1\nb", "expected \"key: value\""},
-           {"\ta: 1", "tab"},
-           {"a: [1, 2", "does not end"},
-           {"a: [1 2}", "comma"},
-           {"a: \"b", "does not end"},
+           {"a: 1\n  b: 2", "mapping values"},
+           {"a: 1\nb", "':'"},
+           {"\ta: 1", "cannot start any token"},
+           {"a: [1, 2", "flow sequence"},
+           {"a: [1 2}", "','"},
+           {"a: \"b", "end of stream"},
            {"a: 1\n---\nb: 2", "second document"},
-           {"<<: x", "merges"},
-           {"a: \"\\xe9\"", ""}}) {
+           {"<<: x", "'<<' needs a mapping"},
+           {"? [a, b]\n: c", "key is not text"},
+           {"a: b\nc: \xff\xfe", "settings.yaml:2"}}) {
     try {
       json(text);
       ADD_FAILURE() << text;
@@ -81,11 +92,28 @@ TEST(Yaml, RefusesByItsLineWhatItDoesNotRead) {
       EXPECT_THAT(error.what(), HasSubstr("settings.yaml:")) << text;
     }
   }
+}
+
+TEST(Yaml, IsBoundedInDepthAndInWhatAliasesCopy) {
   std::string deep;
   for (int i = 0; i < 100; ++i)
     deep += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   EXPECT_THROW(json(deep), Error);
-  EXPECT_THROW(json("a: " + std::string(1000, '[')), Error);
+  EXPECT_THROW(json("a: " + std::string(100'000, '[')), Error);
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int copy = 0; copy < 10; ++copy) laughs += before + ", ";
+    laughs += "]\n";
+  }
+  try {
+    json(laughs);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "manifest.yaml");
+    EXPECT_THAT(error.what(), HasSubstr("100,000 values"));
+  }
 }
 
 TEST(Yaml, EndsWithADocumentOrAnErrorWhateverItIsGiven) {

@@ -92,7 +92,7 @@ class Wheel(unittest.TestCase):
         def brought(path):
             return {name.split("-")[0].split(".")[0]
                     for name in self.contents.brought_by(path)}
-        self.assertEqual(brought(CORE), {"libsimdjson"})
+        self.assertEqual(brought(CORE), {"libsimdjson", "libyaml"})
         self.assertEqual(brought(ENGINE), set())
         self.assertEqual(brought(PROGRAM), set())
         self.assertEqual(brought(SQLITE), {"libsqlite3"})
@@ -118,8 +118,8 @@ class Wheel(unittest.TestCase):
         licences = [name.split("/")[-1] for name in self.contents.packed
                     if "/licenses/bundled/" in name]
         for package in ("libpq5_", "libssl3_", "libgnutls30_", "libsqlite3-0_",
-                        "libsimdjson", "nlohmann-json3-dev_", "libcli11-dev_",
-                        "LGPL-2.1.txt", "LGPL-3.txt", "GPL-3.txt"):
+                        "libsimdjson", "libyaml-0-2_", "nlohmann-json3-dev_",
+                        "libcli11-dev_", "LGPL-2.1.txt", "LGPL-3.txt", "GPL-3.txt"):
             with self.subTest(package):
                 self.assertTrue([name for name in licences
                                  if name.startswith(package)])

@@ -106,7 +106,7 @@ class Installed(Case):
 
     def test_loads_no_library_of_a_database_that_nobody_asked_for(self):
         told, errors = self.python("import penstock" + MAPPED)
-        self.assertEqual(told, "['_engine.abi3.so', 'libsimdjson']\n", errors)
+        self.assertEqual(told, "['_engine.abi3.so', 'libsimdjson', 'libyaml']\n", errors)
         told, errors = self.python(READ + MAPPED, self.sqlite)
         self.assertIn("'libsqlite3'", told, errors)
         for name in ("libpq", "libcrypto", "libpenstock_source_postgres"):
