@@ -28,6 +28,10 @@ or over a folder of pictures, as torchvision's ImageFolder:
 
     loader = penstock.ImageFolder("train", transform, batch_size=64)
 
+a step that survives a shortage of memory:
+
+    guard = penstock.OomGuard(optimizer, model)
+
 What limits the loop that is there already:
 
     for batch in penstock.watch(loader):
@@ -59,11 +63,12 @@ from .monitor import Monitor, trace
 from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
-           "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
-           "RequestError", "SourceError", "Tokenizer", "TransformError",
-           "__version__", "bench", "clear_device_cache", "get_worker_info",
-           "open", "prepare", "progress", "show", "start", "stop", "trace",
-           "train", "watch"]
+           "ImageFolder", "InternalError", "Loader", "Monitor", "OomGuard",
+           "OutOfMemory", "RequestError", "SourceError", "Tokenizer",
+           "TransformError", "__version__", "bench", "clear_device_cache",
+           "device_info", "estimate_memory", "fast_math", "get_worker_info",
+           "max_batch_size", "open", "prepare", "progress", "show", "start",
+           "stop", "trace", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -75,6 +80,8 @@ if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info, start, stop
     from .device_cache import clear_device_cache
     from .images import ImageFolder, show
+    from .memory import (OomGuard, device_info, estimate_memory, fast_math,
+                         max_batch_size)
     from .preparing import prepare
     from .tokenizer import Tokenizer
     from .training import train
@@ -84,6 +91,9 @@ else:
               "get_worker_info": "dataloader", "start": "dataloader",
               "stop": "dataloader", "clear_device_cache": "device_cache",
               "ImageFolder": "images", "show": "images",
+              "OomGuard": "memory", "device_info": "memory",
+              "estimate_memory": "memory", "fast_math": "memory",
+              "max_batch_size": "memory",
               "prepare": "preparing", "Tokenizer": "tokenizer",
               "train": "training", "watch": "watched"}
 

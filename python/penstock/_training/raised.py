@@ -59,8 +59,9 @@ def told(doing: str, file: str) -> Iterator[None]:
         raise worded_error(error, doing, file) from error
 
 
-def torch_or_refused() -> Any:
-    """torch, or an error that says how to get it."""
+def torch_or_refused(what: str = "cannot train a module of torch") -> Any:
+    """torch, or an error that says how to get it. `what` cannot be done without
+    it."""
     import importlib
     import sys
 
@@ -68,7 +69,6 @@ def torch_or_refused() -> Any:
         return importlib.import_module("torch")
     except ImportError as error:
         raise worded(
-            RequestError, "model.no_torch", "cannot train a module of torch",
-            sys.executable, said(error),
+            RequestError, "model.no_torch", what, sys.executable, said(error),
             "pip install torch beside penstock, or name a Python that has both "
             "with PENSTOCK_PYTHON") from error

@@ -1,0 +1,1 @@
+"""Memory of a training step in torch: survive a shortage, estimate, search."""
