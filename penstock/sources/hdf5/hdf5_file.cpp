@@ -152,6 +152,9 @@ class Hdf5File final : public files::RowFile,
   std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
 };
 
+// Belongs to one thread. `last_` is only shared between columns of one read():
+// members of a compound, which lie in the same rows. It is dropped before and
+// after, since the next chunk has other rows of the same data set.
 class Hdf5Reader final : public files::ChunkReader {
  public:
   Hdf5Reader(std::shared_ptr<const Hdf5File> file,
@@ -186,6 +189,8 @@ class Hdf5Reader final : public files::ChunkReader {
 
   void again(bool yes) override { reader_.keep_chunks(yes || overlap_); }
 
+  // Of several readers, the one that adds the last rows of a chunk lets it go;
+  // a count that is off for a moment costs a second decoding, nothing else.
   void took(std::int64_t chunk, std::int64_t rows) override {
     if (!file_->chunks_->lets_go() || overlap_) return;
     const std::int64_t first = file_->chunk_begin(chunk);
