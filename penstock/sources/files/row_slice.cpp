@@ -97,12 +97,12 @@ void take_nulls(const Column& from, Column& to) {
       from, to.length, [](std::int64_t at) { return at; }, to);
 }
 
-// Arrow's layouts ("Arrow Columnar Format"): bitmaps are little-endian in their
-// bits and cannot be cut within a byte, so a slice begins up to seven rows
-// earlier, and `first` says how many of them to skip. All buffers of the slice
-// then have these rows in front, offsets included. Offsets alone are copied,
-// O(rows): they begin at zero again, so that the values can be cut to what is
-// used.
+// Arrow's layouts ("Arrow Columnar Format"): a bitmap numbers bits from the
+// least significant one of each byte and cannot be cut within a byte, so a
+// slice begins up to seven rows earlier, and `first` says how many of them to
+// skip. All buffers of the slice then have these rows in front, offsets
+// included. Offsets alone are copied, O(rows): they begin at zero again, so
+// that the values can be cut to what is used.
 Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
                 const std::shared_ptr<const void>& owner) {
   Column part;
