@@ -58,6 +58,12 @@ std::size_t budget_of(const FileSettings& settings) {
   return std::min(kMostKept, free / 8);
 }
 
+// Immutable but for `taken_`, so any number of readers share it. Invariants:
+//   1. chunk_ends ascends strictly and ends at rows_.rows.
+//   2. What the file holds decoded is in the sum of `chunks_` just once:
+//      for_columns() takes it out before the file that it makes adds its own.
+//   3. `taken_` has a count for each chunk, and the thread that brings one to
+//      the chunk's rows sets it back to 0.
 class Hdf5File final : public files::RowFile,
                        public std::enable_shared_from_this<Hdf5File> {
  public:
