@@ -9,6 +9,10 @@
 
 namespace penstock {
 
+// posix_spawn and not fork: this process has threads. The answer is read to its
+// end before the child is waited for, since a child that fills the pipe waits
+// for its reader and would never exit. The parent closes its copy of the
+// writing end at once; as long as it had one, read() would see no end.
 ProgramAnswer answer_of_program(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& word : command)

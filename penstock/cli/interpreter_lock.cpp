@@ -22,6 +22,9 @@ std::string percent(double share) {
 
 }  // namespace
 
+// A sampling profiler: the share of looks at which some thread holds the lock
+// estimates the share of time. --nonblocking does not stop the process, at the
+// price of looks that fail and are not counted.
 void InterpreterLock::look() {
   if (!why_not_.empty()) return;  // it will not be there the next time either
   const ProgramAnswer answer =

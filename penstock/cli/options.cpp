@@ -62,6 +62,8 @@ void add_number(CLI::App& app, const std::string& name, T& to,
 
 }  // namespace
 
+// `program_` owns the parser of the whole program. Options of a verb have none
+// and refer to a part of it, so they are valid only as long as the program's.
 Options::Options(const std::string& program, const std::string& help)
     : program_(std::make_unique<CLI::App>(help, program)),
       app_(program_.get()) {

@@ -26,6 +26,9 @@ void print(const std::string& text) {
   print_as_is(is_printable(text) ? text : printable_lines(text));
 }
 
+// Flushed each time: an error must be seen where it happens and not at exit,
+// and a pipe's reader wants whole lines. EPIPE, and EIO of a terminal that was
+// closed, are the reader's wish to stop, not a failure.
 void print_as_is(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   int reason = errno;

@@ -84,6 +84,8 @@ void check_with_python(const std::string& module, Json request) {
   if (answer.exit_code != 0) throw_answer(python, answer.said);
 }
 
+// exec and not a child: signals, the terminal and the exit code are then those
+// of Python itself, and nothing must be passed on.
 void become_python(const std::string& module, const std::string& argument) {
   const std::string python = python_with_package();
   ::execlp(python.c_str(), python.c_str(), "-m", module.c_str(),

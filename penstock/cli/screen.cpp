@@ -22,6 +22,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
+// ECMA-48: CSI n A moves up n lines, CSI 2 K erases a line, CSI J all below.
+// Lines are cut to the terminal's width, since a line that wraps would take
+// two, and the cursor would then return to a wrong place.
 std::string Screen::over(const std::string& text, Size size) {
   std::vector<std::string> lines = lines_of(text);
   // The cursor stands on a line of its own, below.
@@ -38,6 +41,8 @@ std::string Screen::over(const std::string& text, Size size) {
   return drawn + "\x1b[J";  // what stood below
 }
 
+// Counts characters, not bytes: continuation bytes of UTF-8 (10xxxxxx) take no
+// place. Wide characters, as of Chinese, count as one place and may still wrap.
 std::string first_places(const std::string& line, int places) {
   std::size_t at = 0;
   for (; at < line.size(); ++at)

@@ -16,6 +16,8 @@ static_assert(std::atomic<int>::is_always_lock_free);
 // Set before the handlers are there.
 bool saves_before_end = false;
 
+// Runs on any thread, between any two instructions: only what signal-safety(7)
+// allows, which is atomics without locks and _exit().
 extern "C" void on_stop(int number) {
   // A user who sends it twice wants the program to end now. A command that has
   // nothing to save ends at once.
@@ -50,6 +52,9 @@ const std::atomic<bool>& stop_requested() { return stop; }
 int stop_signal() { return first_signal; }
 std::atomic<bool>& save_requested() { return save; }
 
+// SIGPIPE is ignored, so that a closed pipe is an error of write() and a run
+// can still save; SIGXFSZ for the same reason. Signals that were ignored when
+// the program began (nohup) stay ignored.
 void watch_signals(bool ends_in_order) {
   saves_before_end = ends_in_order;
   for (int number : {SIGINT, SIGTERM}) handle(number, on_stop);

@@ -35,6 +35,10 @@ struct Errors {
   std::vector<double> km[std::size(kExponents)];
 };
 
+// Weighted centroid localisation: the mean of the stations' places, each
+// weighed by 10^(snr / (10 e)), its received power to the power 1 / e. Nothing
+// is learned; the best of a few exponents is the baseline that a model must
+// beat.
 class Centroids {
  public:
   Centroids(const Job& job, const FittedFields& data)

@@ -164,7 +164,11 @@ void PositionsDemo::begin_session() {
 }
 
 // Puts the transmitter somewhere; true when each of the rows that the session
-// may have is heard by enough stations.
+// may have is heard by enough stations. Log-distance path loss with log-normal
+// shadowing: snr(d) = snr(1 km) - 10 n log10(d) + X, where n is the exponent
+// and X is normal, in dB, drawn once for each station and session. Rejection
+// keeps the draws independent of the number of attempts before, as each attempt
+// has a key of its own.
 bool PositionsDemo::place(std::uint64_t attempt) {
   Random random(seed_, bits(session_.number), attempt, kSessionPlace);
   session_.lat = lat_of(kMapKm * random.uniform());

@@ -24,12 +24,19 @@ class FlatBuilder {
   /// A place, as its distance from the end of the buffer.
   using Place = std::uint32_t;
 
+  /// `slot` is the field's number in the .fbs file, from 0, in which a union
+  /// takes two: its type and then its value. A field that is not written has
+  /// its default.
   struct TableField {
     std::uint16_t slot;
     std::uint8_t bytes;  // 0: a reference
     std::int64_t value;  // of a reference the place
   };
 
+  // By increasing address: the vtable (its size, the table's size, then of each
+  // slot the distance from the table's begin, 0 for absent, all uint16), the
+  // table (the int32 distance back to the vtable), and its fields. Written from
+  // the end, the fields come first.
   Place table(std::initializer_list<TableField> fields) {
     std::vector<std::uint16_t> places;  // by slot: from the end
     for (const TableField& field : fields) {
@@ -111,6 +118,9 @@ std::string message(FlatBuilder& builder, std::uint8_t type,
       {{3, 8, body}, {2, 0, header}, {0, 2, kVersion5}, {1, 1, type}}));
 }
 
+// Slots, of Schema.fbs: Int {bitWidth 0, is_signed 1}; Field {name 0, nullable
+// 1, type's type 2, type 3, dictionary 4, children 5}; Schema {endianness 0,
+// fields 1}.
 std::string schema_message(const std::string& column) {
   constexpr std::uint8_t kInt = 2, kList = 12, kSchema = 1;  // of unions
   FlatBuilder builder;
@@ -151,6 +161,9 @@ void ArrowListStream::write_message(const std::string& metadata) {
   file_.append_zeros(padding);
 }
 
+// RecordBatch of Message.fbs: {length 0, nodes 1, buffers 2}. A node is
+// (length, null count), a buffer (offset in the body, length). Buffers of the
+// body begin at multiples of 64 bytes, which Arrow recommends.
 void ArrowListStream::write_batch() {
   constexpr std::uint8_t kRecordBatch = 3;
   const auto offsets = std::as_bytes(std::span(offsets_));

@@ -56,11 +56,17 @@ std::string big(std::uint32_t number) {
   return bytes;
 }
 
+// PNG: length of the data, four letters, the data, a CRC-32 of letters and
+// data; numbers are big-endian.
 std::string chunk(const std::string& type, const std::string& data) {
   return big(static_cast<std::uint32_t>(data.size())) + type + data +
          big(crc_of(type + data));
 }
 
+// Each line begins with its filter, 0 for none. The zlib stream (RFC 1950) is
+// 78 01, deflate blocks, and Adler-32; a stored block (RFC 1951, 3.2.4) is a
+// byte whose first bit marks the last one, the length, its complement, and the
+// bytes. IHDR: width, height, 8 bits, colour type 2 (RGB), and three zeros.
 std::string png_of(const std::vector<std::uint8_t>& rgb, int width,
                    int height) {
   const auto row = static_cast<std::size_t>(width) * 3;

@@ -108,6 +108,9 @@ std::string format_of(const fs::path& path) {
 }
 
 /// Adds a file's bytes and times; each is counted once, however it is linked.
+/// Of a file with several links (a blob and its snapshots) the bytes count
+/// once, by device and inode. Access times are put back, as otherwise a listing
+/// would make every data set look as if it had just been used.
 class Sizes {
  public:
   void add(const fs::path& path, FoundSet& to) {

@@ -51,6 +51,7 @@ void widen_texts(ColumnSurvey& survey, std::string_view least,
   if (first || greatest > survey.last) survey.last = greatest;
 }
 
+// mix64 is a bijection, so different numbers have different hashes.
 std::uint64_t hash_of(std::uint64_t number) { return mix64(number + 1); }
 
 void settle_doubts(const SourceSpec& spec, const std::vector<Doubt>& doubts) {
@@ -80,6 +81,10 @@ void DistinctValues::add(const DistinctValues& others) {
   for (std::uint64_t hash : others.least_) add(hash);
 }
 
+// The k smallest of n different hashes, which are spread evenly over [0, 2^64):
+// the k-th one, h, lies at about k / n of the range, and (k - 1) * 2^64 / h is
+// an unbiased estimate of n with a relative error of about 1 / sqrt(k - 2).
+// Sketches of several threads are joined by the k smallest of both.
 std::int64_t DistinctValues::count() const {
   if (exact()) return std::ssize(least_);
   return std::llround(static_cast<double>(kKept - 1) * 0x1p64 /

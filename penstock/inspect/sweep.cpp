@@ -184,6 +184,9 @@ class Sweeping {
     if (std::ranges::none_of(settings_, same)) settings_.push_back(setting);
   }
 
+  // Rounds go over all settings in turn, and not setting by setting: a machine
+  // that slows down with time (heat, other work) then slows down all of them
+  // alike.
   void measure_all() {
     if (!settings_.empty()) {  // what comes first is slower: not the present
       say("warming up");

@@ -55,7 +55,10 @@ std::int64_t write_llmc(const Documents& documents,
   return file.commit();
 }
 
-/// Of what bytes of the tokens begin each document, behind the lengths.
+/// Of what bytes of the tokens begin each document, behind the lengths. Bytes
+/// as token_store/layout.cpp describes them. The last list has the number of
+/// each document's first sequence, and one more entry for the end; here each
+/// document is one sequence.
 std::int64_t write_megatron_index(const Documents& documents,
                                   const std::filesystem::path& path) {
   constexpr std::uint8_t kInt32 = 4, kUint16 = 8;

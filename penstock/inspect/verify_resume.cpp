@@ -286,6 +286,10 @@ Job Verification::changed_job(Random& random) const {
   return job;
 }
 
+// A chain is a run that is stopped again and again, at random steps, and
+// restarted with another number of ranks, workers and batches ahead each time.
+// None of that may change a batch. Draws depend on the seed and the chain
+// alone, so a failure can be repeated.
 void Verification::run_chain(std::int64_t chain) {
   Random random(check_.seed, static_cast<std::uint64_t>(chain), 0, 0);
   const auto longest = static_cast<std::uint64_t>(

@@ -82,6 +82,9 @@ void write_out(const std::string& section, Json& at) {
 
 }  // namespace
 
+// "a.b.c=value": the value is JSON where it can be parsed as such, else a text.
+// A section in its short form ("device": "cuda") is written out when a key
+// inside it is set, so that what it said is kept.
 void apply_setting(Json& document, const std::string& set) {
   auto refuse = [&](const std::string& where, std::string why) {
     throw Error(ErrorKind::request,

@@ -57,6 +57,8 @@ bool has_setting(const std::string& path) {
   return keys != nullptr && keys->find(path.substr(dot + 1)) != nullptr;
 }
 
+// Two keys may make the same setting, if they agree: `made_` has the key that
+// made each, so that the one which came second is refused with both names.
 class Applying {
  public:
   Applying(const std::map<std::string, Json>& all, Json& document)

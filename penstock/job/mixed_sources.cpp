@@ -30,6 +30,8 @@ std::vector<Field> fields_of(Spec& entry, const BesideSources& job) {
   return job.fields;
 }
 
+// A source has the job's split unless it has its own; share and most belong to
+// the job as a whole, so they are taken from there.
 MixedSource parse_entry(const Json& json, const std::string& path,
                         const BesideSources& job) {
   Spec entry(json, path);

@@ -106,6 +106,9 @@ std::optional<Json> number_in(std::string_view text) {
   return std::nullopt;
 }
 
+// Words of YAML 1.1 (https://yaml.org/type/bool.html), as PyYAML reads them:
+// yes, no, on and off are booleans, too, unless they are quoted. Numbers are
+// decimal alone, so that 010 is ten, not eight.
 Json plain_scalar(std::string_view text) {
   const std::string word = ascii_lower(text);
   if (word.empty() || word == "null" || word == "~") return {};
@@ -247,6 +250,9 @@ class YamlReader {
     return true;
   }
 
+  // https://yaml.org/type/merge.html: a mapping's own keys win, then those of
+  // the mapping that is named first. Merging comes after all keys are read,
+  // wherever "<<" stands.
   static void merge(const Json& from, Json& into) {
     if (from.is_array()) {
       for (const Json& one : from.array()) merge(one, into);

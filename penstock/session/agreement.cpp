@@ -140,7 +140,8 @@ std::string text_of(const Json& value) {
 }
 
 /// The paths at which ranks differ, in the order of the facts. A fact that a
-/// rank does not have at all differs from every other.
+/// rank does not have at all differs from every other. A null means "not known"
+/// and agrees with everything.
 std::vector<std::pair<std::string, Stated>> differences(
     const std::vector<Answer>& answers) {
   std::vector<std::string> paths;
@@ -249,6 +250,9 @@ void compare_ranks(const Agree& agree, const Rank& rank, const Json& facts) {
   check_all_there(answers, rank);
 }
 
+// `agree` is a collective operation: a rank that fails and does not call it
+// leaves all others waiting. So each rank calls it just once on every path,
+// here with its failure in place of its facts.
 void report_failure(const Agree& agree, const Rank& rank,
                     const std::exception_ptr& failure) noexcept {
   try {

@@ -77,6 +77,8 @@ std::optional<Json> read_statistics(const std::string& run_folder,
   return Json::parse(read_committed(path, state.statistics_sha256), path);
 }
 
+// A checkpoint that was damaged after its commit (SHA-256 differs) costs the
+// steps since the one before, and not the run.
 Resumption read_model_and_state(const std::string& run_folder) {
   auto [newest, before] = read_states(run_folder);
   try {
@@ -119,6 +121,15 @@ void Checkpoints::save_statistics(const std::string& text, SavedState& state) {
   state.statistics_sha256 = sha256_of(text);
 }
 
+// The order keeps the invariant: all models that state.json names, its own and
+// that of "before", are on the disk and whole.
+//   1. The model goes into a file of a new name, and its bytes are synced. Its
+//      name need not last yet (Lasting::with_next): nothing refers to it.
+//   2. state.json replaces the old one by a rename, and the folder is synced,
+//      which makes both names last. This is the commit.
+//   3. Only now the model before the last is removed, which no state names.
+// So a crash in 1 leaves a temporary file, which is swept later; one between 2
+// and 3 leaves a third model. Disk space is needed for three models at once.
 void Checkpoints::save(SavedState state, const ModelState* model) {
   state.checkpoint.clear();
   if (model != nullptr) {

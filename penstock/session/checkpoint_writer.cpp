@@ -58,6 +58,8 @@ void CheckpointWriter::check() {
   if (error) std::rethrow_exception(error);
 }
 
+// `busy_` is cleared last, under the mutex: whoever sees false under the mutex
+// also sees spare_ and writing_, which have no lock of their own.
 void CheckpointWriter::write(Work work) noexcept {
   std::exception_ptr error;
   const Nanoseconds start = wall_clock().now();

@@ -122,6 +122,14 @@ std::optional<std::uint64_t> hash_of(const OpenedFile& file, std::int64_t bytes,
 
 }  // namespace
 
+// The order matters:
+//   1. The copy goes into a ".part" file whose name has the version of the
+//      original, so an interrupted copy is continued only for that version.
+//   2. The original is looked at again: all bytes are of one version.
+//   3. The copy is synced, dropped from the page cache and read back, and the
+//      hashes are compared: what the list then has was read from the drive.
+//   4. The time is set and the file renamed. The list takes it only afterwards.
+// hash64 is chained from piece to piece, so both passes must cut at kPiece.
 std::uint64_t copy_file(const StagedFile& file, const fs::path& to,
                         bool to_memory,
                         const std::function<void(std::int64_t bytes)>& seen) {
@@ -176,6 +184,9 @@ std::uint64_t copy_file(const StagedFile& file, const fs::path& to,
   return hash;
 }
 
+// mincore(2): a bit for each page of a mapping, which says whether it is in
+// memory; mapping it does not read it. The kernel tells the truth only to those
+// who might write the file.
 double share_in_page_cache(const std::vector<fs::path>& files) {
   constexpr std::size_t kMost = 64, kWindow = std::size_t{1} << 30;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

@@ -74,6 +74,9 @@ Json source_of(const fs::path& folder) {
 
 }  // namespace
 
+// One JSON object a line, appended: the last line of a name counts, and a line
+// that a crash has cut off is skipped, so its file is copied once more. The
+// first line describes the source, for people and for pruning.
 CopiedList::CopiedList(const fs::path& folder) : folder_(folder) {
   std::ifstream file(folder / kList);
   for (std::string text; std::getline(file, text);) {
@@ -124,6 +127,9 @@ void CopiedList::used_now(const fs::path& folder) {
                       unknown);
 }
 
+// The version is that of the original; size and time are of the copy, whose
+// time was set to that of the original. A copy that was touched since is not
+// trusted.
 bool CopiedList::holds(const StagedFile& file) const {
   const auto entry = entries_.find(file.to);
   if (entry == entries_.end() || entry->second.version != file.version)

@@ -70,7 +70,7 @@ Json Drive::json() const {
 
 // "36 35 98:0 /root /mnt rw,noatime shared:1 - ext3 /dev/sda1 rw": the fifth is
 // where, and after the dash stand type and device. Later mounts hide earlier
-// ones.
+// ones. proc(5), /proc/PID/mountinfo.
 Drive drive_of(const std::filesystem::path& path, const std::string& mounts) {
   std::error_code unknown;
   const std::string real =

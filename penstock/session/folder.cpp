@@ -20,7 +20,9 @@ bool is_on_disk(const std::filesystem::path& path) {
   return std::filesystem::exists(path, none);
 }
 
-/// <UTC time>-<hex>: sorts by time, and two runs of one moment differ.
+/// <UTC time>-<hex>: sorts by time, and two runs of one moment differ. The last
+/// part mixes the clock's ticks with the process's number, so processes that
+/// begin at one moment do not share a folder.
 std::string new_name() {
   auto now = std::chrono::system_clock::now();
   std::string name;
@@ -88,6 +90,8 @@ void OutputFolder::link(const std::string& name,
   named([&] { files_.link_to(target, path_ / name); });
 }
 
+// A folder exists for others once it has a run.json. One in which this cannot
+// be written is removed again, together with a parent that was made for it.
 RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
                      const Json& run)
     : files_(files),
@@ -101,6 +105,8 @@ RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
   }
 }
 
+// The link is replaced by a rename, so a reader of "latest" finds the old run
+// or the new one, and never nothing.
 void RunFolder::become_latest() {
   OutputFolder(files_, path().parent_path(), kSetting)
       .link("latest", path().filename());

@@ -141,6 +141,10 @@ void LiveTuner::use(Loader& loader) {
   steps_ = 0;
 }
 
+// A window must hold both kSteps steps and kWindow seconds: fewer steps are
+// noise, less time is dominated by single stalls. After a change as many steps
+// are skipped as batches may have been made before it, twice the prefetch depth
+// and two; otherwise a change would be judged by the settings before it.
 void LiveTuner::step(Loader& loader, const std::function<Snapshot()>& now,
                      const std::function<void(const std::string&)>& note) {
   if (paused_at_) began_ += clock_.now() - *std::exchange(paused_at_, {});

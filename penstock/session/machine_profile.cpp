@@ -57,6 +57,10 @@ double computing(int threads, double for_s) {
 }
 
 /// A file of 64 MiB, written and read past the page cache where that can be.
+/// O_DIRECT bypasses the page cache, and wants offsets, sizes and memory
+/// aligned to the logical block (open(2)); 4 KiB fit all common drives. Where
+/// the file system refuses it, POSIX_FADV_DONTNEED is the next best, and
+/// "direct" is false.
 class DriveTrial {
  public:
   explicit DriveTrial(const std::filesystem::path& folder)

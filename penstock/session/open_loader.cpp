@@ -230,6 +230,9 @@ void Session::release(Batch batch) {
   Batch last = std::move(batch);
 }
 
+// The deleter refers to this session, which must outlive the batch. Releasing
+// may queue work on a stream, which is why even the last owner, on whatever
+// thread, has to come through release().
 std::shared_ptr<Batch> Session::shared(Batch batch) {
   return {new Batch(std::move(batch)), [this](Batch* last) {
             release(std::move(*last));
@@ -357,6 +360,9 @@ void Session::use_source(std::shared_ptr<const Dataset> source) {
     rows_ = std::make_shared<FunctionDataset>(rows_, function, *device_);
 }
 
+// The position is taken before the loader ends, and the new loader begins
+// there: rows move to another tier between two batches, and the order stays the
+// same.
 std::size_t Session::release_memory(std::size_t bytes) {
   check_open();
   const std::size_t before = rows_->plan().device_bytes();

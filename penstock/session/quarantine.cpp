@@ -63,6 +63,8 @@ void Quarantine::add(const Dataset& dataset) {
   folder_.append(kQuarantine, left_out_lines(dataset), Readers::owner);
 }
 
+// A sample is listed once, though it is met again in each epoch; the list is
+// bounded by kMost, whatever the data are like.
 void Quarantine::add(const Batch& batch, const Dataset& rows) {
   std::string lines;
   for (const RejectedSample& bad : batch.rejected())

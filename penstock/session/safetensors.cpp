@@ -91,7 +91,9 @@ std::uint64_t bytes_of(const Shape& shape, Dtype dtype, std::uint64_t most) {
   return bytes;
 }
 
-/// Checks one entry of the header and gives its view into `data`.
+/// Checks one entry of the header and gives its view into `data`. Products of
+/// extents may overflow, so they are compared with the file's size by division;
+/// what exceeds it is reported as one byte more than there is.
 NamedTensor parse_tensor(const std::string& name, const Json& entry,
                          std::string_view data, const std::string& path) {
   Spec spec(entry, name);
@@ -145,6 +147,9 @@ void check_apart(const std::vector<NamedTensor>& tensors,
 
 }  // namespace
 
+// The header is filled up with blanks to a multiple of 8 bytes, as the
+// reference writer does, so that the data begin at such a multiple. Tensors
+// follow each other without gaps, in the order of the list.
 std::string safetensors_header(const std::vector<NamedTensor>& tensors,
                                const Json& remarks) {
   Json header{Json::Object{}};

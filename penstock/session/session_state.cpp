@@ -65,6 +65,8 @@ void Session::check_state_of_run(const SavedState& state) const {
                  "statistics.json");
 }
 
+// Batches that were made ahead are dropped with the loader, and a new one
+// begins at the position: nothing else depends on what was delivered before.
 void Session::seek(Position at) {
   check_open();
   end_step();
@@ -80,6 +82,10 @@ void Session::seek(Position at) {
   open_at(at);
 }
 
+// A few numbers, since order and draws are pure functions of them: the position
+// is all that changes from step to step. The two digests name what the position
+// is a position of, rows with recipes, and their order; a state that is loaded
+// where either differs would continue with other samples, and is refused.
 Json Session::state() const {
   Position at = position();
   Json json;

@@ -90,6 +90,9 @@ void check_folder(const Path& dir) {
   files_of(dir, dir != default_store_dir());
 }
 
+// A store is recognised by its name (32 hex digits and ".store"), so that a
+// folder that a user names by mistake is never pruned of other files. "Used" is
+// the modification time, which each run that reads a store renews.
 std::vector<Found> stores_of(const Path& dir) {
   std::vector<Found> all;
   for (const FolderEntry& file : files_of(dir))

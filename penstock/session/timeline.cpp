@@ -224,6 +224,9 @@ void Timeline::close(Nanoseconds now, const StepParts& total,
   if (listener_) listener_(points_.back());
 }
 
+// When kMost points are there, neighbours are joined in pairs and the period
+// doubles. So memory is bounded for runs of any length, each point covers about
+// the same time, and the sums over all points never change.
 void Timeline::merge() {
   for (std::size_t i = 0; i < kMost / 2; ++i) {
     Point& first = points_[2 * i];

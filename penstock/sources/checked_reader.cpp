@@ -16,7 +16,9 @@ constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 /// No row lies beyond it, so that sums of two do not overflow.
 constexpr std::int64_t kFurthest = std::int64_t{1} << 61;
 
-// One for all libraries that have one: they wait for each other too.
+// One for all libraries that have one: they wait for each other too. Only what
+// the source itself does is under this lock: a sink runs outside it, or a stage
+// that waits for another reader's rows would wait for ever.
 Mutex global_lock;
 
 ColumnFault short_column(std::string why) {
@@ -31,6 +33,9 @@ bool holds_bits(const Bytes& bytes, std::int64_t count) {
   return bytes.size() >= static_cast<std::size_t>((count + 7) / 8);
 }
 
+// Arrow's rule (Columnar Format, Variable-size Binary Layout): n rows have n +
+// 1 offsets, which do not descend and lie between 0 and the length of the
+// values. Everything behind this check indexes without looking. O(rows).
 ColumnFault fault_of_offsets(const Column& column, std::int64_t end_of_all) {
   std::size_t width = column.wide ? sizeof(std::int64_t) : sizeof(std::int32_t);
   if (column.length == 0) return {};
@@ -149,6 +154,9 @@ class BlockCheck {
   std::vector<std::size_t> with_lengths_;  // columns
 };
 
+// Order of the steps in read(): positions are checked before the source sees
+// them, the block before the caller sees it. The number of rows comes first, as
+// the checks of lengths index the request by row.
 class CheckedReader final : public Reader {
  public:
   explicit CheckedReader(Source& source)
@@ -226,6 +234,10 @@ class CheckedReader final : public Reader {
 
 }  // namespace
 
+// Bounds are checked in the order in which later checks rely on them: `first`
+// and the number of rows (so that their sum cannot overflow), the bitmap,
+// children, then offsets into these. A validity bit is read only after the
+// bitmap is known to be long enough.
 ColumnFault fault_of(const Column& column, std::int64_t rows) {
   if (column.length != rows || rows < 0 || column.first < 0 ||
       column.first > kFurthest - rows)

@@ -67,6 +67,8 @@ SourceFacts facts_of(const std::vector<std::unique_ptr<Source>>& sources) {
 }
 
 /// What readers share. `begins[s]`: the position of the first row of source s.
+/// `begins` ascends; a source without rows begins where the next one does, and
+/// the search takes the last of such sources, which has the row.
 struct Parts {
   std::vector<std::unique_ptr<Source>> sources;
   std::vector<std::int64_t> begins;
@@ -83,6 +85,8 @@ struct Inner {
   Partition partition;
 };
 
+// Opens the reader of a source when it is first needed: of hundreds of sources
+// a request often touches few. Each inner reader stays on this one's thread.
 class ConcatenatedReader final : public Reader {
  public:
   explicit ConcatenatedReader(std::shared_ptr<const Parts> parts)
@@ -216,6 +220,9 @@ class Concatenated final : public Source {
     return sum;
   }
 
+  // The inner partition, with its snapshot, is held by the outer one, so it
+  // ends when that does. Each source makes as many parts as there are readers,
+  // whatever its share of the rows, since no source knows the others.
   std::vector<Partition> partitions(int readers) override {
     std::vector<Partition> all;
     for (std::size_t s = 0; s < parts_->sources.size(); ++s) {

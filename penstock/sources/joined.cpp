@@ -111,6 +111,10 @@ bool hand_on(KeyList& keys, Block& block, BlockLimit limit,
   return true;
 }
 
+// The left source decides which rows there are and their order; for each block
+// of it the right one is asked for the same keys (or positions) in one request.
+// So a scan costs one scan of the left source and as many keyed reads of the
+// right one as there are blocks.
 class JoinedReader final : public Reader {
  public:
   explicit JoinedReader(std::shared_ptr<const Both> both)
@@ -138,7 +142,9 @@ class JoinedReader final : public Reader {
 
  private:
   /// Takes the columns of `found`, and those of the right source for the same
-  /// rows.
+  /// rows. Blocks may borrow from what they came from, so the result keeps both
+  /// owners. A row that the right source lacks has nulls there and one problem,
+  /// in the first of the right source's columns that was requested.
   void join(Block& found, ReadRequest rows, Block& out) {
     std::vector<std::int64_t> gone;
     if (both_->by_key) rows.gone = &gone;

@@ -5,6 +5,9 @@
 
 namespace penstock {
 
+// O(n log n) for n keys. `first_` has one position for each different key, by
+// ascending key, which is what find() searches; `group_of_` leads all positions
+// that asked for a key to it.
 void KeyLookup::assign(const KeyList& keys) {
   keys_ = &keys;
   auto count = static_cast<std::size_t>(keys.size());

@@ -16,6 +16,10 @@ void KeyOfParts::begin_part() {
   begun_ = true;
 }
 
+// Why bytes then sort as numbers do: '-' is below 'A', so negative numbers come
+// first; the letter compares the number of digits before any digit; and the
+// complements of the letter and of the digits reverse the order of amounts. The
+// smallest int64 has no positive counterpart, hence unsigned arithmetic.
 void KeyOfParts::add(std::int64_t integer) {
   begin_part();
   char digits[24];
@@ -36,6 +40,9 @@ void KeyOfParts::add(std::int64_t integer) {
     key_ += of_nine(*digit);
 }
 
+// A tab (9) is below the escape (10), and both are below every byte that is
+// written unchanged. So a text sorts before all texts that continue it, and an
+// escaped byte sorts by its value.
 void KeyOfParts::add(std::string_view text) {
   begin_part();
   for (char c : text) {

@@ -61,6 +61,9 @@ class PickedReader final : public Reader {
   std::vector<std::int64_t> there_;
 };
 
+// Invariant: positions_[i] is the row of `source_` that is row i here; they may
+// repeat and come in any order. The source must be one by position, so that
+// each of them stays the same row.
 class Picked final : public Source {
  public:
   Picked(std::unique_ptr<Source> source, Positions positions)

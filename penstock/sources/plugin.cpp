@@ -21,7 +21,9 @@ std::string install_hint(const std::string& kind) {
          "; the Python wheel contains both: reinstall it";
 }
 
-/// By the plugin's name.
+/// By the plugin's name. Functions are copied out under the lock and called
+/// without it, since a choice may load libraries and import Python modules,
+/// which may come back here.
 struct Choices {
   std::mutex mutex;
   std::map<std::string, PluginChoice> by_name = {
@@ -61,6 +63,10 @@ void choose_plugin(const std::string& name, PluginChoice choice) {
   choices().by_name[name] = std::move(choice);
 }
 
+// A choice is asked twice: before the plugin is loaded, as it may bring another
+// one, and after it could not be loaded, with the reason. The plugin itself is
+// opened once for each process and stays open: its code is in vtables of
+// sources that may outlive any owner.
 const SourcePlugin& source_plugin(
     const std::string& kind,
     const std::vector<std::filesystem::path>& folders) {

@@ -106,6 +106,11 @@ std::string without_quotes(std::string_view quoted) {
 
 }  // namespace
 
+// This is a scanner, not a parser: it knows only what may hide a word
+// (comments, quoted texts and names) and how many parentheses are open. The
+// depth of a closing parenthesis is that of its opening one, so everything
+// between them has a larger depth, and words of depth 0 are those of the
+// outermost statement.
 QueryText::QueryText(std::string written, SqlQuotes quotes)
     : written_(std::move(written)) {
   const std::string_view sql = written_;
@@ -168,6 +173,8 @@ std::string QueryText::verb() const {
   return "";
 }
 
+// A guard against mistakes, not against malice: what a query may do is decided
+// by the database, which reads in a read-only transaction or opens its file so.
 std::string QueryText::writing_word() const {
   constexpr std::string_view kVerbs[] = {
       "INSERT", "UPDATE", "DELETE", "MERGE",    "REPLACE",
@@ -207,6 +214,8 @@ OrderTerm QueryText::term(std::size_t begin, std::size_t end) const {
   return term;
 }
 
+// The last ORDER BY at depth 0 sorts the result; those in parentheses belong to
+// subqueries and to window functions.
 std::vector<OrderTerm> QueryText::order() const {
   std::size_t begin = 0;
   for (std::size_t at = 0; at < tokens_.size(); ++at)
@@ -302,6 +311,11 @@ std::string order_of_rows(const QueryText& query, const Schema& schema,
   return order;
 }
 
+// rank() gives equal rows one number and row_number() does not, so the two
+// differ at just those rows that ORDER BY leaves in any order. Numbers that
+// depend on luck would give other samples in the next epoch; such a row gets
+// NULL, which the reader refuses. The newline ends a comment at the end of the
+// query.
 std::string numbered_rows(const std::string& query, const std::string& order) {
   const std::string number = "row_number() OVER penstock_order";
   return "(SELECT penstock_rows.*, CASE WHEN rank() OVER penstock_order = " +

@@ -18,6 +18,9 @@ void RowGather::add(Block found, std::vector<std::int64_t> rows) {
   parts_.push_back({std::move(found), std::move(rows)});
 }
 
+// Invariant: places_[row] names the last part that was added for a row, and
+// only the problems of that part count; those of earlier parts were of nulls
+// that stood in for the row.
 void RowGather::finish(Block& out) {
   // All rows are of one block, in its order: nothing to do.
   if (parts_.size() == 1 && std::ranges::is_sorted(parts_[0].rows)) {

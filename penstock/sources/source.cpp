@@ -16,6 +16,9 @@ std::int64_t ChunkMap::chunk_of(std::int64_t position) const {
   return std::ranges::upper_bound(ends, position) - ends.begin();
 }
 
+// While each part has one row, `ends_` stays empty: the end of part i is i + 1.
+// The first part of another size fills it for all before, O(n) once. For a
+// folder of ten million pictures that saves 80 MB.
 void RowParts::add(std::string_view name, std::int64_t end) {
   const bool one_each = ends_.empty() && end == std::ssize(name_ends_) + 1;
   if (ends_.empty() && !one_each) {
@@ -101,6 +104,10 @@ void Reader::scan(const Partition& partition, BlockLimit limit,
   }
 }
 
+// rows / parts * part + rows % parts * part / parts is floor(rows * part /
+// parts) without the product, which could overflow. A border is then moved to
+// the end of its chunk, so that no chunk is decoded by two readers; parts that
+// become empty in this way are left out, but at least one part remains.
 std::vector<Partition> Source::partitions(int readers) {
   PENSTOCK_ASSERT(abilities().by_position,
                   "a source without positions makes its own partitions");

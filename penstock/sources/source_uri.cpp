@@ -115,6 +115,9 @@ SourceSpec of_file_uri(const SourceKind& kind, const UriParts& parts,
 
 }  // namespace
 
+// In this order: a prefix names the kind ("csv:"); the name of a file shows it;
+// a folder is of the only kind of its files; a server's scheme. Whatever may
+// hold a password is not repeated in a message.
 SourceSpec spec_of_uri(const std::string& uri, const std::string& path) {
   const SourceKind* kind = kind_of_uri(uri);
   if (kind == nullptr) refuse_not_read(uri, path);

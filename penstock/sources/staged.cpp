@@ -79,7 +79,10 @@ bool matches_or_is_in_match(const std::string& pattern,
 }
 
 /// A database's latest changes may be in another file, and a copy that is made
-/// while it changes holds half of them.
+/// while it changes holds half of them. SQLite's write-ahead log ("-wal") holds
+/// pages that are newer than those in the file; a rollback journal ("-journal")
+/// holds pages that an unfinished transaction has overwritten. Without either,
+/// the file alone is consistent.
 void refuse_open_database(const std::string& path) {
   for (const char* end : {"-wal", "-journal"}) {
     struct stat found {};
@@ -141,6 +144,9 @@ SourceFacts facts_of_original(const Source& copy, const SourceSpec& spec) {
   return facts;
 }
 
+// A source that reads a copy and is known by its original: stores, saved
+// positions and messages then do not depend on where the copy lies. So its
+// identity is that of the original's files, not of the copy's inodes.
 class OriginalOf final : public Source {
  public:
   OriginalOf(std::unique_ptr<Source> copy, const SourceSpec& spec)
@@ -229,6 +235,8 @@ std::string version_of(const std::vector<StagedFile>& files) {
   return hash.hex();
 }
 
+// The name of a copy comes from absolute paths alone: a changed original gets
+// the same folder, whose list of copies decides which files are copied again.
 std::string staged_name(const SourceSpec& spec) {
   Sha256 hash;
   hash.add(spec.kind + "\n");

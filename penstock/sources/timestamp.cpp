@@ -105,6 +105,10 @@ double rounded(std::int64_t seconds, std::int64_t fraction) {
 
 }  // namespace
 
+// ISO 8601 as far as RFC 3339 takes it, and what databases print: a date, or a
+// date and a time with 'T' or a blank between, with an offset or without, which
+// means UTC. No leap seconds: second 60 is refused, as POSIX time cannot say
+// it.
 std::optional<double> timestamp_from(std::string_view text) {
   Pieces pieces(text);
   int year = pieces.take_number(4);

@@ -81,7 +81,10 @@ bool is_text(std::string_view bytes) {
   });
 }
 
-/// The URI for a file whose beginning shows its kind; empty: it does not.
+/// The URI for a file whose beginning shows its kind; empty: it does not. By
+/// magic numbers first, which no text begins with; then by what text looks
+/// like. It only ever suggests: a wrong guess is a hint in a message, not a
+/// wrong read.
 std::string uri_by_content(const std::string& path) {
   struct Magic {
     std::string_view bytes;

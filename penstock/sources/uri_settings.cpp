@@ -61,6 +61,10 @@ std::string place_without_settings(const std::string& uri) {
   return uri.substr(0, settings_at(uri));
 }
 
+//   PLACE ? name=value & name=value ... [& query=SQL | # table]
+// A query comes last and takes all that is left, as SQL itself has '&', '?' and
+// '#'. What is a setting of the kind is taken out; of a server or a store,
+// other options stay with the place, which is handed to its client library.
 UriParts parts_of_uri(const std::string& uri, const SourceKind* kind) {
   const bool has_tables = kind == nullptr || !kind->files;
   const std::size_t begin = is_there(uri, kind) ? uri.npos : settings_at(uri);

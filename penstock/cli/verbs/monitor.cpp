@@ -243,6 +243,8 @@ void show_summary(const Json& summary, const std::optional<LiveRun>& run,
     print(comparison_of(*changes));
 }
 
+// Samples are due at began + n * interval, not an interval after the last one,
+// so that the time a sample takes does not accumulate.
 void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
   if (!arguments.output.empty()) check_output(arguments.output);
   std::optional<LiveRun> run;

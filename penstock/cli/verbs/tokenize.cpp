@@ -126,6 +126,7 @@ void read_files(const TokenizeArguments& from, const TakeDocument& take) {
 }
 
 /// A pipe, or a file without anything in it, of which no source knows a column.
+/// A source opens its file more than once, which a pipe does not survive.
 bool is_stream(const std::string& file) {
   std::error_code none;
   return std::filesystem::is_fifo(file, none) ||

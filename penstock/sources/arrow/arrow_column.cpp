@@ -44,6 +44,10 @@ Column framed(const arrow::ArrayData& data, ColumnType type,
   return column;
 }
 
+// Ownership: a column that borrows holds the array's data, not the batch, so a
+// block may outlive the reader and the batch that it came from. Validity,
+// offsets and lengths come from the file; whatever indexes by them is checked
+// first, because Arrow's cheap validation does not look at every value.
 class Converter {
  public:
   Converter(const files::FileColumn& as, std::size_t at,
@@ -217,7 +221,10 @@ class Converter {
     return column;
   }
 
-  // A tensor has no element that is missing.
+  // A tensor has no element that is missing. Row r of a fixed-size list has the
+  // elements (offset + r) * size to (offset + r + 1) * size of its child, which
+  // has an offset of its own. A null list still takes `size` elements, so no
+  // offsets are needed.
   Column tensors(const arrow::FixedSizeListArray& array) {
     const arrow::ArrayData& data = *array.data();
     const Owner owner = array.data();

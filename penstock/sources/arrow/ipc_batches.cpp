@@ -53,6 +53,12 @@ class Feed final : public arrow::ipc::MessageReader {
   std::size_t at_ = 0;
 };
 
+// A dictionary batch replaces or extends (isDelta) the dictionary with its id
+// for all record batches behind it ("Arrow Columnar Format", Dictionary
+// Messages). So batches must be decoded with the dictionary messages before
+// them, in order: forwards only those in between are fed, backwards all from
+// the beginning. After a failure the stream's state is unknown, and it begins
+// again as well.
 class Decoder final : public IpcDecoder {
  public:
   /// `messages` begin with the schema; `batches` are the places of those that
@@ -143,6 +149,9 @@ class FoundBatches final : public IpcBatches {
   std::shared_ptr<arrow::Schema> schema_;
 };
 
+// The streaming format has no footer: messages are read one after the other.
+// Each is 0xFFFFFFFF, the length of its metadata, the metadata, and the body. A
+// stream ends with a length of 0 or where the file ends.
 std::unique_ptr<const IpcBatches> walk(const files::DataFile& file,
                                        const Input& input, StopFlag stop) {
   auto found = std::make_unique<FoundBatches>(file);
@@ -161,6 +170,9 @@ std::unique_ptr<const IpcBatches> walk(const files::DataFile& file,
   return found;
 }
 
+// "Arrow Columnar Format", IPC File Format: "ARROW1" and two bytes of padding,
+// the messages of a stream, the footer, its length (int32), "ARROW1". The
+// footer has the schema and the place of each message.
 std::unique_ptr<const IpcBatches> by_footer(const files::DataFile& file,
                                             const Input& input, StopFlag stop) {
   const std::string where = "its footer";

@@ -58,7 +58,11 @@ class Flatbuffer {
   const std::string_view bytes_;
 };
 
-/// The table `Message` of a schema, which is `schema` bytes behind it.
+/// The table `Message` of a schema, which is `schema` bytes behind it. Arrow's
+/// library reads a schema only from a message, and the footer has a bare table
+/// (format/File.fbs, Footer.schema; format/Message.fbs). So the few bytes of a
+/// message are written in front of the whole footer, and its `header` points to
+/// the schema there.
 std::string message_before(std::int16_t version, std::size_t schema) {
   constexpr std::size_t kSize = 32, kList = 4, kTable = 16, kHeader = 24;
   constexpr std::uint8_t kIsSchema = 1;

@@ -75,7 +75,8 @@ std::string_view name_of_field(const parquet::arrow::SchemaField& field) {
 }
 
 /// The leaves of Parquet's schema that make up a column; `top` finds its
-/// columns.
+/// columns. Parquet stores leaves of a schema's tree, each as a column of its
+/// own; a struct, list or map column is all leaves below it.
 std::vector<int> leaves_of(const parquet::arrow::SchemaManifest& manifest,
                            const NameIndex& top,
                            const std::vector<std::string>& names) {
@@ -284,6 +285,10 @@ void set_bounds(const parquet::Statistics& of, files::ChunkBounds& bounds) {
   bounds.known = !std::isnan(bounds.min) && !std::isnan(bounds.max);
 }
 
+// Statistics are those of the column chunk (parquet.thrift, Statistics). They
+// are used only where the order of the physical type is the order of the
+// values: not for unsigned integers, whose statistics old writers computed as
+// signed, and not where NaN makes bounds meaningless.
 files::ChunkBounds ParquetFile::bounds(std::int64_t chunk,
                                        std::size_t column) const {
   files::ChunkBounds bounds;

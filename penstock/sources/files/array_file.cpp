@@ -71,7 +71,9 @@ FileColumn column_of(const ArrayInfo& info) {
   return column;
 }
 
-/// What is no character becomes bytes that are not UTF-8.
+/// What is no character becomes bytes that are not UTF-8. UTF-8 as RFC 3629 has
+/// it, section 3. Surrogates become three bytes that are not UTF-8 either, so
+/// the check afterwards refuses both.
 void append_letter(std::uint32_t letter, std::string& text) {
   auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
   auto rest = [&](int bits) { add(0x80U | ((letter >> bits) & 0x3FU)); };
@@ -230,6 +232,11 @@ class ArrayChunks final : public ChunkReader {
   std::vector<ColumnReader> readers_;
 };
 
+// Invariants: `rows_of_` is empty, or has an entry for each array, which is set
+// for the columns that a source reads; chunks then all have `together_` rows,
+// but for the last one, and so chunk i begins at row i * together_ of the file.
+//
+// An instance is immutable once it is shared: for_columns() changes a copy.
 class ArrayFile final : public RowFile {
  public:
   ArrayFile(std::string place,

@@ -5,6 +5,10 @@
 
 namespace penstock::files {
 
+// Window w has the elements [w * stride, w * stride + length). It is bad where
+// this overlaps [first, end) of a bad run of elements: w * stride < end, and w
+// * stride + length > first. `done` keeps a window that touches two bad runs
+// from being named twice.
 std::vector<BadRows> bad_windows(std::vector<BadRows> elements,
                                  const Windows& windows, std::int64_t rows) {
   std::ranges::sort(elements, {}, &BadRows::first);

@@ -8,7 +8,10 @@
 namespace penstock::files {
 namespace {
 
-/// All of it at once: rows are looked at where something is wrong.
+/// All of it at once: rows are looked at where something is wrong. A column is
+/// valid UTF-8 row by row if all its bytes together are, and no row begins with
+/// a continuation byte (10xxxxxx): then no border of rows lies within a
+/// character.
 bool all_is_utf8(const Column& column) {
   if (column.length == 0) return true;
   const std::int64_t begin = column.offset(0);
@@ -28,6 +31,8 @@ bool all_is_utf8(const Column& column) {
 
 }  // namespace
 
+// Offsets of foreign files (Arrow) index the text buffer without further
+// checks, so they must not descend, and the last must not exceed `end`.
 bool offsets_ascend(const Column& column, std::int64_t end) {
   if (column.length == 0) return true;
   std::int64_t before = column.offset(0);

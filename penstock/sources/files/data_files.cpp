@@ -30,6 +30,8 @@ bool is_of_kind(const SourceKind& kind, const std::string& name) {
   });
 }
 
+// Hive's layout, "year=2024/month=05/part-0.parquet": each folder adds a
+// column, whose values writers escape by percent signs.
 void add_partitions(DataFile& file) {
   std::string_view rest = file.relative;
   for (std::size_t slash; (slash = rest.find('/')) != rest.npos;
@@ -83,7 +85,10 @@ std::vector<DataFile> stored_below(
   return found;
 }
 
-/// What a URI of an object store names: a pattern, a file, a folder.
+/// What a URI of an object store names: a pattern, a file, a folder. A store
+/// has no folders, only keys: a listing of "a/b" may be the object of that name
+/// or all objects whose keys begin with "a/b/". One object of just this name is
+/// the file; everything else is treated as a folder.
 std::vector<DataFile> stored_files(const SourceKind& kind,
                                    const std::string& uri) {
   const std::shared_ptr<const ObjectStore> store = connect_store(uri);
@@ -195,6 +200,8 @@ std::pair<std::string, std::string> split_pattern(const std::string& text) {
   return {slash == 0 ? "/" : text.substr(0, slash), text.substr(slash + 1)};
 }
 
+// Part by part, since fnmatch() knows no "**". Each "**" tries every split of
+// what is left, which is exponential only in the number of "**" in a pattern.
 bool matches_pattern(const std::string& pattern, const std::string& relative) {
   const std::size_t slash = pattern.find('/');
   const std::string front = pattern.substr(0, slash);
@@ -268,6 +275,10 @@ void check_unchanged(const DataFile& file) {
     refuse_changed(file.path, size_difference(now.bytes, file.bytes));
 }
 
+// One stat() by name. It also notices a file that was replaced by rename: the
+// descriptor that is open still reads the old one, and the name has a new
+// inode. Programs cannot set the time of the last status change (st_ctim),
+// which makes the stamp robust against tools that restore modification times.
 void check_same_file(const DataFile& file) {
   if (!file.stamp) return;
   const FileStamp& then = *file.stamp;

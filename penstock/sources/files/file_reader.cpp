@@ -117,7 +117,10 @@ bool are_as_in_files(const OpenedFiles& opened) {
 
 /// What rows that are read by position are taken as, to be converted when they
 /// have been gathered: numbers of another width, of which a chunk has more than
-/// somebody reads. What is converted in any other way takes less memory then.
+/// somebody reads. What is converted in any other way takes less memory then. A
+/// conversion of a whole chunk is wasted where a few of its rows are read, so
+/// numbers are gathered in the file's own type and converted afterwards. Texts
+/// that become numbers are converted at once: the result is the smaller one.
 std::vector<ColumnType> taken_types(const OpenedFiles& opened) {
   std::vector<ColumnType> types = types_of(opened.served);
   using By = ServedColumn::By;
@@ -131,6 +134,16 @@ std::vector<ColumnType> taken_types(const OpenedFiles& opened) {
   return types;
 }
 
+// Belongs to one thread. Invariants between two calls:
+//   1. `kept_` has all pieces of chunk `kept_chunk_`, in their order, as
+//      `taken_` types; kept_chunk_ is -1 where no chunk is kept. A chunk that
+//      fails to decode leaves -1, so a half-read chunk is never used.
+//   2. A position is a row over all files, without those that the condition
+//      leaves out; `opened_->places` leads from a chunk to its file.
+// While a request is answered, `order_` sorts it: order_[i] is the index in the
+// request of the i-th smallest position. So each chunk is decoded once in a
+// request, however the rows are shuffled: O(n log n) at most in its n
+// positions.
 class FileReader final : public Reader {
  public:
   explicit FileReader(std::shared_ptr<const OpenedFiles> opened)
@@ -168,6 +181,12 @@ class FileReader final : public Reader {
     }
   }
 
+  // Three ways, from the fastest: rows are copied to their places as a chunk is
+  // decoded (read_in_place); they are gathered in the order of files and then
+  // permuted; or, where the request ascends, gathered alone. Files are compared
+  // with their stamps after the copy. Before it, a change in between would be
+  // missed; together with the stamps of the opening this shows that all rows
+  // are of one version.
   void read(const ReadRequest& request, Block& out) override {
     const OpenedFiles& of = *opened_;
     PENSTOCK_ASSERT(request.keys == nullptr, "rows in files have no keys");
@@ -335,7 +354,10 @@ class FileReader final : public Reader {
   }
 
   /// Puts each row where it belongs at once, where all columns are plain.
-  /// False: they are not, and `out` is to be made in another way.
+  /// False: they are not, and `out` is to be made in another way. Two passes,
+  /// so that a reader does not stand still behind a chunk that another thread
+  /// decodes: in the first one such parts are put aside, in the second one they
+  /// are waited for, when they are probably done.
   bool read_in_place(std::span<const std::int64_t> positions, Block& out) {
     for (const ColumnType& type : taken_)
       if (type.kind != ColumnKind::number && type.kind != ColumnKind::fixed)

@@ -53,7 +53,10 @@ void agree_on_classes(SetColumn& known, const FileColumn& column,
   known.column.values.clear();
 }
 
-/// The columns of all files; those of later ones stand at the end.
+/// The columns of all files; those of later ones stand at the end. A column's
+/// type is that of the first file in which it has values. Later files must
+/// agree, but a file whose values of it are all missing has no say (its type is
+/// null). Indexed by name: O(files * columns).
 void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
   const NameIndex chosen(settings.columns,
                          &std::pair<std::string, std::string>::first);
@@ -102,6 +105,8 @@ std::string why_left_out(const RowFile& file, const std::string& name) {
   return {};
 }
 
+// Lists and tensors that a file lacks are an error even with "union", which
+// gives NULL to single values alone.
 void find_places(FileSet& set, bool may_lack, bool can_unite) {
   for (std::size_t f = 0; f < set.files.size(); ++f) {
     const std::vector<FileColumn>& own = set.files[f]->facts().columns;
@@ -311,6 +316,9 @@ Placed SetReader::place(std::size_t file, std::int64_t chunk,
   return reader_->place(chunk, rows, places, to, wait);
 }
 
+// The file's reader gives its own columns alone, in the order of `columns_`;
+// those that it lacks, and those of folders, are put between them. Problems
+// name a column by its place, so they are renumbered.
 Block SetReader::completed(Block&& piece) const {
   Block whole;
   whole.rows = piece.rows;

@@ -18,7 +18,10 @@ namespace {
 /// A guess, for those who decide whether rows are read one by one.
 constexpr double kNsPerValue = 3;
 
-/// Counts the rows that the condition keeps, chunk by chunk.
+/// Counts the rows that the condition keeps, chunk by chunk. Chunks whose
+/// bounds exclude the condition are not read (as the row groups of Parquet).
+/// Bounds are those of the stored values, so they say nothing of a column that
+/// source.columns converts.
 std::vector<std::int64_t> count_selected(const OpenedFiles& opened,
                                          std::size_t requests) {
   const FileSet& set = *opened.set;
@@ -104,6 +107,8 @@ void find_chunks(OpenedFiles& opened, std::size_t requests) {
     }
   }
   if (opened.where) counts = count_selected(opened, requests);
+  // `ends` are sums of what the condition keeps: a chunk of which no row is
+  // kept ends where it begins, and the search by position never finds it.
   std::int64_t end = 0, largest = 0;
   for (std::int64_t count : counts) {
     opened.chunks.ends.push_back(end += count);
@@ -175,6 +180,9 @@ Json identity_of(const OpenedFiles& opened,
   }
   identity["files"] = std::ssize(set.data);
   identity["bytes"] = bytes;
+  // "version" is the same for a copy with the same names, sizes and times, with
+  // which a saved position may continue. The stamps, which have inodes, are of
+  // this copy alone: a store of prepared rows is made again for another one.
   identity["version"] = files.hex();
   identity[kThisCopy] = stamps.hex();
   Json::Object chosen;

@@ -42,6 +42,8 @@ InputFile::~InputFile() {
   if (number_ >= 0) ::close(number_);
 }
 
+// pread() has no position of its own to share, which is what makes this
+// thread-safe without a lock. It may give fewer bytes than asked for.
 std::size_t InputFile::read(std::int64_t offset, std::span<char> to) const {
   if (stored_ != nullptr) return stored_->read(offset, to);
   for (;;) {

@@ -22,7 +22,9 @@ bool same_ascii(std::string_view a, std::string_view b) {
 }
 
 // A text that does not match at a % is tried again one character further on:
-// only the last % seen matters.
+// only the last % seen matters. So it takes O(text * pattern) steps in the
+// worst case, and not an exponential number, as trying each % recursively
+// would.
 bool is_like(std::string_view text, std::string_view pattern,
              std::string_view escape) {
   std::size_t at = 0, p = 0, after_any = pattern.npos, tried = 0;

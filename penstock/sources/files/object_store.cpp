@@ -94,6 +94,9 @@ std::string path_of_stored(const std::string& uri) {
   return uri.substr(0, uri.find('?'));
 }
 
+// URIs are written to logs, reports and checkpoints, so one that carries
+// credentials ("s3://KEY:SECRET@bucket") is refused, and the refusal does not
+// repeat it. Options are a list of allowed names for the same reason.
 void check_stored(const std::string& uri) {
   const std::string path = path_of_stored(uri);
   const std::size_t end = std::min(path.find('/', kScheme.size()), path.size());

@@ -59,6 +59,11 @@ class Rules {
         const std::string& place)
       : attributes_(attributes), singles_(singles), place_(place) {}
 
+  // "CF Conventions", Packed Data: value = stored * scale_factor + add_offset,
+  // and what equals missing_value or _FillValue (compared before unpacking) is
+  // missing. _Unsigned is of the netCDF users' guide: classic files have no
+  // unsigned types. The width of the result follows xarray's rules, so that
+  // both give equal floats.
   PackedNumbers read(Dtype stored) const {
     PackedNumbers packed{.stored = stored, .dtype = stored};
     const bool other_sign = read_sign(packed);

@@ -58,7 +58,10 @@ void append_numbers(const Column& from, std::span<const std::int64_t> rows,
   }
 }
 
-/// The last `rows` rows of `to` have the values of the rows `row_at(0)`, ...
+/// The last `rows` rows of `to` have the values of the rows `row_at(0)`, ... A
+/// column without nulls has no bitmap at all; the first null makes one, whose
+/// bits for all earlier rows are set. The bytes of a null are zeros, so that
+/// equal columns have equal bytes.
 template <class RowAt>
 void take_nulls_of(const Column& from, std::int64_t rows, RowAt row_at,
                    Column& to) {
@@ -94,6 +97,12 @@ void take_nulls(const Column& from, Column& to) {
       from, to.length, [](std::int64_t at) { return at; }, to);
 }
 
+// Arrow's layouts ("Arrow Columnar Format"): a bitmap numbers bits from the
+// least significant one of each byte and cannot be cut within a byte, so a
+// slice begins up to seven rows earlier, and `first` says how many of them to
+// skip. All buffers of the slice then have these rows in front, offsets
+// included. Offsets alone are copied, O(rows): they begin at zero again, so
+// that the values can be cut to what is used.
 Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
                 const std::shared_ptr<const void>& owner) {
   Column part;

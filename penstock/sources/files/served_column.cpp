@@ -71,7 +71,9 @@ std::string article(ColumnType type) {
 }
 
 /// Whether `value` is a value of To, too. A float64 becomes float32 by
-/// rounding, as everywhere; it must not become infinite.
+/// rounding, as everywhere; it must not become infinite. The largest integer of
+/// To is not a float, in general: it would be rounded up, out of range. So the
+/// bound is the power of two above it, computed from the half, which is exact.
 template <class To, class From>
 bool fits(From value, To& to) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
@@ -317,7 +319,10 @@ ServedColumn served_json(const FileColumn& column,
   refuse(column, request.setting, "JSON text or a list", "name another column");
 }
 
-/// Widths look alike in a hash, as in all sources.
+/// Widths look alike in a hash, as in all sources. A hash is of bytes, so equal
+/// values must have equal bytes whatever the source: integers are hashed as
+/// int64, floats as float64. What has no such form (lists, tensors) is
+/// represented by a hash of its bytes.
 ServedColumn served_hash(const FileColumn& column) {
   const ColumnType type = column.type;
   if (type.kind == ColumnKind::null) return {ColumnType::int64, By::nulls};

@@ -80,6 +80,8 @@ class Binder {
     return is == Compared::truth ? "a condition" : "NULL";
   }
 
+  // An exact name comes first. Names that differ only in case are found as in
+  // SQL, unless two columns would match.
   std::size_t find(const Condition& node) const {
     auto found = std::ranges::find(columns_, node.text, &FileColumn::name);
     if (found == columns_.end()) {

@@ -113,6 +113,16 @@ class Tokens {
   std::size_t at_ = 0;
 };
 
+// The grammar, the loosest first:
+//   either     = both { OR both }
+//   both       = no { AND no }
+//   no         = NOT no | predicate
+//   predicate  = operand [ sign operand | [NOT] IN "(" ... ")"
+//              | [NOT] BETWEEN operand AND operand | [NOT] LIKE text
+//                [ ESCAPE text ] | IS [NOT] NULL | ISNULL | NOTNULL ]
+//   operand    = number | text | column | "(" either ")"
+// One token is looked ahead. The AND of BETWEEN is taken by predicate() itself,
+// before both() sees it.
 class Parser {
  public:
   Parser(const std::string& text, const std::vector<std::string>& columns)

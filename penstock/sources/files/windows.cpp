@@ -13,11 +13,16 @@ constexpr std::size_t kMostBytes = std::size_t{8} << 20;
 
 }  // namespace
 
+// n elements hold (n - length) / stride + 1 whole windows; what is left behind
+// the last one is not a row.
 std::int64_t Windows::count(std::int64_t elements) const {
   if (length == 0) return elements;
   return elements < length ? 0 : (elements - length) / stride + 1;
 }
 
+// A chunk of `elements` has elements / stride windows that begin in it. Its
+// last ones reach into the next chunk, which is then decoded for both; that is
+// why readers of overlapping windows keep chunks.
 std::int64_t Windows::together(std::int64_t elements,
                                std::size_t element_bytes) const {
   if (length == 0) return std::max<std::int64_t>(1, elements);

@@ -59,6 +59,10 @@ RowColumn constant(const std::string& name, const Json& value) {
   return column;
 }
 
+// Attributes that libraries write for themselves: of dimension scales, images
+// and palettes (the HDF5 High Level specifications, which mark them by CLASS),
+// of netCDF-4, whose own names begin with "_" (_NCProperties, _Netcdf4Dimid),
+// and of MATLAB 7.3. As columns they would be the same text in each row.
 bool is_technical(const std::string& name, const Json& all) {
   if (is_of_pytables(name, all)) return true;
   if (name == "CLASS" || name == "NAME") {

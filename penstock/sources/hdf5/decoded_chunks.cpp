@@ -35,6 +35,8 @@ void SpareBuffers::give(Bytes&& buffer) noexcept try {
   // It goes back to the system.
 }
 
+// The deleter shares the spare buffers, not the cache: batches may hold chunks
+// longer than the source lives.
 std::shared_ptr<DecodedChunk> DecodedChunks::empty_chunk(
     std::size_t bytes) const {
   auto owned = std::make_unique<DecodedChunk>();
@@ -65,6 +67,20 @@ void DecodedChunks::forget(Key key) {
   places_.erase(found);
 }
 
+// Invariants, whenever the mutex is free:
+//   1. A place without a chunk belongs to just one thread, which is decoding;
+//      its `used` is the end of the list, and no other thread touches it.
+//   2. `used_` has the keys of all places with a chunk, each once, and `used`
+//      of a place is its own entry.
+//   3. `bytes_` is the sum of these chunks, and at most `budget_`.
+//   4. A place without a chunk is filled or erased by its thread, whatever
+//      `decode` does, and arrived_ is signalled then. Otherwise those who wait
+//      would wait for ever.
+//
+// A waiter looks its key up again each time it wakes: the chunk may have come,
+// may have been evicted since, or may never come because it exceeds the budget
+// or failed. In the last three cases the waiter decodes the chunk itself, which
+// also gives each of them its own exception.
 DecodedChunks::Chunk DecodedChunks::get(Key key, bool keep,
                                         const std::function<Chunk()>& decode,
                                         bool wait) {

@@ -3,6 +3,24 @@
 #include <algorithm>
 #include <cstring>
 
+// A collection, by "HDF5 File Format Specification 3.0", III.E. Numbers are
+// little-endian; of files with addresses that are not of 8 bytes the index
+// program refuses values of variable length.
+//
+//   0   "GCOL"   4   version   5   three reserved bytes
+//   8   size of the collection with this head, 8 bytes
+//   16  objects, one after the other, each of them
+//         0  number, 2 bytes     2  reference count, 2 bytes
+//         4  reserved            8  size of the data without this head, 8 bytes
+//         16 the data, filled up to a multiple of 8 bytes
+//
+// Object 0 is the free space at the end. Its size includes its own head, unlike
+// that of all others, so the walk must stop there and not skip over it.
+//
+// A value of variable length is 16 bytes in the rows of a data set: the number
+// of elements (4), the address of the collection (8), the number of the object
+// (4). Addresses count from the base address of the superblock, not from the
+// first byte of the file.
 namespace penstock::hdf5 {
 namespace {
 
@@ -19,6 +37,10 @@ std::uint64_t little_endian(const char* at, int bytes) {
 
 }  // namespace
 
+// Checks each number before it is used as an offset, so that a damaged heap is
+// a message and never a read outside `to.bytes`. `objects` stays sparse: an
+// object that was deleted leaves its number unused, and its entry is of 0
+// bytes.
 std::string GlobalHeap::load(const IndexedFile& file, std::uint64_t address,
                              Collection& to) {
   const auto end = static_cast<std::uint64_t>(file.data.bytes);

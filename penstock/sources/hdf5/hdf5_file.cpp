@@ -58,6 +58,12 @@ std::size_t budget_of(const FileSettings& settings) {
   return std::min(kMostKept, free / 8);
 }
 
+// Immutable but for `taken_`, so any number of readers share it. Invariants:
+//   1. chunk_ends ascends strictly and ends at rows_.rows.
+//   2. What the file holds decoded is in the sum of `chunks_` just once:
+//      for_columns() takes it out before the file that it makes adds its own.
+//   3. `taken_` has a count for each chunk, and the thread that brings one to
+//      the chunk's rows sets it back to 0.
 class Hdf5File final : public files::RowFile,
                        public std::enable_shared_from_this<Hdf5File> {
  public:
@@ -152,6 +158,9 @@ class Hdf5File final : public files::RowFile,
   std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
 };
 
+// Belongs to one thread. `last_` is only shared between columns of one read():
+// members of a compound, which lie in the same rows. It is dropped before and
+// after, since the next chunk has other rows of the same data set.
 class Hdf5Reader final : public files::ChunkReader {
  public:
   Hdf5Reader(std::shared_ptr<const Hdf5File> file,
@@ -186,6 +195,8 @@ class Hdf5Reader final : public files::ChunkReader {
 
   void again(bool yes) override { reader_.keep_chunks(yes || overlap_); }
 
+  // Of several readers, the one that adds the last rows of a chunk lets it go;
+  // a count that is off for a moment costs a second decoding, nothing else.
   void took(std::int64_t chunk, std::int64_t rows) override {
     if (!file_->chunks_->lets_go() || overlap_) return;
     const std::int64_t first = file_->chunk_begin(chunk);

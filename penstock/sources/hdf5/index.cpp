@@ -15,6 +15,19 @@ constexpr std::int64_t kMostValueBytes = std::int64_t{1} << 28;
 /// for each that was written, is a size that is damaged.
 constexpr double kMostAbsentBytes = std::int64_t{1} << 30, kMostAbsent = 1000;
 
+// What the index program sends is as trustworthy as the file: libhdf5 checks
+// little of what it reads. So this is the border. After index_from(), readers
+// compute offsets and sizes without further checks, because
+//   1. the product of all extents of a data set is at most 2^48, and the
+//      bytes of its values fit into int64: either they are stored in the file,
+//      whose size is known, or the rule for absent values bounds them;
+//   2. a contiguous data set, and each chunk, lie between 0 and the file's end;
+//   3. there is one place for each cell of the grid of chunks, in row-major
+//      order, and a decoded chunk has at most kMostChunkBytes;
+//   4. members of a compound lie inside it, and an array has the size of its
+//      elements;
+//   5. mappings name rows that their virtual data set has. Whether the other
+//      file has them is checked once that is indexed, in row_columns.cpp.
 [[noreturn]] void refuse(std::string why) {
   throw std::move(why);  // caught by index_from(), which knows the file
 }
@@ -44,7 +57,9 @@ bool flag(const Json& of, const char* key) {
   return value != nullptr && *value;
 }
 
-/// `least` is the smallest extent.
+/// `least` is the smallest extent. Divides before it multiplies, so that the
+/// product cannot overflow. An extent of zero counts as one: the bound then
+/// also holds for the other dimensions alone.
 std::vector<std::int64_t> extents(const Json& of, const char* key,
                                   std::int64_t least) {
   const Json& found = part(of, key);
@@ -142,6 +157,9 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
   if (set.chunk.size() != set.dims.size() ||
       set.chunk_bytes() > kMostChunkBytes)
     refuse("its chunks do not fit it");
+  // In the order in which they were applied when the chunk was written (HDF5
+  // File Format Specification 3.0, IV.A.2.l, Filter Pipeline); reading undoes
+  // them from the last to the first.
   for (const Json& filter : part(described, "filters").array()) {
     Filter& to = set.filters.emplace_back();
     to.id = static_cast<int>(number(filter, "id", 1 << 16));
@@ -157,6 +175,9 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
     if (places[at].bytes > end || places[at].offset > end - places[at].bytes)
       refuse("chunk " + std::to_string(at) +
              " lies beyond the end of the file: it was not written to the end");
+  // A damaged extent makes a data set of a few kilobytes claim terabytes of
+  // fill values. Both conditions are needed: sparse data sets are legitimate,
+  // and so are small ones of which nothing was written yet.
   const auto stored = std::ranges::count_if(
       places, [](const ChunkPlace& place) { return place.bytes > 0; });
   const auto absent = static_cast<double>(chunks - stored);

@@ -39,6 +39,11 @@ Error failed(const files::DataFile& file, std::string code, std::string why,
                                    .next = std::move(next)});
 }
 
+// Why a process: libhdf5 serialises all calls by one global lock, and on
+// damaged files it aborts, loops, or writes outside its buffers, none of which
+// an exception can catch. So the engine never links it. The program reads the
+// metadata once per file; afterwards readers use pread() and their own
+// decoders, any number of threads at a time.
 std::string program_path() {
   for (const std::filesystem::path& folder : plugin_folders())
     if (::access((folder / kProgram).c_str(), X_OK) == 0)
@@ -51,8 +56,11 @@ std::string program_path() {
                .next = "install Penstock anew"});
 }
 
-/// The letter of its state and the processor time that it took, in seconds;
-/// '?' where the system does not say.
+/// The letter of its state and the processor time that it took, in seconds; '?'
+/// where the system does not say. /proc/PID/stat (proc(5)): "PID (name) state
+/// ...". The name may itself contain blanks and parentheses, so fields are
+/// counted from the last ')'. The state is field 3; utime and stime are fields
+/// 14 and 15, in clock ticks.
 std::pair<char, double> state_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string text(std::istreambuf_iterator<char>(file), {});
@@ -95,6 +103,11 @@ void IndexProcess::end() {
   process_ = 0;
 }
 
+// Sockets rather than pipes: MSG_NOSIGNAL then spares the host process, which
+// is often Python, a SIGPIPE when the program has died. All four ends are
+// opened with CLOEXEC, and only the two that are duplicated onto 0 and 1
+// survive the exec. If the program inherited the others, it would not see the
+// end of its input when this process closes it, and would stay behind.
 void IndexProcess::start() {
   const std::string program = program_path();
   int to[2], from[2];
@@ -131,7 +144,11 @@ void IndexProcess::start() {
 }
 
 // It is hung when it says nothing though it computes, or cannot run: a process
-// that waits for a disk is given more time.
+// that waits for a disk is given more time. Three signs, looked at only after
+// 1.5 seconds of silence: it is stopped (state T); it has used half of that
+// time as processor time since the silence began, so it computes without
+// reading, as libhdf5 does in a cycle of B-tree nodes; or a minute has passed.
+// A process in state D uses no processor time.
 bool IndexProcess::wait_for_bytes() {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
@@ -167,6 +184,10 @@ bool IndexProcess::take(void* to, std::size_t size) {
   return true;
 }
 
+// The program reads one request after the other, so a reply that was not read
+// up to `done` would be taken for the reply to the next request. Each way out
+// of here other than `answered` must therefore end the process, which index()
+// does. A length beyond any index is taken as a broken stream, not allocated.
 IndexProcess::End IndexProcess::ask(const files::DataFile& file,
                                     SentIndex& sent) {
   const auto length = static_cast<std::uint32_t>(file.path.size());
@@ -211,6 +232,12 @@ void IndexProcess::died(const files::DataFile& file, int status) {
                "get an intact copy, or write it again");
 }
 
+// Who is to blame decides what is done. A process that died by its own fault
+// (SIGSEGV, SIGABRT, an exit status) does so again on this file: an error at
+// once. One that was killed from outside (SIGKILL by the out-of-memory killer,
+// SIGTERM) is tried up to three times, one that hung twice.
+//
+// Invariant: `process_` is 0 exactly while both descriptors are closed.
 FileIndex IndexProcess::index(const files::DataFile& file) {
   if (std::optional<SentIndex> kept = kept_index(file))
     return index_from(file.path, file.bytes, kept->json,

@@ -17,6 +17,9 @@ bool is_file(const fs::path& path) {
 
 }  // namespace
 
+// Files that are mapped are indexed without what they map in turn: a virtual
+// data set over another one is refused, so one level is enough and cycles of
+// files cannot recurse.
 std::shared_ptr<const IndexedFile> Indexer::index(const files::DataFile& file,
                                                   bool with_mapped) {
   // One file may have several paths.

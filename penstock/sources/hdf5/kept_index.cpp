@@ -19,7 +19,12 @@
 #include "penstock/sources/files/open_file.h"
 
 // The file: a Head; the number of chunks of each data set that has some,
-// uint64; all chunks; which version of which file it is; the JSON.
+// uint64; all chunks; which version of which file it is; the JSON. An index is
+// kept in the user's cache folder, so that a start over thousands of files asks
+// no process. It is only ever used for the very file that it was made of: the
+// name of the cache file is the hash of the path, and the text inside repeats
+// the version of Penstock, the path, and the stamp of the file (made of its
+// inode, size and times). A hash over all of it turns a torn write into a miss.
 
 namespace penstock::hdf5 {
 namespace {
@@ -61,6 +66,10 @@ bool can_be_read(const files::DataFile& file) {
                     errno != EWOULDBLOCK);
 }
 
+// Times of files have the granularity of the kernel's clock tick, or worse on
+// network disks. A file that was written within the last two seconds may be
+// written once more and keep the same stamp, so its index is not kept yet (Git
+// calls such an entry "racily clean").
 bool settled(const files::DataFile& file) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);

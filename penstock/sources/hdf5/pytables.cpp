@@ -75,6 +75,11 @@ std::vector<std::string> columns_in(const DataSet& set, std::size_t member) {
 
 }  // namespace
 
+// DataFrame.to_hdf(format="table") writes one compound for each row: "index"
+// and blocks "values_block_N", each an array of all columns of one dtype. Which
+// columns these are is the attribute "values_block_N_kind", a pickled list.
+// Here each array becomes as many members, at the offsets of its elements, so
+// that the frame's columns have the names that they had in pandas.
 ValueType with_columns_of_pandas(const DataSet& set) {
   if (set.type.is != Is::compound || class_of(set.attributes) != "TABLE")
     return set.type;

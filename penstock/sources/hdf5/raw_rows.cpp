@@ -21,7 +21,13 @@ void fill(const DataSet& set, std::byte* to, std::int64_t values) {
     std::memcpy(to, set.fill.data(), width);
 }
 
-/// Copies a box of a chunk to where it belongs among rows.
+/// Copies a box of a chunk to where it belongs among rows. The result is the
+/// box [lows_, highs_) of the data set, which is whole in all dimensions but
+/// that of rows. `from_strides_` count values in a chunk, always in C order;
+/// `to_strides_` those in the result. A reversed view stores rows along the
+/// last dimension: the result has its first dimension innermost, in the order
+/// in which MATLAB shows it. Then only runs along the last dimension differ,
+/// and they are copied value by value.
 class BoxCopy {
  public:
   BoxCopy(const RowView& view, std::int64_t first, std::int64_t rows)
@@ -98,6 +104,9 @@ class BoxCopy {
 };
 
 /// Calls `work(number, corner)` for each chunk that holds some of these rows.
+/// `at` counts like an odometer over the cells of the grid between `low` and
+/// `high`, the last dimension fastest; `number` is the row-major number of the
+/// cell in the whole grid, which is its index in DataSet::places.
 template <class Work>
 void for_chunks(const RowView& view, std::int64_t first, std::int64_t rows,
                 Work work) {
@@ -162,6 +171,8 @@ std::vector<std::int64_t> RowView::item() const {
   return item;
 }
 
+// `open_` has at most kMostOpen files, so that readers of thousands of files do
+// not use up the descriptors of the process; the one opened first goes first.
 std::string RawReader::read_bytes(const IndexedFile& file, std::int64_t at,
                                   std::span<char> to) {
   auto found = std::ranges::find_if(
@@ -262,6 +273,8 @@ void RawReader::read_contiguous(const RowView& view, std::int64_t first,
   out.bad.push_back({0, rows, set.path + " cannot be read: " + why});
 }
 
+// Rows that no mapping names hold the fill value (H5Pset_virtual). Where two
+// mappings name a row, the later one wins, as its rows are written later.
 void RawReader::read_mapped(const RowView& view, std::int64_t first,
                             std::int64_t rows, RawRows& out) {
   auto* to = out.bytes.mutable_data<std::byte>();
@@ -283,6 +296,11 @@ void RawReader::read_mapped(const RowView& view, std::int64_t first,
   }
 }
 
+// A chunk that cannot be decoded is not an exception: it becomes zeros with a
+// reason, is cached like any other, and its rows are reported as bad. Otherwise
+// each reader would decode a broken chunk again for each of its rows. First,
+// though, the file is compared with what was indexed: after a change every
+// chunk seems damaged, and that has another message.
 std::shared_ptr<DecodedChunk> RawReader::decoded(const RowView& view,
                                                  std::int64_t number,
                                                  bool late) {
@@ -337,6 +355,9 @@ DecodedChunks::Chunk RawReader::whole(DecodedChunks::Chunk chunk) const {
   return made;
 }
 
+// Rows ascend, so those of one chunk follow each other: each chunk is fetched
+// once. `from / apart` is the number of values before the row in the chunk,
+// which is where each of its planes has the row's first byte.
 files::Placed RawReader::place(const RowView& view, std::int64_t first,
                                std::span<const std::int64_t> rows,
                                std::span<const std::size_t> places,

@@ -73,6 +73,15 @@ LeftOutColumn unreadable(const IndexedFile& file, const DataSet& set) {
   return {};
 }
 
+// Decides what a row is. All columns that are read together have one length,
+// `found_.rows`: that of the largest data set in bytes, or of the windows of
+// the largest one where windows are asked for, or of the ragged rows where
+// source.ragged is given. Data sets of other lengths stay in `found_.columns`
+// with their own `rows`, to be named in a job; of_length() then chooses again.
+//
+// `found_.leading` is the data set that sets the boundaries of chunks, as
+// reading it costs the most. Views point into `file_`, which each column keeps
+// alive.
 class Finder {
  public:
   Finder(const std::shared_ptr<const IndexedFile>& file,
@@ -225,6 +234,10 @@ class Finder {
       add_constants(&set.attributes, set.path, found_);
   }
 
+  // The offsets are n + 1 ascending numbers for n rows, as in Arrow's and
+  // SciPy's (CSR "indptr") layouts: row r has the values from offset r to
+  // offset r + 1. They are read once, here, and checked here, so that readers
+  // may rely on them.
   void add_cut(const Candidate& one) {
     const std::string& name = *offsets_of(one.view.set->path);
     const DataSet* set = file_->index.find(name);
@@ -271,6 +284,11 @@ class Finder {
 
   // --- a group or a data set for each row ---
 
+  // One pass over the index, whose paths come in the order of names: O(n log n)
+  // for n data sets. A column is what has the same path inside its row ("/x" in
+  // each group); rows that lack it have a null pointer in its list. Data sets
+  // in the group itself (or, for `data_sets`, deeper ones) are not rows and are
+  // left out.
   void find_samples() {
     const bool groups = settings_.samples == RowSettings::Samples::groups;
     const std::string prefix =

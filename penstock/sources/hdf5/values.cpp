@@ -81,6 +81,8 @@ Bytes widened(const ValueType& type, const Bytes& halves) {
   return floats;
 }
 
+// HDF5 marks text as ASCII or UTF-8 (H5T_CSET), and writers set the mark
+// carelessly. So it is ignored: what is valid UTF-8 is text.
 void append_text(Column& column, std::string_view text, std::size_t at,
                  std::vector<RowProblem>& problems) {
   if (is_utf8(text)) return column.append_text(text);
@@ -146,6 +148,11 @@ Dtype dtype_of(const ValueType& type) {
   return dtype;
 }
 
+// One data set gives as many columns as its type has leaves: members of
+// compounds become "name.member", nested ones at the sum of their offsets, and
+// an array type adds its dimensions behind those of the row. `at` is the offset
+// of a leaf in a value of the data set, and readers step from value to value by
+// the size of the whole compound.
 void plan_values(const std::string& name, const ValueType& type,
                  const std::vector<std::int64_t>& item,
                  std::vector<ValuePlan>& plans,

@@ -118,6 +118,9 @@ FileStamp next_stamp(Cursor& from) {
   return stamp;
 }
 
+// A folder's modification time changes when a file is added, removed or renamed
+// in it. So one stat() for each folder shows that names are still these;
+// contents are not part of a listing.
 std::optional<PictureFiles> parsed(std::string_view head,
                                    std::string_view names,
                                    const std::string& root) {

@@ -36,7 +36,10 @@ std::string_view text_of(const Header& header, std::size_t at,
   return whole.substr(0, whole.find('\0'));
 }
 
-/// A number in octal digits, or, where its first bit is set, in binary.
+/// A number in octal digits, or, where its first bit is set, in binary. GNU
+/// tar's base-256: the top bit of the first byte is set, and the number follows
+/// big-endian; of its 12 bytes the last 8 are enough for any file. Octal digits
+/// may be surrounded by blanks and end with a blank or zero.
 std::optional<std::int64_t> number_of(const Header& header, std::size_t at,
                                       std::size_t size) {
   if ((static_cast<unsigned char>(header[at]) & 0x80U) != 0) {
@@ -58,6 +61,8 @@ std::optional<std::int64_t> number_of(const Header& header, std::size_t at,
   return value;
 }
 
+// POSIX.1-2017, pax, "ustar Interchange Format": the sum of all bytes of the
+// header, unsigned, with its own eight bytes taken as blanks.
 bool has_checksum(const Header& header) {
   constexpr std::size_t kAt = 148, kSize = 8;
   std::int64_t sum = 0;
@@ -67,6 +72,12 @@ bool has_checksum(const Header& header) {
   return number_of(header, kAt, kSize) == sum;
 }
 
+// Fields of a header that are used, by offset and size:
+//   0/100 name       124/12 size      148/8 checksum    156/1 type
+//   257/6 "ustar"    345/155 prefix, which stands before the name and a '/'
+// GNU's magic is "ustar" and two blanks; in place of the prefix it has other
+// fields, which are empty but in incremental archives. Blocks of zeros end it.
+// Complexity: one pread of 512 bytes for each member.
 class Tar {
  public:
   Tar(const std::string& path, const Media& media, StopFlag stop)
@@ -149,7 +160,9 @@ class Tar {
     if (!name.empty()) name += '/';
     return name.append(text_of(header, 0, 100));
   }
-  /// Records are "LENGTH KEY=VALUE\n".
+  /// Records are "LENGTH KEY=VALUE\n". POSIX.1-2017, pax, "pax Header Block":
+  /// such a header holds for the next member alone, and a path in it overrides
+  /// name and prefix.
   static std::string path_of_records(std::string_view records) {
     constexpr std::string_view kPath = " path=";
     const std::size_t at = records.find(kPath);

@@ -30,6 +30,8 @@ std::string members_of(std::string_view one, std::string_view other) {
 
 }  // namespace
 
+// WebDataset's convention: members of one sample have the same path up to the
+// first '.' of the file's name.
 std::string_view sample_of(std::string_view name) {
   const std::size_t folder = name.rfind('/');
   return name.substr(0, name.find('.', folder == name.npos ? 0 : folder));

@@ -77,6 +77,12 @@ LeftOutColumn left_out_column(const ArrowColumn& column,
   return {column.info.name, why_unsupported(type), kConvertColumn};
 }
 
+// Ownership, by "The Arrow C data interface" and "C stream interface": each
+// array and the schema belong to whoever has them, and `release` must be called
+// just once; a null `release` marks one that was released. The table takes them
+// over as they come, so that its destructor releases them also if a later batch
+// fails. The stream is the caller's, but is released here, whatever happens.
+// Children are released with their parent, never alone.
 std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
                                                    const Classes& classes) {
   if (stream.release == nullptr) refuse_stream("it was released");
@@ -200,6 +206,8 @@ Column ArrowTable::column(std::size_t batch, std::size_t column) const {
   return this->column(batch, column, 0, batches_[batch].length);
 }
 
+// Offsets add up: row i of a struct is row offset + i of each child, to which
+// the child's own offset is added. `first` is thus an index into the buffers.
 ArrowTable::Place ArrowTable::place(std::size_t batch, std::size_t column,
                                     std::int64_t begin) const {
   Place at{&schema_, &batches_[batch], {}, batches_[batch].offset + begin};
@@ -219,6 +227,8 @@ Column ArrowTable::column(std::size_t batch, std::size_t column,
                       at.first, rows);
 }
 
+// The same array without its dictionary: its buffers are the codes. The copy of
+// the schema is shallow, and is not released.
 Column ArrowTable::codes(std::size_t batch, std::size_t column,
                          std::int64_t begin, std::int64_t rows) const {
   const Place at = place(batch, column, begin);

@@ -25,7 +25,10 @@ double ticks_in_second(char unit) {
   return unit == 's' ? 1 : unit == 'm' ? 1e3 : unit == 'u' ? 1e6 : 1e9;
 }
 
-/// Times of every unit.
+/// Times of every unit. Format strings of the C data interface: "tdD" days,
+/// "tdm" milliseconds, "ts?:" timestamp, "tt?" time, "tD?" duration, where ? is
+/// s, m, u or n. A timestamp counts from 1970 UTC whether or not a time zone
+/// follows the colon.
 std::optional<Scaled> scaled_of(std::string_view format) {
   if (format == "tdD") return Scaled{Dtype::int32, 1, 86400, true};
   if (format == "tdm") return Scaled{Dtype::int64, 1e3, 1, true};
@@ -178,7 +181,9 @@ Column without_structs(const ArrowColumn& about, const ArrowSchema& schema,
   return as_it_is(about, schema, array, first, rows);
 }
 
-/// The same column where a struct above it is null.
+/// The same column where a struct above it is null. A null struct does not make
+/// its members null: their bitmaps may say anything there ("Arrow Columnar
+/// Format", Struct Layout). So all bitmaps on the way down are combined.
 Column with_nulls_above(const Column& column,
                         const std::vector<const ArrowArray*>& above,
                         std::int64_t begin) {

@@ -48,6 +48,9 @@ class MappedReader final : public files::ArrayReader {
 
  private:
   /// Rows of an array in Fortran order: elements of a column lie side by side.
+  /// In Fortran order element (row, i, j) lies at row + rows * (i + di * j):
+  /// the rows of one element are a run. So each element is walked over all
+  /// rows, which reads the file in order and writes with a stride.
   void turned(std::size_t first, std::size_t count, Bytes& to) const {
     const Shape item = layout_.info.item();
     const std::size_t width = size_of(layout_.info.dtype);
@@ -140,6 +143,11 @@ class PiecedArray final : public files::RowArray {
   mutable std::string damage_ PENSTOCK_GUARDED_BY(mutex_);  // of all rows
 };
 
+// A member of an archive is unpacked when a reader is opened first, under the
+// mutex, so that several readers do it once and share the result. `held_` is
+// never changed after it was set; readers have copies of it and need no lock.
+// An array that cannot be unpacked keeps the reason instead, and all of its
+// rows are bad.
 class MappedArray final : public files::RowArray {
  public:
   MappedArray(ArrayLayout layout, HeldBytes held,

@@ -128,6 +128,8 @@ void damaged(const std::string& place, std::string why) {
                                   .next = "get an intact copy of the file"});
 }
 
+// The array protocol's type strings: byte order ('<', '>', '|', '='), a letter
+// for the kind, and bytes for each value; for 'U' it is characters of 4 bytes.
 void set_type(const std::string& descr, ArrayLayout& layout) {
   static const std::map<std::string, Dtype> kTypes = {
       {"f2", Dtype::float16}, {"f4", Dtype::float32}, {"f8", Dtype::float64},
@@ -173,6 +175,13 @@ std::optional<std::size_t> bytes_of(const files::ArrayInfo& info) {
   return bytes > std::size_t{1} << 62 ? std::nullopt : std::optional(bytes);
 }
 
+// numpy.lib.format, "Format Version 1.0" to 3.0:
+//   0   "\x93NUMPY"   6   major version   7   minor version
+//   8   length of the header: uint16 in version 1, uint32 in 2 and 3,
+//       little-endian
+//   then the header, a Python literal in ASCII (in version 3 UTF-8), filled up
+//   with blanks so that the data behind it are aligned (to 64 bytes)
+// The literal is parsed here by its grammar and not evaluated.
 ArrayLayout read_npy_header(std::span<const std::byte> bytes,
                             const std::string& name, const std::string& place) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),

@@ -76,6 +76,11 @@ ArrayLayout read_tensor(const std::string& name, const Json& entry,
 
 }  // namespace
 
+// The format (github.com/huggingface/safetensors, README): a uint64, little-
+// endian, is the length of the header; the header is JSON, {"name": {"dtype":
+// "F32", "shape": [2, 3], "data_offsets": [begin, end]}, "__metadata__":
+// {...}}; the data follow. Offsets count from the end of the header, and values
+// are little-endian, in C order.
 std::vector<ArrayLayout> read_safetensors(std::span<const std::byte> bytes,
                                           const std::string& path) {
   std::uint64_t length = 0;

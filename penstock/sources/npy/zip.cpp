@@ -54,7 +54,8 @@ class Archive {
 };
 
 /// Where the record stands that ends an archive: behind it there is only a
-/// remark of at most 64 KiB.
+/// remark of at most 64 KiB. Found from the end backwards, as the comment
+/// behind the record has any length.
 std::uint64_t find_end(const Archive& archive) {
   constexpr std::size_t kRecord = 22, kRemark = 65535;
   if (archive.size() < kRecord) archive.fail("it is not a .zip file");
@@ -65,7 +66,9 @@ std::uint64_t find_end(const Archive& archive) {
 }
 
 /// What the extra field of a member says in 64 bits, in the order in which the
-/// record says that it does not know.
+/// record says that it does not know. APPNOTE.TXT, 4.5.3 (header id 1): size,
+/// packed size and offset, in this order, each only if the record has
+/// 0xffffffff in its place.
 void read_extra64(const Archive& archive, std::uint64_t extra,
                   std::uint64_t size, std::uint64_t* fields[3]) {
   for (std::uint64_t at = extra; at + 4 <= extra + size;) {
@@ -84,6 +87,16 @@ void read_extra64(const Archive& archive, std::uint64_t extra,
   }
 }
 
+// A record of the central directory (APPNOTE.TXT, 4.3.12), by offset:
+//   8   flags (bit 0: encrypted)     10  method (0: stored, 8: deflate)
+//   16  CRC-32                       20  packed size      24  size
+//   28  length of the name           30  of the extra field
+//   32  of the comment               42  offset of the local header
+//   46  name, extra field, comment
+// Sizes are taken from here and not from the local header (4.3.7), where they
+// are zero if the writer did not know them yet. The lengths of name and extra
+// field may differ in the local header, so the data's begin is computed by
+// those.
 ZipMember read_member(const Archive& archive, std::uint64_t at,
                       const std::string& path) {
   ZipMember member;
@@ -140,7 +153,10 @@ void check_whole(std::size_t made, uLong crc, const std::string& why,
     damaged(place, "its bytes are not those that were written (CRC)");
 }
 
-/// A state of unpacking, and how many bytes came before it.
+/// A state of unpacking, and how many bytes came before it. Deflate has no
+/// index, but the state of inflation is a window of 32 KiB and a few numbers:
+/// inflateCopy() saves it, and inflation may later begin there. A mark costs
+/// about 40 KiB, which bounds all of them by some ten megabytes.
 class Inflation {
  public:
   explicit Inflation(std::span<const std::byte> packed) : packed_(packed) {
@@ -209,7 +225,9 @@ struct Marks {
   std::vector<std::unique_ptr<const Inflation>> at;
 };
 
-/// Unpacks all of a member to find its marks.
+/// Unpacks all of a member to find its marks. Invariant: at[i] is the state
+/// after just i * apart bytes, so the pieces that are unpacked end at each
+/// mark. A mark is made before its piece, hence one for 0.
 Marks find_marks(std::span<const std::byte> packed, const ZipMember& member,
                  const std::string& place) {
   Marks marks{.apart = std::max(kLeastApart, member.bytes / kMostMarks + 1)};
@@ -234,6 +252,9 @@ class MarkedReader final : public PieceReader {
   MarkedReader(std::shared_ptr<const Marks> marks, std::string place)
       : marks_(std::move(marks)), place_(std::move(place)) {}
 
+  // Rows mostly come in order: the state continues from where it is, unless
+  // `begin` lies before it or a mark lies between both. So a read inflates at
+  // most `apart` bytes that are not wanted.
   void read(std::size_t begin, std::span<std::byte> to) override {
     if (to.empty()) return;
     const std::size_t mark = begin / marks_->apart;

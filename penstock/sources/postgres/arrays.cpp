@@ -47,7 +47,9 @@ bool each_element(const Field& array, Take take) {
   return true;
 }
 
-/// How many elements the dimensions announce; nullopt where they cannot be.
+/// How many elements the dimensions announce; nullopt where they cannot be. The
+/// product is compared with the number of bytes at each step, which also keeps
+/// it from overflowing; the number of elements that are there is counted apart.
 std::optional<std::size_t> announced(const Field& array) {
   std::size_t all = dimensions_of(array) == 0 ? 0 : 1;
   for (std::size_t at = kArrayHead; at < head_of(array); at += kDimension) {

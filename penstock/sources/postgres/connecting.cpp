@@ -152,6 +152,9 @@ std::optional<ConnectionSettings> without(const std::set<Host>& silent,
 
 }  // namespace
 
+// libpq applies connect_timeout only in its blocking call. Here the steps are
+// polled, so that a stop is heard, and a deadline is kept for each address.
+// Each turn of the loop removes at least one silent host, so it ends.
 Connecting connect_to(const ConnectionSettings& settings, StopFlag stop) {
   std::set<Host> silent;
   ConnectionSettings left = settings;

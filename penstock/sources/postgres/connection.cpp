@@ -268,6 +268,8 @@ int Connection::copy_bytes(char** bytes) {
   return size != 0 ? size : PQgetCopyData(get(), bytes, 0);
 }
 
+// The connection does not block: libpq buffers without limit, so this waits
+// until all has been sent. Memory is thereby bounded by one call's bytes.
 int Connection::put_copy(std::string_view bytes) {
   const int put =
       PQputCopyData(get(), bytes.data(), static_cast<int>(bytes.size()));
@@ -341,6 +343,7 @@ Result Connection::attempt(const std::string& sql) {
   return only_result();
 }
 
+// All results must be taken, up to a null one, before the next statement.
 Result Connection::only_result() {
   Result first = next_result();
   while (next_result() != nullptr) {

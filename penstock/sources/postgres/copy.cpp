@@ -14,6 +14,13 @@ constexpr std::int16_t kTrailer = -1;
 
 }  // namespace
 
+// PostgreSQL manual, COPY, "Binary Format"; all integers are big-endian:
+//   11 bytes  "PGCOPY\n\377\r\n\0", which shows damage by text-mode transfers
+//   int32     flags; bits 16 to 31 are critical
+//   int32     length of the header's extension, then that many bytes
+//   rows      int16 number of fields, then of each field an int32 length (-1:
+//             NULL) and that many bytes, as the type's send function made them
+//   int16     -1, the trailer
 CopyDecoder::CopyDecoder(std::size_t fields, std::string place)
     : place_(std::move(place)), row_(fields) {}
 
@@ -60,6 +67,8 @@ bool CopyDecoder::take_header() {
   return true;
 }
 
+// Takes a row only when it is whole; before that nothing of it is consumed, so
+// a second call with more bytes begins again at its start.
 bool CopyDecoder::next() {
   if (in_header_ && !take_header()) return keep_rest();
   if (pending_.empty()) {
@@ -120,6 +129,9 @@ CopyOut::~CopyOut() {
   }
 }
 
+// The COPY may be one of several statements of one text. So after its data all
+// results are taken: only then is the connection free, and an error of a later
+// statement (a COMMIT that fails) must not be lost.
 std::optional<std::string_view> CopyOut::next() {
   char* bytes = nullptr;
   int size = connection_.copy_bytes(&bytes);

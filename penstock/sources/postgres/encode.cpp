@@ -47,6 +47,7 @@ bool encode_time(std::optional<double> seconds, std::string& to) {
   return true;
 }
 
+// jsonb_recv expects a version byte (1) before the text.
 bool encode_text(std::string_view text, Kind kind, std::string& to) {
   if (kind == Kind::timestamp || kind == Kind::timestamptz)
     return encode_time(timestamp_from(text), to);

@@ -21,6 +21,11 @@ void put_four(char* at, std::uint16_t group) {
 
 }  // namespace
 
+// numeric_send in PostgreSQL (utils/adt/numeric.c), each an int16, big-endian:
+//   number of groups, weight, sign, scale, then the groups
+// A group is a digit to the base 10000, and the value is the sum of group(i) *
+// 10000^(weight - i). Groups of zeros at both ends are not sent: 10000 is one
+// group, 1, with weight 1. The scale is only how many decimals to show.
 std::optional<Numeric> Numeric::from(std::string_view bytes) {
   if (bytes.size() < kNumericHead) return std::nullopt;
   Numeric number;
@@ -94,6 +99,8 @@ std::optional<std::int64_t> Numeric::int64() const {
   return value;
 }
 
+// A weight beyond the groups that were sent stands for zeros, which group()
+// gives; a weight below -1 for zeros behind the point.
 std::string Numeric::text() const {
   if (sign_ == kNan) return "NaN";
   if (sign_ == kInfinity) return "Infinity";

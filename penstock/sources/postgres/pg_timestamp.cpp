@@ -14,6 +14,8 @@ constexpr std::int64_t kDay = 86'400;
 constexpr std::int64_t kFrom1970 = 946'684'800;
 constexpr std::int64_t kDaysOf400Years = 146'097;
 
+// Division rounds down here, not towards zero: half a second before 2000 is
+// second -1 and 500,000 microseconds.
 std::int64_t floor_of(std::int64_t a, std::int64_t b) {
   return a / b - (a % b < 0 ? 1 : 0);
 }

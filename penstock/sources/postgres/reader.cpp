@@ -93,6 +93,11 @@ Connection& PostgresReader::connection() {
   return *connection_;
 }
 
+// The snapshot's connection is used by whoever comes first, the others join it
+// by its name (SET TRANSACTION SNAPSHOT of an exported snapshot), which works
+// while the exporting transaction is open. A reader that cannot lock the table
+// at once waits for its turn on that first connection, whose lock is held
+// already.
 void PostgresReader::scan(const Partition& partition, BlockLimit limit,
                           const BlockSink& sink) {
   auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
@@ -174,6 +179,9 @@ void PostgresReader::fetch(const KeyList& keys) {
   format.check_types(result_);
 }
 
+// A key names one row. Keys that were requested more than once are one group,
+// and are asked for once; a second row of one group is an error, since each
+// epoch might give another of them.
 void PostgresReader::place_rows(const KeyList& keys) {
   const RowFormat& format = opened_->format;
   row_of_.assign(asked_.groups(), -1);

@@ -52,6 +52,8 @@ void append_bytes(std::string& to, std::string_view bytes) {
   to += bytes;
 }
 
+// A ctid is sent as its page (uint32) and its number there (uint16); keys hold
+// both in one integer, page << 16 | number.
 void append_integer(std::string& to, Kind kind, std::int64_t value) {
   if (kind == Kind::ctid) {
     append_big(to, std::int32_t{6});
@@ -151,6 +153,9 @@ std::optional<std::size_t> RowKey::find(std::span<const Field> fields,
   return among.find(fields[0].text());
 }
 
+// One statement for any number of keys: arrays are parameters, so it is planned
+// once, and the index is probed for each element. Several columns go through
+// unnest() in parallel; IN removes duplicates, so each row comes once.
 std::string RowKey::condition() const {
   if (parts_.size() == 1)
     return parts_[0].name == "ctid" && is_place()

@@ -153,7 +153,11 @@ Snapshot::Begun Snapshot::begin(const OpenTable& opened) {
 }
 
 // The last partition has no end, because the table may have grown since its
-// pages were counted.
+// pages were counted. A row's ctid is (page, number in the page). Within one
+// snapshot rows do not move: an UPDATE writes a new version elsewhere, which
+// the snapshot does not see. So ranges of pages cover each visible row just
+// once. What would move rows (VACUUM FULL, CLUSTER) needs the lock that the
+// snapshot's transaction excludes.
 void Snapshot::cut(std::int64_t pages, std::int64_t bytes, std::int64_t most) {
   std::int64_t parts = std::max<std::int64_t>(
       1, std::min({most, bytes / kSmallestPartBytes, pages}));
@@ -175,6 +179,9 @@ void Snapshot::cut(std::int64_t pages, std::int64_t bytes, std::int64_t most) {
   }
 }
 
+// `in_use_` says who may use connection_, which the mutex does not guard: it is
+// handed from reader to reader by enter() and leave(), and a scan may take
+// hours.
 Connection* Snapshot::enter() {
   Lock lock(mutex_);
   if (in_use_) return nullptr;

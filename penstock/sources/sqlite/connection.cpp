@@ -237,6 +237,9 @@ std::string path_of(sqlite3* connection) {
 
 }  // namespace
 
+// SQLITE_OPEN_NOMUTEX is safe because a connection is used by one thread at a
+// time (Snapshot::mutex, or the reader that owns it); SQLite's global state
+// keeps its own locks.
 Connection::Connection(const SourceSpec& spec, Open how, StopFlag stop)
     : path_(spec.path),
       where_(!spec.query.empty()   ? "source.query"

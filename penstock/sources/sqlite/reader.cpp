@@ -107,7 +107,9 @@ void SqliteReader::scan(const Partition& partition, BlockLimit limit,
   writer.finish();
 }
 
-/// One statement for each power of two: the rest of its keys is NULL.
+/// One statement for each power of two: the rest of its keys is NULL. So there
+/// are at most 16 statements for requests of any size, at the price of up to as
+/// many NULLs as keys. NULL equals nothing, so such a parameter finds no row.
 sqlite3_stmt* SqliteReader::statement_for(std::size_t keys) {
   Statement& statement = statements_[keys];
   if (statement == nullptr)

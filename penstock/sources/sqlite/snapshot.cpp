@@ -27,6 +27,11 @@ std::int64_t data_version(Connection& connection) {
   return connection.number("PRAGMA data_version");
 }
 
+// SQLite cannot export a snapshot to another connection. So several connections
+// begin their transactions one after the other, while one more watches: if
+// data_version is the same before and after, no commit fell in between, and all
+// of them see the same. After five tries one connection serves all partitions,
+// in turn.
 std::vector<std::shared_ptr<Snapshot>> snapshots_of(
     const OpenTable& opened, int parts, std::unique_ptr<Connection> spare) {
   std::vector<std::shared_ptr<Snapshot>> snapshots;
@@ -47,7 +52,9 @@ std::vector<std::shared_ptr<Snapshot>> snapshots_of(
 }
 
 /// Cuts `all` into ranges of equal length. Differences are taken without sign:
-/// row numbers may be as far apart as 64 bits allow.
+/// row numbers may be as far apart as 64 bits allow. The span can be 2^64 - 1,
+/// so `length` is computed as span / parts + 1: it never becomes 2^64, and no
+/// range is empty.
 std::vector<RowRange> cut(RowRange all, int parts) {
   auto start = static_cast<std::uint64_t>(all.first);
   std::uint64_t span = static_cast<std::uint64_t>(all.last) - start;

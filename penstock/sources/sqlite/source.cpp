@@ -58,6 +58,8 @@ Json version_of(const std::string& path, bool log = false) {
   return version;
 }
 
+// The version is of the file and of its write-ahead log, since a commit in WAL
+// mode changes the latter alone until a checkpoint moves it.
 SourceFacts facts_of(const OpenTable& opened) {
   const SourceSpec& spec = opened.spec;
   SourceFacts facts{

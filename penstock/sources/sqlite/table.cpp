@@ -92,6 +92,9 @@ Schema schema_of(Connection& connection, const std::string& table) {
 constexpr const char* kRowNumbers[] = {"rowid", "_rowid_", "oid"};
 
 // Views and tables WITHOUT ROWID have none; a column may take its name.
+// https://sqlite.org/rowidtable.html: a table has rowid, _rowid_ and oid as
+// names of its row number, unless a column has that name. An INTEGER PRIMARY
+// KEY is an alias of it.
 std::string rowid_of(Connection& connection, const Table& table) {
   if (table.view) return "";
   for (const char* name : kRowNumbers) {
@@ -146,6 +149,9 @@ ColumnInfo column_info(std::string name, std::string declared) {
   return column;
 }
 
+// https://sqlite.org/datatype3.html, section 3.1, "Determination Of Column
+// Affinity": five rules, of which the first that fits holds. CHARINT is INTEGER
+// by rule 1, and "FLOATING POINT" is INTEGER as well, since it contains INT.
 Affinity affinity_of(std::string_view declared) {
   std::string word = ascii_upper(declared);
   auto has = [&](const char* part) {

@@ -89,6 +89,9 @@ bool append_number(const Value& value, bool boolean, Times times, Column& to,
   return true;
 }
 
+// A column's type does not bind its values in SQLite: an INTEGER column may
+// hold a REAL or a text. A REAL that is a whole number is taken; bounds are
+// compared before the conversion, which would be undefined beyond them.
 bool append_integer(const Value& value, bool boolean, Column& to,
                     const char*& expected) {
   if (null(value, to)) return true;

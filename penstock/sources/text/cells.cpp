@@ -23,6 +23,10 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// RFC 4180, section 2: a cell that holds a delimiter, a line end or a mark
+// stands in marks, and a mark inside is doubled. What follows a closing mark up
+// to the delimiter is against the RFC, but written; it is appended, as Python's
+// csv module does.
 Cell cell_of(std::string_view written, char quote, std::string& plain) {
   if (quote == '\0' || !written.starts_with(quote)) return {written};
   plain.clear();
@@ -57,6 +61,9 @@ std::vector<std::string_view> cells_of(std::string_view row,
   }
 }
 
+// A lattice: nothing is below all; integers are below reals; every other pair
+// meets in text. So the order in which cells are seen cannot change the result,
+// nor can the division among threads.
 Looks wider(Looks a, Looks b) {
   if (a == b || b == Looks::nothing) return a;
   if (a == Looks::nothing) return b;
@@ -72,7 +79,10 @@ bool all_digits(std::string_view text) {
 }
 
 /// What follows "1,234,567", whose thousands are grouped by `mark`; nullopt:
-/// the text does not begin so.
+/// the text does not begin so. One to three digits, then groups of the mark and
+/// just three digits: 1,234 and 12,345,678, but not 1,23 or 1234,567. So a list
+/// of small numbers that lacks its quotation marks is not taken for one large
+/// number.
 std::optional<std::string_view> after_groups(std::string_view text, char mark) {
   std::size_t at = text.find(mark);
   if (at == text.npos || at > 3 || !all_digits(text.substr(0, at)))
@@ -107,6 +117,9 @@ Looks text_looks(std::string_view text, char decimal) {
 
 }  // namespace
 
+// `plain_numbers_` is true where no quotation mark and no word for a missing
+// value can look like a number ("-999" can): then a cell that reads as a number
+// needs no other check.
 CellReader::CellReader(const std::vector<std::string>& na, char decimal,
                        char quote, char thousands)
     : na_(na), decimal_(decimal), quote_(quote), thousands_(thousands) {

@@ -46,7 +46,9 @@ class CsvReader final : public files::ChunkReader {
   std::string plain_;
 };
 
-/// What was seen of a file, or of a part of it.
+/// What was seen of a file, or of a part of it. Parts are looked at by several
+/// threads and joined in their order, so "the first cell of this kind" is the
+/// first one in the file.
 struct LookedAt {
   std::vector<SeenCells> columns;
   bool whole = true;       ///< nothing else is there
@@ -176,6 +178,9 @@ CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
       values_(file_->reader, file_->facts().columns, file_->rules.quote,
               columns_) {}
 
+// The number of a line is only known for the chunk's beginning. For problems,
+// which come by row, lines are counted from the problem before: O(bytes) in
+// all, and nothing for a chunk without problems.
 void CsvReader::read(std::int64_t chunk, const files::PieceSink& sink) {
   const TextChunk& of =
       file_->rows_found.chunks[static_cast<std::size_t>(chunk)];

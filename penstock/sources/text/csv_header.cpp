@@ -281,6 +281,9 @@ char thousands_of(const FileSettings& settings) {
   return settings.thousands.empty() ? '\0' : settings.thousands[0];
 }
 
+// The beginning is read again, 16 times as long, until the header and some rows
+// are whole. A header of more than 16 MiB is not looked for: then what is there
+// counts as the whole file, and an open quotation mark is reported.
 CsvHeader read_csv_header(const PlainText& text, const FileSettings& settings) {
   constexpr std::int64_t kLongest = 16 << 20;
   const std::int64_t most = std::min(text.size(), kLongest);

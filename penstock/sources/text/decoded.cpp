@@ -50,7 +50,11 @@ class Pieces {
   std::int64_t offset_ = 0;
 };
 
-// A .gz file may hold several streams, one after the other.
+// A .gz file may hold several streams, one after the other. RFC 1952, section
+// 2.2: members simply follow each other, without an index. Nor can inflation
+// begin in the middle of one, as a block may refer to the 32 KiB before it. So
+// compressed files cannot be read by position: they are unpacked once, from the
+// start.
 void unpack_gzip(const files::DataFile& file, Pieces& pieces,
                  const ByteSink& sink) {
   z_stream stream{};
@@ -83,6 +87,10 @@ void unpack_gzip(const files::DataFile& file, Pieces& pieces,
 }
 
 #ifdef PENSTOCK_ZSTD
+// RFC 8878: frames follow each other, too, and skippable ones are passed over
+// by the library. ZSTD_decompressStream returns 0 when a frame is complete and
+// has been handed out; output that fills the buffer may have more behind it,
+// though no input is left.
 void unpack_zstd(const files::DataFile& file, Pieces& pieces,
                  const ByteSink& sink) {
   std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(
@@ -168,6 +176,9 @@ void Transcoder::refuse(std::size_t at) const {
        .next = "name its encoding as source.encoding"});
 }
 
+// A piece may end within a character: iconv then stops before it (EINVAL), and
+// its bytes stay in `left_` for the next call. EILSEQ is a byte that no further
+// input could make right.
 void Transcoder::take(std::span<const char> bytes) {
   left_.append(bytes.data(), bytes.size());
   std::vector<char> out(kPiece);

@@ -8,6 +8,10 @@ constexpr std::size_t kMostKeys = std::size_t{1} << 20;
 
 }  // namespace
 
+// Members of lines mostly come in one order, so the caller first compares with
+// the member at `next`; only a miss comes here. A key with dots is put under
+// its whole name once, so that it also is found at once from then on; there is
+// a bound to that, as keys may differ in each line.
 JsonMembers::Member* JsonMembers::find(std::string_view key,
                                        std::size_t& next) {
   auto known = by_name.find(key);

@@ -42,6 +42,9 @@ void JsonSurvey::check_objects() const {
                        "them becomes such lines by jq -c '.[]'"});
 }
 
+// An object becomes its members where every value at its path is an object (or
+// null) and some have members. A path that holds lists, or objects beside other
+// values, stays one column of JSON text, and what lies inside gives no columns.
 JsonColumns JsonSurvey::columns(const FileSettings& settings,
                                 bool whole) const {
   JsonColumns columns{.whole = whole};

@@ -84,6 +84,9 @@ bool is_json_number(std::string_view token) {
   return at == end;
 }
 
+// RFC 8259, sections 2 to 7, as a machine with a stack of open brackets instead
+// of recursion: nesting is bounded by memory for one byte a level. Each turn of
+// the outer loop begins where a value must begin.
 bool JsonSyntax::is_value(std::string_view text) {
   const char* at = text.data();
   const char* const end = at + text.size();

@@ -144,6 +144,10 @@ class JsonlReader final : public files::ChunkReader {
     for (std::size_t c = 0; c < columns_.size(); ++c)
       if (is_number(column(c))) numbers_[c].make_room(room_);
   }
+  // Invariant: between two lines all columns have block_->rows rows. filled_[c]
+  // is the last row that has a value in column c, so a member that is missing
+  // and one that stands twice are both seen without a list of names for each
+  // line.
   void end_row() {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (filled_[c] == block_->rows) continue;
@@ -155,6 +159,9 @@ class JsonlReader final : public files::ChunkReader {
     ++block_->rows;
   }
 
+  // On-Demand parsing checks only what it walks over. A line counts as read
+  // once its object has been walked to the end and nothing follows it; members
+  // that no column needs are skipped by their structure alone.
   simdjson::error_code take(simdjson::error_code error,
                             od::document& document) {
     od::object object;

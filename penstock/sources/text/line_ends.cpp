@@ -4,6 +4,8 @@
 
 namespace penstock::text {
 
+// The same machine as that of marks.cpp, a byte at a time. The byte order mark
+// (EF BB BF) is not part of the first cell, so the cell still begins behind it.
 bool QuotationMarks::outside(char next) {
   const std::size_t at = taken_++;
   if (at < kByteOrderMark.size() && next == kByteOrderMark[at]) return true;

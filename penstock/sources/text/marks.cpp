@@ -33,6 +33,9 @@ std::uint64_t equal_bits(const char* block, char c) {
   return bits;
 }
 
+// What is known of the byte before. It is all the state that passes from one
+// block of 64 bytes to the next, and a chunk begins at the start of a row, so
+// it begins as `start`: no block needs to look back.
 enum class Within : std::uint8_t {
   start,    // of a cell
   plain,    // a cell, outside of quotation marks
@@ -65,14 +68,20 @@ Bits bits_by_bytes(std::string_view block, const RowRules& rules,
   return bits;
 }
 
-/// Each bit: whether up to it, itself included, an odd number of bits is set.
+/// Each bit: whether up to it, itself included, an odd number of bits is set. A
+/// prefix sum modulo 2 in six steps; a carry-less multiplication by all ones
+/// would give the same.
 std::uint64_t odd_so_far(std::uint64_t bits) {
   for (int step = 1; step < 64; step *= 2) bits ^= bits << step;
   return bits;
 }
 
 /// Where quotation marks stand as they are meant to: around whole cells, and
-/// two within them for one. False: elsewhere, too.
+/// two within them for one. False: elsewhere, too. The parity of the marks
+/// before a byte says whether it is inside, as a doubled mark flips it twice.
+/// This holds only where each opening mark stands at the start of a cell;
+/// `opening` has the places where one may stand, and a mark anywhere else makes
+/// the parity meaningless, so the caller falls back.
 bool bits_of_quoted(const char* block, std::uint64_t quotes,
                     const RowRules& rules, Within& within, Bits& bits) {
   const std::uint64_t inside =

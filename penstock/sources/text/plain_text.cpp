@@ -17,6 +17,9 @@ constexpr std::int64_t kLongestLine = 64 << 20;
 
 }  // namespace
 
+// The temporary file has no name, so it is gone when the process ends, however
+// that happens. It is mapped, not kept open: any number of readers share its
+// pages.
 PlainText::PlainText(files::DataFile file, const std::string& encoding,
                      StopFlag stop, std::optional<QuotationMarks> lines)
     : file_(std::move(file)), size_(file_.bytes) {

@@ -12,6 +12,9 @@ const char* find(const char* begin, const char* end, char c) {
 
 }  // namespace
 
+// A mark that is not at the start of a cell is text, as in 5" x 7". A mark as
+// the last byte before `end` may be the first of two, so the caller must give
+// the whole rest of the text or come again with more of it.
 const char* RowRules::end_of_row(const char* begin, const char* end) const {
   const char* newline = find(begin, end, '\n');
   // Most rows have no quotation mark: two searches, and no look at a byte.

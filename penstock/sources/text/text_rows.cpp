@@ -31,7 +31,11 @@ constexpr std::size_t kLongestRow = std::size_t{64} << 20;
                               : "check that this is a text file"});
 }
 
-/// Puts rows together to chunks.
+/// Puts rows together to chunks. Invariants: a chunk begins at the beginning of
+/// a row and ends behind the end of one, whatever its quotation marks enclose;
+/// chunks lie one behind the other; and `ends` ascends strictly, as a chunk of
+/// empty lines alone is left out. So any chunk can be read by itself, by any
+/// thread.
 class RowWalk {
  public:
   RowWalk(const PlainText& text, std::int64_t offset, std::int64_t line,
@@ -99,7 +103,11 @@ bool find_ends(const PlainText& text, std::int64_t begin, char quote,
 }
 
 // Parts of a large file are looked at by several threads for the ends of their
-// lines. Where they may not be those of rows, walk() goes on.
+// lines. Where they may not be those of rows, walk() goes on. Whether a line
+// end is inside quotation marks depends on all marks before it, so parts can be
+// walked in parallel only as long as there are no marks at all. The first part
+// with one ends this, and what threads found in later parts is dropped. Parts
+// are added in their order, which keeps the invariants.
 void RowWalk::walk_side_by_side() {
   struct Part {
     Offsets ends;
@@ -134,6 +142,8 @@ bool RowWalk::add_lines(std::int64_t begin, const Offsets& ends) {
   return true;
 }
 
+// Reads at least as much as it holds of an unfinished row, so a long row is
+// walked over O(log n) times and the whole takes O(n), not O(n^2).
 void RowWalk::walk() {
   std::vector<char> buffer;
   std::size_t held = 0;  // bytes of a row whose end is not read yet

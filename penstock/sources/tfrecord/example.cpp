@@ -7,7 +7,11 @@ namespace {
 
 constexpr const char* kCut = "its protocol buffer is cut off or damaged";
 
-/// The fields of a message, one after the other.
+/// The fields of a message, one after the other. The wire format of Protocol
+/// Buffers (protobuf.dev, "Encoding"): each field is a varint key (number << 3
+/// | type) and a value: a varint, 8 bytes, 4 bytes, or a length and so many
+/// bytes. A varint has 7 bits in each byte, the lowest first; the top bit says
+/// that another byte follows. Groups (3, 4) do not occur.
 class Message {
  public:
   explicit Message(std::string_view bytes) : rest_(bytes) {}
@@ -96,6 +100,12 @@ bool add_integers(const Message& field, std::vector<std::int64_t>& to) {
 
 }  // namespace
 
+// tensorflow/core/example/example.proto and feature.proto: Example{1:
+// Features}, Features{1: map<string, Feature>}, where an entry of a map is a
+// message {1: key, 2: value}, and Feature{1: BytesList | 2: FloatList | 3:
+// Int64List}, each {1: repeated value}. Numbers may be packed (one field of
+// bytes) or not. Of a key that comes twice the last one holds, as in all
+// parsers.
 std::string read_example(std::string_view message, Features& to) {
   to.clear();
   Message example(message);

@@ -31,6 +31,12 @@ constexpr std::size_t kSampled = 100;
 }
 
 /// TFRecord turns a CRC around, so that one over bytes that hold CRCs is none.
+/// A record (tensorflow/core/lib/io/record_writer.h), numbers little-endian:
+///   uint64  length
+///   uint32  masked CRC-32C of the length
+///   bytes   data
+///   uint32  masked CRC-32C of the data
+/// The mask is ((crc >> 15) | (crc << 17)) + 0xa282ead8, modulo 2^32.
 std::uint32_t masked(std::uint32_t crc) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
 }
@@ -114,6 +120,10 @@ struct RecordFile final : files::RowFile,
            has_crc(all.first(kLength), all.data() + kLength);
   }
 
+  // There is no index in the file: records are walked over once, length by
+  // length, which touches 12 bytes of each. The CRC of a length is checked
+  // here, as a wrong one would lead anywhere; that of the data when a record is
+  // read, so that damage there costs one row.
   void index(std::span<const std::byte> all) {
     std::vector<std::int64_t>& ends = facts_.chunk_ends;
     std::size_t chunk = 0;

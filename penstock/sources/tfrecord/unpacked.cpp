@@ -23,6 +23,9 @@ namespace {
 
 }  // namespace
 
+// RFC 1952, 2.3.1: gzip begins with 1F 8B. RFC 1950, 2.2: zlib begins with 78
+// and a byte that makes both, read big-endian, a multiple of 31. No record is
+// taken for either, since its CRC is looked at first.
 bool is_packed(std::span<const std::byte> file) {
   if (file.size() < 2) return false;
   const auto first = std::to_integer<unsigned>(file[0]);

@@ -92,6 +92,12 @@ std::size_t first_outside(const Layout& layout, std::int64_t tokens_bytes) {
   return first;
 }
 
+// Megatron-LM (core/datasets/indexed_dataset.py), numbers little-endian:
+//   "MMIDIDX\0\0", uint64 version 1, uint8 type, uint64 sequences,
+//   uint64 document ends, int32 length of each sequence in tokens,
+//   int64 offset of each sequence in the .bin file in bytes, the document ends
+// The arrays are borrowed from the mapping, behind a head of 34 bytes, where
+// their numbers are not aligned: each is copied out when it is needed.
 Layout megatron(const std::string& path, const std::string& index,
                 std::size_t tokens_bytes) {
   Layout layout{.about = "Megatron", .index = map_data_file(index)};
@@ -140,6 +146,9 @@ class Consecutive {
   std::int64_t begin_ = 0;
 };
 
+// Hugging Face datatrove: FILE.ds has tokens, FILE.ds.index the end of each
+// document as a uint64, in tokens. The width of tokens stands nowhere: it
+// follows from the last end and the size of the file.
 Layout datatrove(const std::string& path, const std::string& index,
                  std::span<const std::byte> ends, std::size_t tokens_bytes) {
   const std::size_t count = ends.size() / sizeof(std::uint64_t);
@@ -172,7 +181,9 @@ Layout datatrove(const std::string& path, const std::string& index,
 
 constexpr std::int64_t kLongest = std::int64_t{1} << 28;  // tokens
 
-/// Finds the ends of documents by the token that ends them.
+/// Finds the ends of documents by the token that ends them. Without a token
+/// that ends documents, a store is cut into pieces of kMostTokens; the last
+/// piece is what is left.
 template <class Token>
 void find_ends(const std::string& path, std::span<const std::byte> bytes,
                std::int64_t document_end, std::int64_t first, StopFlag stop,
@@ -194,6 +205,9 @@ void find_ends(const std::string& path, std::span<const std::byte> bytes,
   if (documents.begin() < count) documents.end_at(count);
 }
 
+// llm.c (dev/data/data_common.py): 256 numbers of int32, of which the first is
+// the magic, the second a version, the third the number of tokens; then the
+// tokens.
 constexpr std::int32_t kNarrowMagic = 20240520, kWideMagic = 20240801;
 constexpr std::size_t kHeader = 256 * sizeof(std::int32_t);
 

@@ -62,6 +62,10 @@ class TokenReader final : public files::ChunkReader {
   }
 
  private:
+  // Documents may lie anywhere in the file, in any order and more than once (as
+  // after a shuffle by index). Only where those of a chunk follow each other,
+  // and begin at an address that the type may have, is the mapping lent; else
+  // they are copied.
   Column column_of(std::size_t first, std::size_t end) const {
     const Layout& layout = file_->layout;
     const std::size_t width = size_of(layout.dtype);

@@ -30,7 +30,10 @@ class ChunkFile {
  public:
   /// Throws files.changed where a file has changed since `opened_ns`.
   explicit ChunkFile(std::int64_t opened_ns) : opened_ns_(opened_ns) {}
-  /// False: there is none, and the chunk has the fill value.
+  /// False: there is none, and the chunk has the fill value. A chunk without a
+  /// file is legitimate, and has the fill value (Zarr V3, "Core specification",
+  /// Fill value). It looks just like one that was deleted, hence the look at
+  /// the time of its folder.
   bool open(const std::string& path) {
     close();
     number_ = open_regular_file(path.c_str());
@@ -91,6 +94,11 @@ class ChunkFile {
   std::uint64_t size_ = 0;
 };
 
+// Belongs to one thread. Invariants: `kept_` has decoded chunks by their place
+// in the grid, the last one used first, and together (but for one) at most
+// kKept bytes; `shard_index_` is that of the shard `shard_place_`, and empty
+// where that file does not exist; `begins_` are those of the chunk of texts
+// `found_`.
 class ChunkedReader final : public files::ArrayReader {
  public:
   explicit ChunkedReader(const ZarrArray& array) : array_(array) {
@@ -175,7 +183,10 @@ class ChunkedReader final : public files::ArrayReader {
   [[noreturn]] void cut_off() const {
     npy::damaged(array_.place, "a chunk of its texts is cut off");
   }
-  /// Slices of a chunk begin anywhere in it.
+  /// Slices of a chunk begin anywhere in it. numcodecs' VLenUTF8: the number of
+  /// texts, then each text's length and its UTF-8 bytes; all numbers are
+  /// little-endian uint32. A length says nothing of where later texts are, so
+  /// they are walked over once and their places kept.
   void find_texts(std::int64_t chunk, std::span<const std::byte> bytes) {
     if (found_ == chunk) return;
     found_ = -1;
@@ -215,7 +226,10 @@ class ChunkedReader final : public files::ArrayReader {
     ++at[0];
   }
 
-  /// Copies what a chunk has of these rows.
+  /// Copies what a chunk has of these rows. order[i] is the dimension of the
+  /// array that is dimension i of a stored chunk, so the last one lies side by
+  /// side (`transpose` in version 3, "F" in version 2). Chunks at the edges are
+  /// stored whole; what lies beyond the shape is not copied.
   void place(const Shape& at, std::int64_t begin, std::int64_t end,
              std::byte* out) {
     const Data& chunk = chunk_at(at);
@@ -325,6 +339,11 @@ class ChunkedReader final : public files::ArrayReader {
     return shard_.read(begin, count);
   }
 
+  // Zarr V3, codec "sharding_indexed": the index is an array of (offset,
+  // nbytes), both uint64, for each inner chunk in C order, encoded by
+  // index_codecs; two numbers of all bits set say that the chunk is absent. It
+  // stands at the end of the shard, or at its start. Its encoded size must be
+  // known beforehand, so only codecs of a fixed size (crc32c) are possible.
   void open_shard(const std::string& place) {
     shard_place_.clear();  // a damaged index is not one without chunks
     shard_index_.clear();

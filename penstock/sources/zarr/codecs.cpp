@@ -177,6 +177,8 @@ Data unshuffled(const Data& in, std::size_t element) {
   return out;
 }
 
+// Zarr V3, codec "crc32c": four bytes, little-endian, behind those that they
+// check.
 Data checked_crc(Data in, const std::string& place) {
   std::uint32_t expected = 0;
   if (in.size() < sizeof(expected)) fail(place, "crc32c", "it is cut off");
@@ -188,6 +190,8 @@ Data checked_crc(Data in, const std::string& place) {
   return in;
 }
 
+// Codecs come in the order of decoding, the last one that encoded first. `room`
+// bounds each of them: a few bytes may claim to be gigabytes.
 Data undone(Data packed, const std::vector<Codec>& codecs, Room room,
             const std::string& place) {
   for (const Codec& codec : codecs) switch (codec.kind) {

@@ -203,7 +203,10 @@ Json fill_of(const ZarrArray& array) {
   });
 }
 
-/// `masked`: the fill value is one that is missing, too.
+/// `masked`: the fill value is one that is missing, too. A store of version 2
+/// that xarray wrote (it has _ARRAY_DIMENSIONS) keeps _FillValue in fill_value,
+/// which means a missing value there. In other stores fill_value is only what
+/// absent chunks hold.
 void set_attributes(Json attributes, bool masked, ZarrArray& array) {
   files::ArrayInfo& info = array.layout.info;
   array.packed = {.stored = info.dtype, .dtype = info.dtype};
@@ -223,6 +226,9 @@ void set_attributes(Json attributes, bool masked, ZarrArray& array) {
   info.dtype = array.packed.dtype;
 }
 
+// With shards, the grid is one of shards, and each holds a whole number of
+// inner chunks along every dimension. Products are checked for overflow, since
+// nothing else bounds what metadata may say.
 void check_chunks(ZarrArray& array, const std::string& place) {
   const Shape& shape = array.layout.info.shape;
   for (const Shape* part : {&array.chunk, &array.shard}) {
@@ -259,6 +265,10 @@ void finish(ZarrArray& array, int version, const Json* fill,
   if (text) info.shape.push_back(array.layout.text_bytes);
 }
 
+// Zarr storage specification version 2: `filters` were applied in their order
+// and `compressor` after them, so decoding begins with the compressor;
+// add_codec() puts each one before those that are there. A chunk is the file
+// "0.1" (or "0/1"), and attributes stand in .zattrs.
 ZarrArray read_v2(const std::string& folder, const std::string& name) {
   const std::string place = folder + "/.zarray";
   const Json meta = read_json(place);
@@ -382,6 +392,10 @@ void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
   }
 }
 
+// Zarr V3, "Core specification", Array metadata: one file, zarr.json. Codecs
+// are a chain: array to array (transpose), then one array to bytes (bytes,
+// sharding_indexed, vlen-utf8), then bytes to bytes. Chunks are named by
+// chunk_key_encoding: "c/0/1" by `default`, "0.1" by `v2`.
 std::optional<ZarrArray> read_v3(const std::string& folder,
                                  const std::string& name) {
   const std::string place = folder + "/zarr.json";

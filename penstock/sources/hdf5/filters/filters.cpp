@@ -24,7 +24,8 @@ enum Id : int {
   kZstd = 32015,
 };
 
-/// Names by the registry of the HDF Group, of those that are met most.
+/// Names by the registry of the HDF Group, of those that are met most. Ids
+/// below 256 are reserved for libhdf5's own.
 constexpr std::pair<int, const char*> kNames[] = {
     {1, "deflate"},   {2, "shuffle"},        {3, "fletcher32"},
     {4, "szip"},      {5, "nbit"},           {6, "scaleoffset"},
@@ -154,6 +155,15 @@ struct ChunkDecoder::State {
 ChunkDecoder::ChunkDecoder() : state_(std::make_unique<State>()) {}
 ChunkDecoder::~ChunkDecoder() = default;
 
+// Filters are undone from the last one to the first (HDF5 File Format
+// Specification 3.0, IV.A.2.l). `last` is the index of the filter that is
+// undone last, the first one that was applied: it writes straight into `out`
+// where it can, and all others alternate between two buffers, so that a filter
+// never reads the buffer that it writes. With `apart` a shuffle in that place
+// is left to the caller, and `last` moves on to the next filter in the list.
+//
+// `most` bounds the output of each step, whatever the stream claims: a step
+// that wants more is damaged, or meant to exhaust memory.
 std::string ChunkDecoder::decode(const std::vector<Filter>& filters,
                                  std::uint32_t skipped, In stored,
                                  std::span<std::byte> out, std::size_t* apart) {

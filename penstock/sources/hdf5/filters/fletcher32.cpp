@@ -35,6 +35,9 @@ std::uint32_t fletcher32(In in) {
 
 }  // namespace
 
+// The chunk is followed by its checksum, 4 bytes in little-endian order. What
+// was summed up are the bytes as this filter saw them, after the filters before
+// it.
 std::string undo_fletcher32(In in, Bytes& out) {
   if (in.size() < 4) return "it ends before its checksum";
   const In values = in.first(in.size() - 4);

@@ -60,6 +60,8 @@ std::string undo_zstd(In, std::size_t, Bytes&) { return "no Zstandard"; }
 
 #ifdef PENSTOCK_BLOSC
 bool has_blosc() { return true; }
+// A Blosc buffer describes itself in its first 16 bytes (width, block size,
+// inner codec, sizes), so the client values of the filter are not needed.
 std::string undo_blosc(In in, std::size_t most, Bytes& out) {
   constexpr const char* kFault = "its bytes are none of Blosc";
   std::size_t size = 0;
@@ -78,6 +80,9 @@ bool has_blosc() { return false; }
 std::string undo_blosc(In, std::size_t, Bytes&) { return "no Blosc"; }
 #endif
 
+// The filter's own frame (id 32004; not that of the lz4 tool): the size of the
+// chunk (8 bytes) and of a block (4), then for each block its stored size (4)
+// and its bytes. All numbers are big-endian, and the last block is shorter.
 std::string undo_lz4(In in, std::size_t most, Bytes& out) {
   constexpr const char* kFault = "its bytes are none of LZ4";
   if (in.size() < 12) return kFault;

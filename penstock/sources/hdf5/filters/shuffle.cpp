@@ -43,6 +43,9 @@ void take_together(In chunk, std::size_t apart, std::size_t first,
     interleave<8>(in, all, values, out);
 }
 
+// Shuffle (filter 2) stores the first bytes of all values, then all second
+// bytes, and so on: byte b of value v is at b * values + v. Undoing it is the
+// transpose of a matrix of `width` rows.
 void undo_shuffle(In in, const Filter& filter, std::byte* to) {
   const std::size_t width = filter.values.empty() ? 0 : filter.values[0];
   if (width <= 1 || in.size() < width) {

@@ -27,7 +27,9 @@ std::string hexadecimal(const std::vector<unsigned char>& bytes) {
   return text;
 }
 
-/// Whether values hold no places in memory once they are read.
+/// Whether values hold no places in memory once they are read. Otherwise
+/// H5Dread and H5Pget_fill_value would return pointers to memory of this
+/// process, which mean nothing to the engine.
 bool is_flat(hid_t type) {
   return H5Tdetect_class(type, H5T_VLEN) == 0 &&
          H5Tdetect_class(type, H5T_REFERENCE) == 0 &&
@@ -53,6 +55,9 @@ std::string fill_of(hid_t properties, hid_t type) {
   return hexadecimal(value);
 }
 
+// "HDF5 File Format Specification 3.0", IV.A.2.l: each filter has an id, a name
+// that may be missing, and client values, which are what its decoder needs (the
+// width of a value for shuffle, the level for deflate).
 void add_filters(hid_t properties, Json& set) {
   set["filters"] = Json::Array{};
   const int count = H5Pget_nfilters(properties);
@@ -80,6 +85,9 @@ void refuse(Json& set, const std::string& why) {
   set["why"] = why;
 }
 
+// H5Dget_offset counts from the first byte of the file: it has added the base
+// address already, unlike the references into heaps. A data set to which no
+// value was written may have no address; all of its values are the fill value.
 void add_contiguous(hid_t id, hid_t properties, Json& set) {
   if (H5Pget_external_count(properties) > 0)
     return refuse(set, "its values are in other files (external storage)");
@@ -190,6 +198,8 @@ Json numbers_of(hid_t attribute, hid_t type, hid_t space) {
   return numbers;
 }
 
+// Called by libhdf5, which is C: it always returns 0, so that one attribute
+// that cannot be read does not hide the others.
 herr_t add_attribute(hid_t object, const char* name, const H5A_info_t*,
                      void* to) {
   Handle attribute(H5Aopen(object, name, H5P_DEFAULT));

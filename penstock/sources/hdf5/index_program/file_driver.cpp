@@ -79,6 +79,12 @@ haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) {
   return own(file)->end_of_file;
 }
 
+// A virtual file driver is the only place where libhdf5 names the address of a
+// chunk cheaply. place_of() asks for a raw chunk of a known number of bytes;
+// the read of raw data with just this size is the chunk itself, and it is
+// answered without I/O. All other reads (superblock, object headers, nodes of
+// the chunk index) are served from the file. H5FD_read has added the base
+// address, so the address that is noted counts from the first byte of the file.
 herr_t read_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address,
                  std::size_t size, void* buffer) {
   State& now = state();
@@ -146,6 +152,9 @@ FileDriver::~FileDriver() {
   H5FDunregister(driver_);
 }
 
+// `skipped` is the filter mask of the chunk: bit i says that filter i of the
+// pipeline was left out, because it was optional and failed or did not make the
+// chunk smaller. It differs from chunk to chunk.
 std::optional<ChunkPlace> FileDriver::place_of(hid_t dataset,
                                                const hsize_t* coordinates,
                                                void* buffer) {

@@ -59,6 +59,12 @@ IndexFailure damaged(const std::string& place) {
 }
 
 /// Refuses what another program writes, before libhdf5 fails in other words.
+/// The superblock begins with the signature 89 'H' 'D' 'F' 0D 0A 1A 0A at byte
+/// 0, 512, 1024, 2048 and so on (HDF5 File Format Specification 3.0, II.A):
+/// what stands before it is the user block, which MATLAB uses. Byte 8 is its
+/// version. Since version 3, byte 11 has the flags of consistency: bit 0, open
+/// for writing; bit 2, open for SWMR writing. Versions before leave no such
+/// mark, so the lock that libhdf5 takes while it writes is tried, too.
 void check_writers(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
@@ -100,6 +106,14 @@ void check_writers(const std::string& path) {
         "mark that was left"};
 }
 
+// Walks the groups depth first, by names in ascending order, so that the order
+// of columns depends on the file's content alone and not on when links were
+// made.
+//
+// Invariants: each group is entered once, by the address of its object header
+// (hard links make cycles, and soft links may lead upwards); `chunked` has the
+// paths of the chunked data sets in the order of "data_sets", which is how the
+// engine knows which frame of chunks belongs to which of them.
 class FileIndex {
  public:
   FileIndex(const std::function<void()>& progress) : progress_(progress) {
@@ -212,7 +226,11 @@ class Untouched {
   void* at_ = nullptr;
 };
 
-/// The chunks of a data set, row-major over the grid that they form.
+/// The chunks of a data set, row-major over the grid that they form. Chunks at
+/// the edges are stored whole, padded beyond the extent, so all chunks decode
+/// to the same number of bytes. The index on disk (a B-tree of version 1 or 2,
+/// an extensible or a fixed array, or none for a single chunk) is libhdf5's
+/// business: this asks for each cell of the grid by its coordinates.
 std::vector<ChunkPlace> chunks_of(hid_t set, const std::string& path,
                                   FileDriver& driver, void* room,
                                   const std::function<void()>& progress) {
@@ -265,6 +283,9 @@ void send_index(const std::string& path, FileDriver& driver,
              std::memcmp(head.data(), "MATLAB", 6) == 0;
     if (opened >= 0) ::close(opened);
   }
+  // The index goes out before the chunks are looked up: of a file with millions
+  // of chunks that takes the most time, and the places of one data set at a
+  // time is all that this process then holds.
   send(Frame::index, index.take(matlab, user_block).dump());
   const Untouched room;
   if (room.get() == nullptr)

@@ -81,6 +81,10 @@ void serve(FileDriver& driver, const std::string& path) {
   send(Frame::done, {});
 }
 
+// Each limit answers a way in which a damaged file hurts: memory that it asks
+// for (8 GiB of address space, so that an allocation fails instead of the
+// machine), core files, and writes of any kind. The program dies with the
+// process that started it, even if that one is killed.
 int run() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   limit(RLIMIT_CORE, 0);

@@ -69,6 +69,8 @@ void add_mappings(hid_t properties, Json& set) {
       return H5Pget_virtual_dsetname(properties, at, name, size);
     });
     if (!to || !from || to->count != from->count ||
+        // In these names "%b" stands for the number of a block in an unlimited
+        // selection (H5Pset_virtual), one mapping for any number of files.
         file.find('%') != file.npos || path.find('%') != path.npos) {
       set["layout"] = "other";
       set["why"] =
