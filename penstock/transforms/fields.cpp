@@ -175,7 +175,8 @@ Json fields_schema() {
   Json schema;
   schema["type"] = "object";
   schema["minProperties"] = 1;
-  schema["description"] = "Name of a tensor -> how it is made.";
+  schema["description"] =
+      "The tensors of a batch by name, and how each is made from columns.";
   schema["additionalProperties"] = schema_of_kinds({}, kinds);
   return schema;
 }

@@ -45,7 +45,9 @@ const OperationDescriptor& operation_kind(const Spec& entry) {
 SettingSchema side_schema() {
   SettingSchema side{.key = "side",
                      .rule = settings::choice_rule(
-                         {"train", "all"}, "whose batches are changed")};
+                         {"train", "all"},
+                         "Which batches are changed. train: those of the train "
+                         "side; all: validation batches too")};
   side.rule["default"] = "train";
   return side;
 }
@@ -82,7 +84,7 @@ Json operations_schema() {
     kinds.push_back({.settings = kind.settings()});
   Json schema;
   schema["type"] = "array";
-  schema["description"] = "what is done to whole batches, one after the other";
+  schema["description"] = "Changes to whole batches, applied in this order";
   schema["items"] = schema_of_kinds({side_schema()}, kinds);
   return schema;
 }

@@ -28,27 +28,34 @@ const SettingsTable<Category>& category_settings() {
           .section(
               "category",
               SettingsTable<Category>()
-                  .text("column", &Category::column, "")
+                  .text("column", &Category::column,
+                        "Column of texts, whole numbers or booleans")
                   .required()
                   .not_empty()
                   .integer("min_count", &Category::min_count, 1, INT64_MAX,
-                           "train rows that make a class; fewer are unknown")
-                  .choice("unknown", &Category::unknown_is_class,
-                          // "class" is what it was called while it was the
-                          // first: recipes of such rows and runs have that
-                          // word.
-                          {{"last", true}, {"class", true}, {"error", false}},
-                          "\"last\", or \"class\": a value that is not a "
-                          "class, or is missing, belongs to one more class, "
-                          "the last; \"error\": such a row is bad")
-                  .choice("order", &Category::by_frequency,
-                          {{"sorted", false}, {"frequency", true}}, "")
+                           "Train rows that a value needs to become a class. "
+                           "Rarer values are unknown")
+                  .choice(
+                      "unknown", &Category::unknown_is_class,
+                      // "class" is what it was called while it was the
+                      // first: recipes of such rows and runs have that
+                      // word.
+                      {{"last", true}, {"class", true}, {"error", false}},
+                      "What to do with a value that is missing or not a class. "
+                      "last, or its older name class: it belongs to an "
+                      "additional class, the last; error: the row is bad")
+                  .choice(
+                      "order", &Category::by_frequency,
+                      {{"sorted", false}, {"frequency", true}},
+                      "How classes are numbered. sorted: in ascending order of "
+                      "their values; frequency: the most frequent first")
                   .setting(
                       "one_hot",
                       settings::integer_rule(
                           1, kMostOneHot,
-                          "float32 [one_hot], 1 in the place of the class, in "
-                          "place of its number"),
+                          "Length of a one-hot row: float32 [one_hot] with 1 "
+                          "at the class instead of an int64 number. Default: "
+                          "the number"),
                       [](Spec& spec, const SettingSchema& setting,
                          Category& to) {
                         if (spec.raw(setting.key) != nullptr)
@@ -67,9 +74,8 @@ const SettingsTable<Category>& category_settings() {
                           "use \"unknown\": \"last\", which takes the rarer "
                           "values, or leave out min_count");
                   }),
-              "A column of texts, whole numbers or booleans -> int64 classes "
-              "[], or "
-              "float32 [one_hot].")
+              "Turns a column of texts, whole numbers or booleans into int64 "
+              "class numbers [], or into float32 [one_hot].")
           .required();
   return table;
 }

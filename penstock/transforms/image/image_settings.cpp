@@ -252,11 +252,12 @@ const SettingsTable<Image>& store_settings() {
       SettingsTable<Image>()
           .choice("form", &Image::store_decoded,
                   {{"encoded", false}, {"decoded", true}},
-                  "what is kept: the bytes of the file, or pixels, which take "
-                  "more room and no decoding")
+                  "What is kept of a picture. encoded: the bytes of its file; "
+                  "decoded: its pixels, which take more memory and need no "
+                  "decoding")
           .integer("max_side", &Image::max_side, 0, kMostSide,
-                   "pixels are shrunk before they are kept, so that the longer "
-                   "side has so many; 0: they are not")
+                   "Longer side to which kept pixels are shrunk. 0: they keep "
+                   "their size")
           .check([](Spec& section, Image& image) {
             if (image.max_side > 0 && !image.store_decoded)
               section.refuse("max_side", "encoded pictures are not shrunk",
@@ -275,47 +276,53 @@ const std::vector<std::pair<std::string, Framing>> kFramings = {
 void add_framing(SettingsTable<Image>& table) {
   table
       .text("column", &Image::column,
-            "of the bytes of the files, or with \"folder\" of their paths")
+            "Column with the bytes of picture files or, with \"folder\", their "
+            "paths")
       .not_empty()
       .text("folder", &Image::folder,
-            "where relative paths begin; default: the column holds bytes")
+            "Folder that relative paths start from. Default: the column holds "
+            "bytes")
       .setting("size", size_rule(), read_size, show_size)
-      .choice("mode", &Image::mode,
-              {{"RGB", PictureMode::rgb},
-               {"L", PictureMode::grey},
-               {"P", PictureMode::index}},
-              "P: masks, the numbers of classes in a PNG file with a palette "
-              "or in grey")
+      .choice(
+          "mode", &Image::mode,
+          {{"RGB", PictureMode::rgb},
+           {"L", PictureMode::grey},
+           {"P", PictureMode::index}},
+          "Colours of a picture. RGB: three channels; L: grey; P: segmentation "
+          "masks, the class numbers in a PNG file with a palette or in grey")
       .choice("train", &Image::train, kFramings,
-              "how a picture of the train side gets its size; "
-              "\"random_resized_crop\" draws another part of it in each epoch; "
-              "\"none\": it has its size")
-      .choice("val", &Image::val, kFramings, "the same of the other side");
+              "How train pictures get their size. random_resized_crop: another "
+              "part of the picture in each epoch; resize_center: resized, then "
+              "cropped to the centre; resize: resized without cropping; none: "
+              "they already have the size")
+      .choice("val", &Image::val, kFramings,
+              "How validation pictures get their size, as `train`");
   add_range(table, "scale", &Image::scale, 1,
-            "of random_resized_crop: the part of the area");
+            "Range of the cropped share of the area, for random_resized_crop");
   add_range(table, "ratio", &Image::ratio, 1000,
-            "of random_resized_crop: width through height");
+            "Range of width / height of the crop, for random_resized_crop");
   table
       .integer("resize", &Image::resize, 1, kMostSide,
-               "of resize_center: the short side before the crop; by itself at "
-               "least the size")
+               "Short side in pixels before the centre crop, for "
+               "resize_center. Never less than `size` by default")
       .choice("interpolation", &Image::interpolation,
               {{"bilinear", Interpolation::bilinear},
                {"bicubic", Interpolation::bicubic},
                {"lanczos", Interpolation::lanczos},
                {"nearest", Interpolation::nearest}},
-              "antialiased, as Pillow's")
+              "How pictures are resized, antialiased as Pillow does")
       .choice("parity", &Image::fast, {{"exact", false}, {"fast", true}},
-              "exact: Pillow's bytes; fast: JPEG is decoded with fewer bits, "
-              "and at a half, a quarter or an eighth of its size where that is "
-              "enough, and pictures are resized with fewer bits");
+              "How close the pixels are to Pillow's. exact: the same bytes; "
+              "fast: JPEG is decoded with fewer bits, and at a half, a quarter "
+              "or an eighth of its size where that is enough, and pictures are "
+              "resized with fewer bits");
 }
 
 /// What is done to pixels that have their size, and how they are written.
 void add_pixels(SettingsTable<Image>& table) {
   table
       .number("flip", &Image::flip, 0, 1,
-              "how often a picture of the train side is mirrored; 0: never")
+              "Probability that a train picture is mirrored left to right")
       .setting(
           "augment", augments_schema(),
           [](Spec& spec, const SettingSchema& setting, Image& to) {
@@ -323,17 +330,18 @@ void add_pixels(SettingsTable<Image>& table) {
               to.augments = parse_augments(*found, spec.path_of(setting.key));
           },
           [](const Image& from) { return augments_json(from.augments); })
-      .choice(
-          "dtype", &Image::dtype,
-          {{"uint8", Dtype::uint8},
-           {"int64", Dtype::int64},
-           {"float32", Dtype::float32},
-           {"bfloat16", Dtype::bfloat16},
-           {"float16", Dtype::float16}},
-          "uint8: 0 to 255; else 0 to 1, or as mean and std have it; int64: of "
-          "masks")
+      .choice("dtype", &Image::dtype,
+              {{"uint8", Dtype::uint8},
+               {"int64", Dtype::int64},
+               {"float32", Dtype::float32},
+               {"bfloat16", Dtype::bfloat16},
+               {"float16", Dtype::float16}},
+              "Type of the tensor's elements. uint8: 0 to 255; int64: for "
+              "masks; others hold 0 to 1, or (value - mean) / std")
       .choice("layout", &Image::channels_last,
-              {{"nchw", false}, {"nhwc", true}}, "");
+              {{"nchw", false}, {"nhwc", true}},
+              "Order of the dimensions. nchw: [channels, height, width]; nhwc: "
+              "[height, width, channels]");
   add_channels(table, "mean", &Image::mean, "by channel, of numbers of 0 to 1");
   add_channels(table, "std", &Image::std, "by channel, of numbers of 0 to 1");
 }
@@ -346,8 +354,8 @@ SettingsTable<Image> make_settings() {
       .setting(
           "max_pixels",
           settings::integer_rule(1, kMostPixels,
-                                 "a picture with more is a bad sample, before "
-                                 "it is decoded"),
+                                 "Greatest number of pixels. A larger picture "
+                                 "is a bad row and is not decoded"),
           [](Spec& spec, const SettingSchema& setting, Image& to) {
             if (spec.raw(setting.key) != nullptr)
               to.max_pixels = spec.integer(setting.key, {}, 1, kMostPixels);
@@ -358,21 +366,22 @@ SettingsTable<Image> make_settings() {
           })
       .last_rule("default", kMostPixels)
       .boolean("record_draws", &Image::record_draws,
-               "adds NAME_draw: top, left, height, width, mirrored")
-      .section("store", store_settings(), "What is kept of a picture.");
+               "Whether to add a tensor NAME_draw with the random crop of each "
+               "picture: top, left, height, width, mirrored")
+      .section("store", store_settings(),
+               "What the cache and the store keep of a picture.");
   add_place(table, "finish", &Image::finish_on_device,
-            "where kept pixels are cropped, resized, mirrored and normalised: "
-            "the same bytes");
+            "Where kept pixels are cropped, resized, mirrored and normalised. "
+            "Both give the same bytes");
   add_place(table, "decode", &Image::decode_on_device,
-            "where kept files are decoded, and finished: JPEG files on a GPU "
-            "by nvJPEG, whose bytes differ a little");
+            "Where kept files are decoded and finished. device: JPEG files are "
+            "decoded on the GPU by nvJPEG, whose pixels differ slightly");
   table.check(check_sizes)
       .check(check_crops)
       .check(check_device)
       .rule("description",
-            "A column of JPEG, PNG, WebP or GIF files -> pixels [channels, "
-            "height, "
-            "width].");
+            "Turns a column of JPEG, PNG, WebP or GIF files into pixels "
+            "[channels, height, width].");
   return table;
 }
 
@@ -388,7 +397,8 @@ const SettingsTable<Image>& image_settings() {
   static const SettingsTable<Image> table =
       SettingsTable<Image>()
           .section("image", make_settings(),
-                   "A column of JPEG, PNG, WebP or GIF files -> pixels.")
+                   "Turns a column of JPEG, PNG, WebP or GIF files into pixels "
+                   "[channels, height, width].")
           .required();
   return table;
 }

@@ -17,11 +17,14 @@ const SettingsTable<CutMix>& cutmix_settings() {
   static const SettingsTable<CutMix> table =
       SettingsTable<CutMix>()
           .names("cutmix", &CutMix::outputs,
-                 "pictures that get a rectangle of another one")
+                 "Names of the picture tensors that get a rectangle of another "
+                 "picture")
           .number("alpha", &CutMix::alpha, kLeastAlpha, kMostAlpha,
-                  "lambda is drawn of Beta(alpha, alpha)")
+                  "Parameter of the distribution Beta(alpha, alpha) that "
+                  "lambda is drawn from")
           .texts("labels", &CutMix::labels,
-                 "tensors whose partner's rows are added as NAME_mixed");
+                 "Names of label tensors: the labels of the mixed-in row are "
+                 "added as NAME_mixed");
   return table;
 }
 

@@ -14,11 +14,14 @@ namespace {
 const SettingsTable<Mixup>& mixup_settings() {
   static const SettingsTable<Mixup> table =
       SettingsTable<Mixup>()
-          .names("mixup", &Mixup::outputs, "float tensors that are mixed")
+          .names("mixup", &Mixup::outputs,
+                 "Names of the float tensors that are mixed")
           .number("alpha", &Mixup::alpha, kLeastAlpha, kMostAlpha,
-                  "lambda is drawn of Beta(alpha, alpha)")
+                  "Parameter of the distribution Beta(alpha, alpha) that "
+                  "lambda is drawn from")
           .texts("labels", &Mixup::labels,
-                 "tensors whose partner's rows are added as NAME_mixed");
+                 "Names of label tensors: the labels of the mixed-in row are "
+                 "added as NAME_mixed");
   return table;
 }
 

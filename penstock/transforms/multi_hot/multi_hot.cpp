@@ -19,24 +19,26 @@ const SettingsTable<MultiHot>& multi_hot_settings() {
           .section(
               "multi_hot",
               SettingsTable<MultiHot>()
-                  .text("column", &MultiHot::column, "of lists of labels")
+                  .text("column", &MultiHot::column,
+                        "Column of lists of labels")
                   .required()
                   .not_empty()
                   .integer("size", &MultiHot::size, 1, kMostLabels,
-                           "places of labels, at least as many as there are")
+                           "Length of a row, at least the number of labels")
                   .required()
                   .text("separator", &MultiHot::separator,
-                        "between the labels of a text; default: texts hold a "
-                        "list as JSON does")
-                  .integer("min_count", &MultiHot::min_count, 1, INT64_MAX,
-                           "train rows that make a label; rarer ones are "
-                           "unknown")
+                        "Text between the labels of a text. Default: each text "
+                        "is a JSON list")
+                  .integer(
+                      "min_count", &MultiHot::min_count, 1, INT64_MAX,
+                      "Train rows that a label needs. Rarer labels are unknown")
                   .choice("unknown", &MultiHot::unknown_is_bad,
                           {{"ignore", false}, {"error", true}},
-                          "\"ignore\": a label that the train rows do not "
-                          "have is left out; \"error\": such a row is bad"),
-              "A column of lists of labels -> float32 [size], 1 where a row "
-              "has the label.")
+                          "What to do with a label that the train rows do not "
+                          "have. ignore: the label is left out; error: the row "
+                          "is bad"),
+              "Turns a column of lists of labels into float32 [size], with 1 "
+              "for each label of the row.")
           .required();
   return table;
 }
