@@ -38,21 +38,27 @@ const SettingsTable<SourceSpec>& row_settings() {
   static const SettingsTable<SourceSpec> table =
       SettingsTable<SourceSpec>()
           .choice("on_bad", &SourceSpec::skip_bad,
-                  {{"stop", false}, {"skip", true}}, "")
+                  {{"stop", false}, {"skip", true}},
+                  "What to do with a row that cannot be read or prepared. "
+                  "stop: the run ends with an error; skip: the row is left "
+                  "out, counted and listed")
           .identity(Identity::none)  // the recipe of a store has it
           .choice("on_missing", &SourceSpec::stored_if_missing,
                   {{"stop", false}, {"store", true}},
-                  "where the source cannot be opened: stop, or use the rows "
-                  "that an earlier run has stored")
+                  "What to do when the source cannot be opened. stop: the run "
+                  "ends with an error; store: the rows that an earlier run "
+                  "stored are used")
           .identity(Identity::none)
           .text("fingerprint", &SourceSpec::fingerprint,
-                "of the rows that must be read: dataset.fingerprint of a "
-                "report, or its first 16 digits")
+                "Fingerprint that the prepared rows must have, else the run "
+                "ends with an error: dataset.fingerprint of a report, or at "
+                "least its first 16 digits")
           .last_rule("minLength", 16)
           .identity(Identity::none)
-          .text("version", &SourceSpec::version,
-                "of the rows, for rows that are kept from run to run: change "
-                "it when they have changed")
+          .text(
+              "version", &SourceSpec::version,
+              "Version of the data, any text. Change it when the rows have "
+              "changed, so that rows kept by an earlier run are not used again")
           .identity(Identity::none)  // the recipe of a store has it
           .check(check_fingerprint);
   return table;
@@ -80,9 +86,9 @@ Json show_key(const SourceSpec& from) {
 Json key_rule() {
   Json rule;
   rule["description"] =
-      "a unique column without nulls, or a list of columns that are unique "
-      "together; default: the primary key, or what the database numbers rows "
-      "by";
+      "Column that identifies a row: unique and without NULLs, or a list of "
+      "columns that are unique together. Default: the primary key, or the "
+      "database's own row number";
   rule["anyOf"] = Json::Array{};
   rule["anyOf"].push_back(settings::rule_of("string", ""));
   Json list = settings::list_rule("", true);
@@ -105,18 +111,23 @@ void check_query(Spec& section, SourceSpec& spec) {
 const SettingsTable<SourceSpec>& table_settings() {
   static const SettingsTable<SourceSpec> table =
       SettingsTable<SourceSpec>()
-          .text("table", &SourceSpec::table, "default: the only table")
+          .text("table", &SourceSpec::table,
+                "Name of the table. Default: the only table of the database")
           .identity(Identity::written)
           .text("query", &SourceSpec::query,
-                "in place of a table: a SELECT, which is checked to write "
-                "nothing")
+                "SELECT statement to read instead of a table. It is checked to "
+                "be read-only")
           .identity(Identity::written)
           .setting("key", key_rule(), read_key, show_key)
           .identity(Identity::written)
-          .text("where", &SourceSpec::where, "an SQL condition")
+          .text("where", &SourceSpec::where,
+                "SQL condition that rows must meet, as after WHERE. Default: "
+                "all rows")
           .identity(Identity::written)
           .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
-                  kLongestRoundTripMs, "simulated latency per statement")
+                  kLongestRoundTripMs,
+                  "Latency added to each statement, in milliseconds, to "
+                  "simulate a distant database")
           .identity(Identity::none)
           .check(check_query);
   return table;
@@ -125,9 +136,9 @@ const SettingsTable<SourceSpec>& table_settings() {
 SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
   return table
       .text("stage", &SourceSpec::stage,
-            "the files are copied before they are read, and read there: ram "
-            "(memory, "
-            "/dev/shm), disk (the cache folder) or a folder")
+            "Where to copy the files before they are read: ram (/dev/shm), "
+            "disk (the cache folder) or a folder. Default: the files are read "
+            "in place")
       .identity(Identity::none)
       .check([](Spec& section, SourceSpec& spec) {
         if (spec.stage.find("://") != spec.stage.npos)
@@ -138,12 +149,12 @@ SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
 
 /// Those of rows in files.
 const SettingsTable<SourceSpec>& file_row_settings() {
-  static const SettingsTable<SourceSpec> table =
-      with_stage(SettingsTable<SourceSpec>()
-                     .text("where", &SourceSpec::where,
-                           "a condition: comparisons, AND, OR, NOT, IN, "
-                           "BETWEEN, IS NULL, LIKE")
-                     .identity(Identity::written));
+  static const SettingsTable<SourceSpec> table = with_stage(
+      SettingsTable<SourceSpec>()
+          .text("where", &SourceSpec::where,
+                "Condition that rows must meet, of comparisons, AND, OR, NOT, "
+                "IN, BETWEEN, IS NULL and LIKE. Default: all rows")
+          .identity(Identity::written));
   return table;
 }
 
@@ -193,7 +204,10 @@ const SettingsTable<SourceSpec>& composed_settings() {
       list.push_back(without_empty(place_section(source)));
     return list;
   };
-  Json rule = settings::rule_of("array", "each a section or a URI");
+  Json rule = settings::rule_of(
+      "array",
+      "The sources whose rows make up this one, each a section or a URI: one "
+      "after the other (concatenated) or joined by their key (joined)");
   rule["minItems"] = 2;
   rule["items"]["anyOf"] = Json::Array{};
   rule["items"]["anyOf"].push_back(settings::rule_of("string", "a URI"));
@@ -438,7 +452,10 @@ Json source_schema() {
   std::vector<SettingSchema> shared = row_settings().schemas();
   shared.insert(shared.begin(),
                 {.key = "kind",
-                 .rule = settings::choice_rule(names_of_kinds(), ""),
+                 .rule = settings::choice_rule(
+                     names_of_kinds(),
+                     "Where the rows are: a database, a format of files, or a "
+                     "combination of other sources"),
                  .required = true});
   std::vector<KindSettings> kinds;
   for (const SourceKind& kind : source_kinds()) {
@@ -455,7 +472,8 @@ Json source_schema() {
     kinds.push_back({std::move(named), composed_settings().schemas()});
   }
   Json more;
-  more["description"] = "Where the rows are.";
+  more["description"] =
+      "Where the rows come from, and what to do with rows that cannot be used.";
   return schema_of_kinds(shared, kinds, more);
 }
 
