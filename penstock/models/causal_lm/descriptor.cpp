@@ -40,18 +40,19 @@ Json targets_rule() {
   rule["oneOf"].push_back(std::move(words));
   rule["oneOf"].push_back(std::move(names));
   rule["description"] =
-      "layers that have adapters, or \"all-linear\": all of them";
+      "Layers that get an adapter, or \"all-linear\" for all linear layers";
   return rule;
 }
 
 const SettingsTable<Lora>& lora_settings() {
   static const SettingsTable<Lora> table =
       SettingsTable<Lora>()
-          .integer("r", &Lora::r, 1, 1 << 14, "the rank of an adapter")
-          .number("alpha", &Lora::alpha, 1e-6, 1e6,
-                  "what an adapter adds is multiplied by alpha / r")
+          .integer("r", &Lora::r, 1, 1 << 14, "Rank of an adapter")
+          .number(
+              "alpha", &Lora::alpha, 1e-6, 1e6,
+              "Scale of the adapters: their output is multiplied by alpha / r")
           .boolean("use_rslora", &Lora::use_rslora,
-                   "by alpha / sqrt(r) instead")
+                   "Whether to multiply by alpha / sqrt(r) instead")
           .setting(
               "target_modules", targets_rule(), read_targets,
               [](const Lora& from) { return settings::list_of(from.targets); });
@@ -61,8 +62,8 @@ const SettingsTable<Lora>& lora_settings() {
 Json lora_rule() {
   Json rule = lora_settings().schema();
   rule["description"] =
-      "adapters that learn in place of the weights, and are what a run leaves; "
-      "default: the weights learn";
+      "Trains LoRA adapters instead of the weights, and saves only these. "
+      "Default: all weights are trained";
   return rule;
 }
 
@@ -75,10 +76,10 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
   static const SettingsTable<CausalLm> table =
       SettingsTable<CausalLm>()
           .text("tokens", &CausalLm::tokens,
-                "a field of kind tokens; default: the only one")
+                "Field of kind tokens. Default: the only one")
           .text("config", &CausalLm::config,
-                "a config.json of Hugging Face, or its folder; default: that "
-                "of \"path\"")
+                "Path of a Hugging Face config.json, or of its folder. "
+                "Default: the folder of \"path\"")
           .setting("lora", lora_rule(), read_lora,
                    [](const CausalLm& from) {
                      return from.lora ? lora_settings().shown(*from.lora)
@@ -86,7 +87,7 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
                    })
           .integer("seed", &CausalLm::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning that no file has");
+                   "Seed of the initial weights that no file provides");
   return table;
 }
 
@@ -146,8 +147,8 @@ ModelKind causal_lm_model() {
   return {
       .name = "causal_lm",
       .about =
-          "the next token of a text: decoders of the classes Llama, "
-          "Mistral, Qwen2 and Qwen3",
+          "Predicts the next token of a text, with decoders of the classes "
+          "Llama, Mistral, Qwen2 and Qwen3",
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "causal_lm"})
                                   .own(&ModelSpec::own, causal_lm_settings())),
       .check = check_fields,

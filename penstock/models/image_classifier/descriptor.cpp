@@ -13,22 +13,23 @@ const SettingsTable<ImageClassifier>& image_classifier_settings() {
   static const SettingsTable<ImageClassifier> table =
       SettingsTable<ImageClassifier>()
           .text("image", &ImageClassifier::image,
-                "the field of the pictures: [channels, height, width]")
+                "Field of the pictures, [channels, height, width]")
           .required()
           .text("target", &ImageClassifier::target,
-                "a category field, or a multi_hot one")
+                "Field of the class: a category or a multi_hot field")
           .required()
           .choice("network", &ImageClassifier::network,
                   {{"resnet18", Network::resnet18},
                    {"resnet50", Network::resnet50},
                    {"vit_s16", Network::vit_s16}},
-                  "as torchvision has it, with its names of weights")
+                  "Architecture, with torchvision's definition and names of "
+                  "weights")
           .boolean("channels_last", &ImageClassifier::channels_last,
-                   "tensors lie in memory with their channels last, which "
-                   "convolutions are faster with")
+                   "Whether tensors are stored with their channels last, which "
+                   "makes convolutions faster")
           .integer("seed", &ImageClassifier::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning");
+                   "Seed of the initial weights");
   return table;
 }
 
@@ -63,7 +64,9 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 ModelKind image_classifier_model() {
   return {
       .name = "image_classifier",
-      .about = "the class of a picture: ResNet and Vision Transformer",
+      .about =
+          "Predicts the class of a picture, with a ResNet or a Vision "
+          "Transformer",
       .settings =
           with_shared(SettingsTable<ModelSpec>({.kind = "image_classifier"})
                           .own(&ModelSpec::own, image_classifier_settings())),

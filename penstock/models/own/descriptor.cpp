@@ -18,12 +18,11 @@ const SettingsTable<OwnModel>& own_settings() {
   static const SettingsTable<OwnModel> table =
       SettingsTable<OwnModel>()
           .text("class", &OwnModel::named,
-                "the file of a torch module and its name in it: "
-                "\"model.py:Net\"")
+                "File and name of a torch module: \"model.py:Net\"")
           .required()
           .text("target", &OwnModel::target,
-                "the field that the module predicts; default: it gives its "
-                "loss")
+                "Field that the module predicts. Default: the module returns "
+                "its loss")
           .choice("loss", &OwnModel::loss,
                   {{"auto", "auto"},
                    {"cross_entropy", "cross_entropy"},
@@ -31,17 +30,18 @@ const SettingsTable<OwnModel>& own_settings() {
                    {"mse", "mse"},
                    {"mae", "mae"},
                    {"huber", "huber"}},
-                  "of the target; \"auto\": cross_entropy of a category, "
-                  "binary_cross_entropy of a bool, else mse")
-          .setting("arguments",
-                   settings::rule_of("object",
-                                     "of the module's constructor, by name"),
-                   read_arguments,
-                   [](const OwnModel& from) { return from.arguments; })
+                  "Loss of the prediction. auto: cross_entropy for a category, "
+                  "binary_cross_entropy for a bool, else mse")
+          .setting(
+              "arguments",
+              settings::rule_of(
+                  "object", "Arguments of the module's constructor, by name"),
+              read_arguments,
+              [](const OwnModel& from) { return from.arguments; })
           .integer("seed", &OwnModel::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning, and of what is drawn "
-                   "while learning");
+                   "Seed of the initial weights and of random numbers during "
+                   "training");
   return table;
 }
 
@@ -59,7 +59,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 
 ModelKind own_model() {
   return {.name = "own",
-          .about = "a torch module of your own, in Python",
+          .about = "Trains a torch module of your own, written in Python",
           .settings = with_shared(SettingsTable<ModelSpec>({.kind = "own"})
                                       .own(&ModelSpec::own, own_settings())),
           .check = check_fields,

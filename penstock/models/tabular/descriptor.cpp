@@ -17,25 +17,25 @@ const SettingsTable<Tabular>& tabular_settings() {
   static const SettingsTable<Tabular> table =
       SettingsTable<Tabular>()
           .text("target", &Tabular::target,
-                "the field to be predicted: a category, or one number")
+                "Field to predict: a category, or one number")
           .required()
           .texts("inputs", &Tabular::inputs,
-                 "fields that the model sees; default: all but the target")
+                 "Fields that the model sees. Default: all but the target")
           .choice("task", &Tabular::task,
                   {{"auto", Task::by_target},
                    {"regression", Task::regression},
                    {"classification", Task::classification}},
-                  "\"auto\": classification of a category or of a column of "
-                  "dtype bool, else regression")
-          .integer("width", &Tabular::width, 8, 4096, "of all layers")
+                  "What is predicted. auto: classification for a category or a "
+                  "column of dtype bool, else regression")
+          .integer("width", &Tabular::width, 8, 4096, "Width of all layers")
           .multiple_of(8)
-          .integer("depth", &Tabular::depth, 0, 64, "residual blocks")
-          .number("dropout", &Tabular::dropout, 0, 0.9,
-                  "share of a block's numbers left out while learning")
+          .integer("depth", &Tabular::depth, 0, 64, "Number of residual blocks")
+          .number(
+              "dropout", &Tabular::dropout, 0, 0.9,
+              "Share of a block's activations that are dropped during training")
           .integer("seed", &Tabular::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning, and of what is left out "
-                   "while learning");
+                   "Seed of the initial weights and of the dropout");
   return table;
 }
 
@@ -131,7 +131,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 ModelKind tabular_model() {
   return {
       .name = "tabular",
-      .about = "one field of a table from the others",
+      .about = "Predicts one field of a table from the others",
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "tabular"})
                                   .own(&ModelSpec::own, tabular_settings())),
       .check = check_fields,
