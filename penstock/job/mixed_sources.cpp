@@ -95,26 +95,37 @@ std::vector<MixedSource> parse_mixed_sources(Spec& document,
 }
 
 Json mixed_sources_schema() {
-  auto same_as = [](const char* section) {
+  auto same_as = [](const char* section, const char* about) {
     Json rule;
+    rule["description"] = about;
     rule["$ref"] = std::string("#/properties/") + section;
     return rule;
   };
   Json source;
+  source["description"] =
+      "Where the rows of this entry are: a section or a URI";
   source["anyOf"] = Json::Array{};
   source["anyOf"].push_back(settings::rule_of("string", "a URI"));
-  source["anyOf"].push_back(same_as("source"));
+  source["anyOf"].push_back(same_as("source", "A source in full"));
   Json weight =
       settings::number_rule(Mixture::kLeastWeight, Mixture::kMostWeight,
-                            "in proportion to the others'");
+                            "Share of the batch rows that come from this "
+                            "source, in proportion to the other weights");
   weight["default"] = 1;
-  Json rule = settings::rule_of(
-      "array", "in place of \"source\": several, mixed by their weights");
+  Json rule =
+      settings::rule_of("array",
+                        "Several sources instead of \"source\", whose rows are "
+                        "mixed in each batch by their weights");
   rule["minItems"] = 2;
   rule["items"] = object_schema(
       {{.key = "source", .rule = std::move(source), .required = true},
-       {.key = "fields", .rule = same_as("fields")},
-       {.key = "split", .rule = same_as("split")},
+       {.key = "fields",
+        .rule = same_as("fields",
+                        "Fields of this source. Default: those of the job")},
+       {.key = "split",
+        .rule = same_as(
+            "split",
+            "Division of the rows of this source. Default: that of the job")},
        {.key = "weight", .rule = std::move(weight)}});
   return rule;
 }
