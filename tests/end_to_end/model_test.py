@@ -291,7 +291,7 @@ class OwnModel(Case):
     def test_a_model_of_ones_own_needs_a_python_with_this_package(self):
         self.good_start(device="cpu")
         for python, words in (("/nowhere/python", "No such file"),
-                              ("true", "does not import penstock")):
+                              ("true", "importing penstock fails")):
             answer = self.run_it("train", "job.json", "--json", "--model",
                                  "net.py:Net", PENSTOCK_PYTHON=python)
             error = self.refused(answer, "request", "cli.python", words)

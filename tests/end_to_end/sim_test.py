@@ -112,7 +112,7 @@ class Sim(Case):
             self.refused(self.run_it("sim", "bad.json", "--json"), "request",
                          code, words)
         self.refused(self.run_it("sim", "--json"), "request", "cli.arguments",
-                     "no file is named")
+                     "names no file")
         (self.folder / "text.json").write_text("{")
         self.refused(self.run_it("sim", "text.json", "--json"), "request",
                      "json.syntax", "text.json")
