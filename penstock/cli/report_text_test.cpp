@@ -30,10 +30,10 @@ std::size_t longest_line(const std::string& text) {
 }
 
 TEST(RunText, SaysFirstWhatLimitsAndWhatToChange) {
-  const std::string text = text_of(sample_report(), {"it was interrupted"});
+  const std::string text = text_of(sample_report(), {"run was interrupted"});
   EXPECT_THAT(text, testing::StartsWith(
                         "run runs/20260101T000000000Z-abcdef on sim\n"
-                        "note: it was interrupted\n\n"
+                        "note: run was interrupted\n\n"
                         "Input-bound: batches come late: 'read' "
                         "waits for its source.\n"
                         "  -> Set loader.cache from \"none\" to \"ram\": "
