@@ -190,13 +190,13 @@ Json quickstart(const QuickstartOptions& options) {
   char delay[120];
   std::snprintf(delay, sizeof(delay),
                 "simulated latency of the database: %.1f ms per statement, the "
-                "same for both ways",
+                "same for both",
                 options.round_trip_ms);
   note(delay);
   const Variant variants[] = {
-      {"a query per sample", true, options.round_trip_ms},
+      {"one query per sample", true, options.round_trip_ms},
       {"penstock", false, options.round_trip_ms},
-      {"a query per sample", true, 0},
+      {"one query per sample", true, 0},
       {"penstock", false, 0}};
   for (const Variant& variant : variants) {
     char line[120];
