@@ -83,8 +83,8 @@ SettingsTable<LoaderSection>& add_cache_settings(
       [](Spec& spec, const SettingSchema& setting, LoaderSection& to) {
         if (spec.raw(setting.key) == nullptr) return;
         if (!to.cache_dir.empty())
-          spec.refuse(setting.key, "'loader.cache.dir' names a folder too",
-                      "leave out one of them");
+          spec.refuse(setting.key, "'loader.cache.dir' also names a folder",
+                      "leave one of the two out");
         to.cache_dir = settings::read_text(spec, setting, {});
       },
       [](const LoaderSection& from) {

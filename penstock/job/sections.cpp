@@ -96,11 +96,11 @@ void check_order(Spec& spec, LoaderOptions& options) {
       (!options.shuffle || options.pages))
     spec.refuse("group_by_length",
                 options.shuffle
-                    ? "\"order\" has pages, which are shuffled by themselves"
-                    : "groups are shuffled, and \"shuffle\" is false",
+                    ? "\"order\" has pages, which are shuffled on their own"
+                    : "groups are shuffled, but \"shuffle\" is false",
                 "leave one of the two out");
   if (options.pages && !options.shuffle)
-    spec.refuse("order", "pages are shuffled, and \"shuffle\" is false",
+    spec.refuse("order", "pages are shuffled, but \"shuffle\" is false",
                 "set \"shuffle\" to true, or leave \"order\" out");
 }
 
@@ -170,8 +170,7 @@ SettingsTable<LoaderSection>& add_drawing(SettingsTable<LoaderSection>& table) {
               if (column.empty())
                 spec.refuse(setting.key, "the name is empty", "name a column");
               if (to.drawing)
-                spec.refuse(setting.key,
-                            "rows are drawn by \"weights\" already",
+                spec.refuse(setting.key, "\"weights\" already draws the rows",
                             "leave one of them out");
               to.drawing = {.column = column, .balance = balance};
             },
@@ -188,15 +187,14 @@ void check_drawing(Spec& spec, LoaderSection& loading) {
   if (!loading.drawing) return;
   const char* key = loading.drawing.balance ? "balance" : "weights";
   if (!loading.options.shuffle)
-    spec.refuse(key, "rows are drawn at random, and \"shuffle\" is false",
+    spec.refuse(key, "rows are drawn at random, but \"shuffle\" is false",
                 "set \"shuffle\" to true");
   if (loading.options.group_by_length != LengthGroups::How::none)
     spec.refuse(key,
-                "rows are drawn from anywhere, and \"group_by_length\" sorts "
-                "them",
+                "rows are drawn at random, but \"group_by_length\" sorts them",
                 "leave one of the two out");
   if (loading.options.pages)
-    spec.refuse(key, "rows are drawn from anywhere, and \"order\" has pages",
+    spec.refuse(key, "rows are drawn at random, but \"order\" has pages",
                 "leave \"order\" out");
 }
 
@@ -252,8 +250,8 @@ void read_workers(Spec& spec, const SettingSchema& setting, LoaderSection& to) {
   if (given == nullptr) return;
   if (given->is_object())
     spec.refuse(setting.key, "found an object, expected a number of threads",
-                "write the number of threads that prepare, and beside it "
-                "\"readers\": how many reads from the source are in flight");
+                "write the number of threads that prepare batches; \"readers\" "
+                "sets how many reads from the source are in flight");
   to.workers = static_cast<int>(
       settings::read_integer(spec, setting, 0, 0, kMostWorkers));
 }
@@ -355,7 +353,7 @@ const SettingsTable<OutputSection>& output_settings() {
                 "Folder of the run: its report, metrics and checkpoints")
           .check([](Spec& section, Output& output) {
             if (output.dir.find("://") != output.dir.npos)
-              section.refuse("dir", "it is an address, not a folder",
+              section.refuse("dir", "the value is a URL, not a folder",
                              "name a folder: runs are written to this machine");
           })
           .boolean("tensorboard", &Output::tensorboard,

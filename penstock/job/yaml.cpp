@@ -66,7 +66,7 @@ class YamlParser {
  public:
   YamlParser(std::string_view text, const std::string& origin)
       : origin_(origin) {
-    if (!is_utf8(text)) refuse(1, "it is not UTF-8");
+    if (!is_utf8(text)) refuse(1, "the file is not UTF-8");
     std::size_t number = 0;
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
@@ -79,7 +79,7 @@ class YamlParser {
     if (lines_.empty()) return Json(Json::Object{});
     Json made = block(lines_[0].indent, 0);
     if (at_ < lines_.size())
-      refuse(lines_[at_].number, "its indentation fits to no line above");
+      refuse(lines_[at_].number, "the indentation matches no line above");
     return made;
   }
 
@@ -90,19 +90,20 @@ class YamlParser {
                  .what = "cannot read the settings",
                  .where = origin_ + ":" + std::to_string(line),
                  .why = std::move(why),
-                 .next = "write it plainly, as \"key: value\", or as JSON"});
+                 .next = "write plain \"key: value\" lines, or JSON"});
   }
 
   void add_line(std::string_view text, std::size_t number) {
     const std::size_t indent =
         std::min(text.find_first_not_of(' '), text.size());
     if (indent < text.size() && text[indent] == '\t')
-      refuse(number, "it is indented by a tab");
+      refuse(number, "the line is indented by a tab");
     const std::string_view content = without_comment(text.substr(indent));
     if (content.empty() || (lines_.empty() && content == "---")) return;
     if (content == "---" || content == "...")
       refuse(number, "a second document begins here");
-    if (content[0] == '%') refuse(number, "it is a directive of YAML");
+    if (content[0] == '%')
+      refuse(number, "the line is a YAML directive, which is not supported");
     lines_.push_back({number, indent, content});
   }
 
@@ -112,7 +113,7 @@ class YamlParser {
 
   Json block(std::size_t indent, int depth) {
     if (depth > kDeepest)
-      refuse(lines_[at_].number, "there are more than 64 levels");
+      refuse(lines_[at_].number, "the nesting is deeper than 64 levels");
     if (is_item(lines_[at_].text)) return list(indent, depth);
     if (colon_of(lines_[at_].text) == std::string_view::npos) {
       const Line line = lines_[at_++];
@@ -188,8 +189,10 @@ class YamlParser {
 
   std::string key_of(const Line& line, std::size_t colon) const {
     const std::string_view key = trimmed(line.text.substr(0, colon));
-    if (key == "<<") refuse(line.number, "it merges another mapping (<<)");
-    if (key.starts_with("? ")) refuse(line.number, "its key is not text");
+    if (key == "<<")
+      refuse(line.number,
+             "the line merges another mapping (<<), which is not supported");
+    if (key.starts_with("? ")) refuse(line.number, "the key is not a text");
     if (!key.empty() && (key[0] == '"' || key[0] == '\''))
       return quoted(key, line.number);
     return std::string(key);
@@ -199,12 +202,13 @@ class YamlParser {
     switch (text[0]) {
       case '&':
       case '*':
-        refuse(line, "it has an anchor or an alias: " + std::string(text));
+        refuse(line,
+               "anchors and aliases are not supported: " + std::string(text));
       case '!':
-        refuse(line, "it has a tag: " + std::string(text));
+        refuse(line, "tags are not supported: " + std::string(text));
       case '|':
       case '>':
-        refuse(line, "it begins a block of text");
+        refuse(line, "text blocks are not supported");
       case '[':
       case '{': {
         Json made = flow(text, line, depth + 1);
@@ -223,7 +227,7 @@ class YamlParser {
 
   /// A value in brackets or braces, which it takes off `text`.
   Json flow(std::string_view& text, std::size_t line, int depth) const {
-    if (depth > kDeepest) refuse(line, "there are more than 64 levels");
+    if (depth > kDeepest) refuse(line, "the nesting is deeper than 64 levels");
     const bool mapping = text[0] == '{';
     const char close = mapping ? '}' : ']';
     Json made = mapping ? Json(Json::Object{}) : Json(Json::Array{});
@@ -256,7 +260,7 @@ class YamlParser {
         refuse(line, "a comma is missing before '" + std::string(text) + "'");
     }
     if (text.empty())
-      refuse(line, "a list or mapping does not end in its line");
+      refuse(line, "a list or mapping does not end on its line");
     text = trimmed(text.substr(1));
     return made;
   }
@@ -267,7 +271,7 @@ class YamlParser {
     std::string word;
     if (text[0] == '"' || text[0] == '\'') {
       const std::size_t end = end_of_quotes(text, 0);
-      if (end == text.npos) refuse(line, "a text in quotes does not end");
+      if (end == text.npos) refuse(line, "a quoted text does not end");
       word = quoted(text.substr(0, end), line);
       text = trimmed(text.substr(end));
       return word;
@@ -283,7 +287,7 @@ class YamlParser {
 
   std::string quoted(std::string_view text, std::size_t line) const {
     if (end_of_quotes(text, 0) != text.size())
-      refuse(line, "a text in quotes does not end, or something follows it");
+      refuse(line, "a quoted text does not end, or something follows it");
     const std::string_view inner = text.substr(1, text.size() - 2);
     std::string made;
     if (text[0] == '\'') {

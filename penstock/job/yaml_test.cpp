@@ -60,7 +60,7 @@ TEST(Yaml, RefusesByItsLineWhatItDoesNotRead) {
            {"a: &x 1", "anchor"},
            {"a: *x", "alias"},
            {"a: !!int 3", "tag"},
-           {"a: |\n  text", "block of text"},
+           {"a: |\n  text", "text blocks"},
            {"b: 1\na: 1\nb: 2", "'b' is given twice"},
            {"a: {b: 1, b: 2}", "'b' is given twice"},
            {"a: 1\n  b: 2", "indentation"},

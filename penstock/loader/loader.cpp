@@ -12,15 +12,16 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
           std::make_unique<LoaderState>(std::move(dataset), options, device)) {
   LoaderState& s = *state_;
   PENSTOCK_ASSERT(!options.per_sample || !s.kept,
-                  "a query per sample reads from the source");
+                  "\"read\": \"per_sample\" reads from the source");
   check(s.options, *s.dataset);
   if (s.queues && !queue_on(s.options.operations, device.memory_kind()))
-    refuse_operation("loader.operations",
-                     "one of them runs on the host, and the rows are in the "
-                     "memory of the device",
-                     s.resident ? "set \"loader.cache\": \"ram\""
-                                : "prepare the data set so that the host "
-                                  "finishes its samples");
+    refuse_operation(
+        "loader.operations",
+        "one of the operations runs on the host, but the rows are in device "
+        "memory",
+        s.resident
+            ? "set \"loader.cache\": \"ram\""
+            : "prepare the data set so that the host finishes its samples");
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
   while (s.slots < slots_of(s.options)) s.add_slot();
   if (s.inlined) return;

@@ -454,7 +454,7 @@ struct LoaderState {
     Lock lock(mutex);
     if (options.batches >= 0 && delivered == options.batches) return;
     std::string of = options.batches < 0
-                         ? " of a loader without an end"
+                         ? " of an endless loader"
                          : " of " + std::to_string(options.batches);
     refuse_early_end("batch " + std::to_string(delivered + 1) + of);
   }
@@ -492,8 +492,8 @@ struct LoaderState {
     if (std::has_single_bit(++grown))  // 1, 2, 4, ...: not for every batch
       log(LogLevel::warning,
           "the loop holds " + std::to_string(slots) +
-              " batches at once: the ring grows by one; destroy a batch when "
-              "its step is queued, or raise 'loader.prefetch'");
+              " batches at once, so the ring of batches grows by one; destroy "
+              "a batch once its step is queued, or raise 'loader.prefetch'");
     add_slot();
   }
 
