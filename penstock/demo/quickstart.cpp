@@ -194,9 +194,9 @@ Json quickstart(const QuickstartOptions& options) {
                 options.round_trip_ms);
   note(delay);
   const Variant variants[] = {
-      {"one query per sample", true, options.round_trip_ms},
+      {"a query per sample", true, options.round_trip_ms},
       {"penstock", false, options.round_trip_ms},
-      {"one query per sample", true, 0},
+      {"a query per sample", true, 0},
       {"penstock", false, 0}};
   for (const Variant& variant : variants) {
     char line[120];

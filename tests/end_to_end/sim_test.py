@@ -102,7 +102,7 @@ class Sim(Case):
 
     def test_names_what_is_wrong(self):
         for change, code, words in (
-                ({"stages": []}, "settings.value", "it has no stage"),
+                ({"stages": []}, "settings.value", "no stages"),
                 ({"step_ms": -3}, "settings.value", "step_ms"),
                 ({"stage": []}, "settings.unknown_key",
                  "did you mean 'stages'?"),
