@@ -93,8 +93,9 @@ int report_exception(bool json) noexcept try {
   // Words that need no memory.
   constexpr const char* kDocument =
       "{\"error\":{\"kind\":\"out_of_memory\",\"code\":\"memory.host\","
-      "\"what\":\"the host has no memory left\",\"where\":\"this process\","
-      "\"why\":\"allocation failed\",\"next\":\"give the job more memory\"}}\n";
+      "\"what\":\"the host is out of memory\",\"where\":\"this process\","
+      "\"why\":\"a memory allocation failed\",\"next\":\"give the job more "
+      "memory\"}}\n";
   constexpr const char* kLine =
       "penstock: the host is out of memory; give the job more memory\n";
   std::fputs(json ? kDocument : kLine, json ? stdout : stderr);

@@ -31,7 +31,7 @@ const SettingsTable<Split>& split_settings() {
             spec.refuse("val",
                         "train " + Json(split.train).dump() + " and val " +
                             Json(split.val).dump() + " add up to more than 1",
-                        "lower one of them; what they leave of 1 is not used");
+                        "lower one of them; the rest up to 1 is not used");
           });
   return table;
 }

@@ -377,7 +377,7 @@ TEST_F(ImagesTest, APipeInAClassFolderIsAProblemOfItsRow) {
     });
   EXPECT_THAT(why, ElementsAre(AllOf(HasSubstr("/ant/b.jpg'"),
                                      HasSubstr("it is a pipe, a socket or a "
-                                               "device, not a file"))));
+                                               "device, not a regular file"))));
 }
 
 TEST_F(ImagesTest, APipeAsLabelsIsRefused) {
