@@ -87,7 +87,7 @@ const SettingsTable<Pipeline>& pipeline_settings() {
               "delivery", &Pipeline::delivery,
               {{"completion", Delivery::completion}, {"step", Delivery::step}},
               "Order of batches between stages. step: restored after every "
-              "stage; completion: as they are completed")
+              "stage; completion: the order of completion")
           .integer("batches", &Pipeline::batches, 2, kMostBatches,
                    "Number of batches")
           .integer("seed", &Pipeline::seed, 0, INT64_MAX,

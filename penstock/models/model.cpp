@@ -93,7 +93,7 @@ void check_switches(const Spec& train, const ModelSpec& model) {
         "class_weights", "gradient_checkpointing", "attention"})
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
-                   "leave it out; of its kind the model has " + list);
+                   "leave it out; this kind of model has " + list);
 }
 
 bool reads_path(const ModelSpec& model) {

@@ -100,14 +100,14 @@ const Field& checked_field(const Spec& spec, const CausalLm& settings,
   if (!settings.tokens.empty()) {
     const Field& named = field_named(spec, "tokens", settings.tokens, fields);
     if (holds_tokens(named)) return named;
-    spec.refuse("tokens", "field '" + named.name + "' holds no tokens",
+    spec.refuse("tokens", "field '" + named.name + "' does not hold tokens",
                 "name a field of kind \"tokens\"");
   }
   const Field* only = tokens_field_of(settings, fields);
   if (only == nullptr)
     spec.refuse("tokens",
-                "there is not one field of kind \"tokens\" in the job",
-                "add it, or name one of them");
+                "the job does not have exactly one field of kind \"tokens\"",
+                "add such a field, or name one of them");
   return *only;
 }
 
@@ -116,24 +116,25 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   const CausalLm& settings = causal_lm_of(model);
   const Field& field = checked_field(spec, settings, fields);
   if (settings.config.empty() && model.path.empty())
-    spec.refuse("config", "it is missing, and so is \"path\"",
-                "name the config.json of a model, whose weights are then "
-                "drawn, or as \"path\" the folder of one with its weights");
+    spec.refuse(
+        "config", "both \"config\" and \"path\" are missing",
+        "name the config.json of a model, which then starts from random "
+        "weights, or set \"path\" to the folder of a model with its weights");
   const DecoderConfig config = config_of(model);
   const std::int64_t ids = field.kind->facts().tokens->vocab_size;
   if (ids == 0)
     spec.refuse(
         "tokens",
-        "field '" + field.name + "' does not say how many ids there are",
+        "field '" + field.name + "' does not set the size of its vocabulary",
         "set its \"vocab_size\" to " + std::to_string(config.vocabulary) +
-            ", as the model has it");
+            ", the model's size");
   if (ids > config.vocabulary)
-    spec.refuse("config",
-                "the model knows " + std::to_string(config.vocabulary) +
-                    " tokens, and field '" + field.name + "' has ids below " +
-                    std::to_string(ids),
-                "use the tokenizer of the model, or a model with a larger "
-                "vocab_size");
+    spec.refuse(
+        "config",
+        "the model knows " + std::to_string(config.vocabulary) +
+            " tokens, but field '" + field.name + "' has ids below " +
+            std::to_string(ids),
+        "use the model's tokenizer, or a model with a larger vocab_size");
 }
 
 }  // namespace

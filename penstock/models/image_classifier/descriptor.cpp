@@ -38,17 +38,18 @@ void check_picture(const Spec& spec, const Field& field, Network network) {
   if (picture.lengths != Lengths::equal || picture.row_shape.size() != 3)
     spec.refuse("image",
                 "field '" + field.name +
-                    "' holds no pictures: [channels, height, width]",
+                    "' does not hold pictures: [channels, height, width]",
                 "name a field of kind \"image\"");
   if (network != Network::vit_s16) return;
   const bool last = picture.row_shape[2] <= 4;
   for (std::size_t i = last ? 0 : 1; i < (last ? 2U : 3U); ++i)
     if (picture.row_shape[i] % 16 != 0)
-      spec.refuse("network",
-                  "\"vit_s16\" cuts pictures into squares of 16, and field '" +
-                      field.name + "' has a side of " +
-                      std::to_string(picture.row_shape[i]),
-                  "make the field's \"size\" a multiple of 16");
+      spec.refuse(
+          "network",
+          "\"vit_s16\" cuts pictures into squares of 16 pixels, but field '" +
+              field.name + "' has a side of " +
+              std::to_string(picture.row_shape[i]),
+          "make the field's \"size\" a multiple of 16");
 }
 
 void check_fields(const Spec& spec, const ModelSpec& model,

@@ -10,7 +10,7 @@ void read_arguments(Spec& spec, const SettingSchema& setting, OwnModel& to) {
   if (given == nullptr) return;
   if (!given->is_object())
     spec.refuse(setting.key, "found " + given->dump() + ", expected an object",
-                R"(write the arguments by their names: {"width": 64})");
+                "write the arguments by name: {\"width\": 64}");
   to.arguments = *given;
 }
 
@@ -51,8 +51,10 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   if (!settings.target.empty() && !fields.empty())
     field_named(spec, "target", settings.target, fields);
   if (settings.target.empty() && settings.loss != "auto")
-    spec.refuse("loss", "the module gives its loss: \"target\" names no field",
-                "name the field that it predicts, or leave \"loss\" out");
+    spec.refuse("loss",
+                "the module returns its loss: \"target\" names no field",
+                "name the field that the module predicts as \"target\", or "
+                "leave \"loss\" out");
 }
 
 }  // namespace
@@ -69,7 +71,7 @@ ModelKind own_model() {
 
 const OwnModel& own_model_of(const ModelSpec& model) {
   const OwnModel* settings = std::any_cast<OwnModel>(&model.own);
-  PENSTOCK_ASSERT(settings != nullptr, "the model is one's own");
+  PENSTOCK_ASSERT(settings != nullptr, "the model is the user's own");
   return *settings;
 }
 

@@ -58,11 +58,11 @@ void check_target(const Spec& spec, const std::string& name,
   const std::optional<NumberFacts>& numbers =
       field_named(spec, "target", name, fields).kind->facts().numbers;
   if (!numbers || numbers->columns.size() != 2)
-    spec.refuse("target", "field '" + name + "' is not made of two columns",
+    spec.refuse("target", "field '" + name + "' does not have two columns",
                 "name a field with the columns of latitude and longitude");
   if (numbers->dtype == Dtype::int64)
     spec.refuse("target", "field '" + name + "' holds whole numbers",
-                "leave out its \"dtype\", or make it float64");
+                "leave out its \"dtype\", or set it to float64");
 }
 
 void check_fields(const Spec& spec, const ModelSpec& model,

@@ -40,7 +40,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   if (output.lengths != Lengths::equal || sides < 1 || sides > 3)
     spec.refuse("spectrogram",
                 "field '" + field.name +
-                    "' holds no numbers of one shape, [bands, times]",
+                    "' does not hold numbers of one shape, [bands, times]",
                 "name a field of kind \"array\" or \"audio\", or of columns");
 }
 

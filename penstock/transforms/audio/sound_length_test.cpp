@@ -223,8 +223,9 @@ TEST(SoundLength, APathThatIsNotAFileIsRefusedWithoutWaiting) {
   ASSERT_NE(::mkdtemp(folder), nullptr);
   const std::string pipe = std::string(folder) + "/pipe.wav";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(fault_of(pipe, true),
-            "'" + pipe + "': it is a pipe, a socket or a device, not a file");
+  EXPECT_EQ(
+      fault_of(pipe, true),
+      "'" + pipe + "': it is a pipe, a socket or a device, not a regular file");
   std::filesystem::remove_all(folder);
 }
 
