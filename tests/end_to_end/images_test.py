@@ -237,7 +237,7 @@ class Images(Case):
     def test_what_fast_costs_is_told(self):
         self.images(fields={"x": {"image": {"size": 8, "parity": "fast"}}})
         told = self.succeed("train", "job.json", "--plan").err
-        self.assertIn("off by 1.5 on average", told)
+        self.assertIn("differ by 1.5 on average", told)
 
     def test_classes_are_the_sorted_names_of_folders(self):
         self.images()

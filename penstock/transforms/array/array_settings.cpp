@@ -35,7 +35,7 @@ void read_shape(Spec& spec, const SettingSchema& setting, Arrays& to) {
   if (found == nullptr) return;
   auto refuse = [&] {
     spec.refuse(setting.key, "found " + found->dump(),
-                "write its dimensions, of 2^28 elements at most: [2, 128]");
+                "write its dimensions, with at most 2^28 elements: [2, 128]");
   };
   if (!found->is_array()) refuse();
   std::int64_t elements = 1;
@@ -93,12 +93,13 @@ void check_missing(Spec& section, const Arrays& array) {
   if (by != By::bad && equal == (by == By::empty))
     section.refuse("missing",
                    "found " + shown_missing(array.missing).dump() +
-                       (equal ? ", and all rows have one length"
-                              : ", and rows differ in length"),
+                       (equal ? ", but all rows have the same length"
+                              : ", but rows differ in length"),
                    equal ? "use \"zero\", \"nan\", \"mask\" or a number"
                          : "use \"empty\"");
   if (by == By::mask && !array.augment.empty())
-    section.refuse("missing", "found \"mask\", and there is \"augment\"",
+    section.refuse("missing",
+                   "found \"mask\", which cannot be combined with \"augment\"",
                    "use \"zero\"");
 }
 
@@ -108,29 +109,28 @@ void check_array(Spec& section, Arrays& array) {
     const Lengths lengths =
         array.ragged == Arrays::Ragged::pad ? Lengths::padded : Lengths::packed;
     if (section.has("lengths") && array.lengths != lengths)
-      section.refuse("ragged", "\"lengths\" says something else",
-                     "write one of them");
+      section.refuse("ragged", "\"lengths\" has a different meaning",
+                     "write only one of them");
     array.lengths = lengths;
   }
   const bool equal = array.lengths == Lengths::equal;
   check_missing(section, array);
   if (array.window > 0 && !equal)
-    section.refuse("window", "windows are of equal length",
+    section.refuse("window", "windows have equal length",
                    "leave \"lengths\" and \"ragged\" out");
   if (array.window > 0 && elements_of(array.row_shape()) > kMostElements)
     section.refuse("window", "a window has more than 2^28 numbers",
-                   "use shorter ones");
+                   "use shorter windows");
   if (array.augment.empty()) return;
   if (!equal || array.dtype != Dtype::float32)
-    section.refuse("augment",
-                   "it changes rows of float32 that are of equal length",
+    section.refuse("augment", "augmentation needs float32 rows of equal length",
                    "leave \"dtype\", \"lengths\" and \"ragged\" out");
   for (const Augmentation& one : array.augment) {
     const auto* masks = std::get_if<SpecAugment>(&one);
     if (masks != nullptr && masks->frequency_masks > 0 &&
         array.row_shape().size() < 2)
       section.refuse("augment",
-                     "rows of one dimension have times, and no frequencies",
+                     "rows with one dimension have times but no frequencies",
                      "leave \"frequency_masks\" out");
   }
 }

@@ -97,46 +97,49 @@ void check_mel(Spec& section, Audio& audio) {
     section.refuse("mel", std::move(why), std::move(next));
   };
   if (mel.win_length > mel.n_fft)
-    refuse("\"win_length\" is longer than \"n_fft\"", "make \"n_fft\" longer");
+    refuse("\"win_length\" is longer than \"n_fft\"",
+           "set \"n_fft\" to at least \"win_length\"");
   if (mel.f_min >= mel.f_max)
-    refuse("\"f_min\" is not below \"f_max\"", "write lower and upper ends");
+    refuse("\"f_min\" is not below \"f_max\"", "set \"f_min\" below \"f_max\"");
   if (audio.samples() <= mel.n_fft / 2)
-    refuse("rows have " + std::to_string(audio.samples()) +
-               " samples, too few to be reflected by half of \"n_fft\"",
-           "use longer rows, or a smaller \"n_fft\"");
+    refuse(
+        "rows have " + std::to_string(audio.samples()) +
+            " samples, too few for padding by reflection of half of \"n_fft\"",
+        "use longer rows, or a smaller \"n_fft\"");
   if (mel.n_mfcc > mel.n_mels)
-    refuse("\"n_mfcc\" is more than \"n_mels\"", "ask for fewer coefficients");
+    refuse("\"n_mfcc\" is greater than \"n_mels\"",
+           "ask for fewer coefficients");
   if (mel.n_mfcc > 0 && mel.log == Mel::Log::none)
-    refuse("cepstral coefficients are made of logarithms",
+    refuse("cepstral coefficients need a logarithm",
            "set \"log\" to \"db\" or \"ln\"");
 }
 
 void check_augment(Spec& section, const Audio& audio) {
   const bool masks = std::ranges::any_of(audio.augment, is_of_spectrograms);
   if (masks && !audio.has_mel)
-    section.refuse("augment", "a waveform has no spectrogram to be masked",
+    section.refuse("augment", "a waveform has no spectrogram to mask",
                    "add \"mel\", or leave \"spec_augment\" out");
   if (!std::ranges::is_partitioned(audio.augment, [](const auto& one) {
         return !is_of_spectrograms(one);
       }))
     section.refuse("augment",
-                   "\"spec_augment\" stands before what changes the waveform",
-                   "write it last");
+                   "\"spec_augment\" comes before a change of the waveform",
+                   "write \"spec_augment\" last");
 }
 
 void check_form(Spec& section, const Audio& audio) {
   using Form = Audio::Form;
   const bool random = audio.crop == Audio::Crop::random;
   if (audio.form == Form::features && !audio.has_mel)
-    section.refuse("store", "there are no features without \"mel\"",
-                   "write \"samples\"");
+    section.refuse("store", "features need \"mel\"", "write \"samples\"");
   if (random && (audio.form == Form::samples || audio.form == Form::features))
-    section.refuse("store", "a crop at random is drawn from the whole sound",
+    section.refuse("store", "a random crop needs the whole sound",
                    "write \"encoded\", or \"crop\": \"center\"");
   const bool waves = std::ranges::any_of(
       audio.augment, [](const auto& one) { return !is_of_spectrograms(one); });
   if (waves && audio.form == Form::features)
-    section.refuse("store", "features are made after the waveform is changed",
+    section.refuse("store",
+                   "features are computed after the waveform is changed",
                    "write \"samples\" or \"encoded\"");
 }
 

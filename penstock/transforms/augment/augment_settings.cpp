@@ -35,7 +35,7 @@ void add_decibels(SettingsTable<T>& table, const char* key, const char* about) {
         to.most = number(two ? found->array()[1] : *found);
         if (to.least > to.most)
           spec.refuse(setting.key, "found " + found->dump(),
-                      "write the least first");
+                      "write the smaller number first");
       },
       [](const T& from) {
         return Json(Json::Array{Json(from.least), Json(from.most)});
@@ -138,7 +138,7 @@ Augmentation read_one(const Json& json, const std::string& path) {
                  "the entry names " + std::to_string(found.size()) +
                      " augmentations, expected one of 'spec_augment', "
                      "'noise', 'gain' and 'time_shift'",
-                 "give each an entry of its own");
+                 "give each augmentation its own entry");
   return found[0];
 }
 

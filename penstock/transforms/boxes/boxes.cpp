@@ -72,7 +72,7 @@ class Parser final : public FieldParser {
     try {
       classes = Json::parse(column.text(row), boxes_.classes);
     } catch (const Error& error) {
-      return "it is not JSON: " + error.parts().why;
+      return "the text is not JSON: " + error.parts().why;
     }
     return set_classes(classes, found_);
   }
@@ -232,10 +232,10 @@ SettingsTable<Boxes> make_settings() {
         if (boxes.width.empty() != boxes.height.empty())
           section.refuse(boxes.width.empty() ? "width" : "height",
                          "one of \"width\" and \"height\" is missing",
-                         "name both columns, or none");
+                         "name both columns or neither");
         if (!boxes.classes.empty() && boxes.format == BoxFormat::points)
           section.refuse("classes", "key points have no classes",
-                         "leave it out");
+                         "leave \"classes\" out");
       });
   return table;
 }

@@ -17,7 +17,8 @@ Json size_rule() {
   list["minItems"] = 2;
   list["maxItems"] = 2;
   Json rule;
-  rule["description"] = "height and width in pixels, or one number for both";
+  rule["description"] =
+      "Height and width of the tensor in pixels, or one number for both";
   rule["anyOf"] = Json(Json::Array{std::move(number), std::move(list)});
   return rule;
 }
@@ -75,7 +76,7 @@ void add_range(SettingsTable<Image>& table, const std::string& key,
       [=](Spec& spec, const SettingSchema& setting, Image& to) {
         if (spec.raw(setting.key) == nullptr) return;
         const std::string next =
-            "write the least and the greatest, both above 0: [0.08, 1]";
+            "write the least and the greatest number, both above 0: [0.08, 1]";
         const std::vector<double> found = numbers_of(spec, setting, next);
         if (found.size() != 2 || found[0] <= 0 || found[0] > found[1] ||
             found[1] > most)
@@ -99,8 +100,8 @@ void add_channels(SettingsTable<Image>& table, const std::string& key,
       key, std::move(rule),
       [=](Spec& spec, const SettingSchema& setting, Image& to) {
         if (spec.raw(setting.key) != nullptr)
-          to.*member = numbers_of(spec, setting,
-                                  "write a number for each channel, of 0 to 1");
+          to.*member = numbers_of(
+              spec, setting, "write a number from 0 to 1 for each channel");
       },
       [=](const Image& from) {
         return (from.*member).empty() ? Json() : list_of_numbers(from.*member);
@@ -114,16 +115,16 @@ void check_channels(Spec& section, const Image& image) {
                    "one of \"mean\" and \"std\" is missing", "write both");
   if (image.mean.empty()) return;
   if (image.dtype == Dtype::uint8 || image.dtype == Dtype::int64)
-    section.refuse("mean", "the numbers are whole ones, which stay as they are",
+    section.refuse("mean", "integer tensors are not normalised",
                    "set \"dtype\": \"float32\"");
   for (const char* key : {"mean", "std"}) {
     const Numbers& of = key == std::string("mean") ? image.mean : image.std;
     if (of.size() != channels)
       section.refuse(key,
                      "found " + std::to_string(of.size()) +
-                         " numbers, and there are " + std::to_string(channels) +
+                         " numbers, but there are " + std::to_string(channels) +
                          " channels",
-                     "write one for each");
+                     "write one number for each channel");
   }
   if (std::ranges::any_of(image.std, [](double one) { return !(one > 0); }))
     section.refuse("std", "found a number that is not above 0",
@@ -135,17 +136,17 @@ void check_mask(Spec& section, Image& image) {
   const bool whole = image.dtype == Dtype::uint8 || image.dtype == Dtype::int64;
   if (image.mode != PictureMode::index) {
     if (image.dtype == Dtype::int64)
-      section.refuse("dtype", "found \"int64\", which is for masks",
+      section.refuse("dtype", "found \"int64\", which only masks can have",
                      "set \"mode\": \"P\", or another dtype");
     return;
   }
   if (!section.has("interpolation"))
     image.interpolation = Interpolation::nearest;
   if (image.interpolation != Interpolation::nearest)
-    section.refuse("interpolation", "classes cannot be mixed",
+    section.refuse("interpolation", "interpolation would mix classes",
                    "set \"nearest\", or leave it out");
   if (!whole)
-    section.refuse("dtype", "classes are whole numbers",
+    section.refuse("dtype", "classes are integers",
                    "set \"uint8\" or \"int64\"");
 }
 
@@ -157,14 +158,14 @@ void check_augments(Spec& section, const Image& image) {
       if (std::floor(size / 2) >= side)
         section.refuse("augment",
                        "found a kernel_size of " + Json(size).dump() +
-                           ", and the pictures have " + Json(side).dump() +
+                           ", but the pictures have " + Json(side).dump() +
                            " pixels",
-                       "write one below twice that");
+                       "write a size below twice that");
     for (const NumberList* of : {&augment.fill, &augment.value})
       if (of->size() > 1 && of->size() != channels)
         section.refuse("augment",
                        "found " + std::to_string(of->size()) +
-                           " numbers, and there are " +
+                           " numbers, but there are " +
                            std::to_string(channels) + " channels",
                        "write one number, or one for each channel");
   }
@@ -180,9 +181,9 @@ void check_sizes(Spec& section, Image& image) {
   if (centres && image.resize < least) {
     if (section.has("resize"))
       section.refuse("resize",
-                     "found " + std::to_string(image.resize) + ", and " +
+                     "found " + std::to_string(image.resize) + ", but " +
                          std::to_string(least) +
-                         " pixels are cropped from the middle",
+                         " pixels are cropped from the centre",
                      "write a short side of at least that many pixels");
     image.resize = least;
   }
@@ -198,11 +199,11 @@ void check_crops(Spec& section, Image& image) {
        {std::pair("scale", image.scale == plain.scale),
         std::pair("ratio", image.ratio == plain.ratio)})
     if (!same)
-      section.refuse(key,
-                     "it is a range of random crops, and \"train\" draws none",
-                     std::string("set \"train\": \"random_resized_crop\", or "
-                                 "leave \"") +
-                         key + "\" out");
+      section.refuse(
+          key, "the range applies to random crops, and \"train\" makes none",
+          std::string("set \"train\": \"random_resized_crop\", or "
+                      "leave \"") +
+              key + "\" out");
 }
 
 /// What a device does is to crop, resize, mirror and normalise pixels, that are
@@ -214,21 +215,20 @@ void check_device(Spec& section, Image& image) {
     section.refuse(key, why, "leave \"" + other + "\" or \"" + key + "\" out");
   };
   if (!image.decode_on_device && !image.store_decoded)
-    section.refuse(key, "files are kept, which the host decodes",
+    section.refuse(key, "encoded files are kept, and the host decodes them",
                    "set \"store\": {\"form\": \"decoded\"} or \"decode\": "
                    "\"device\", or leave \"finish\" out");
   if (image.decode_on_device && image.store_decoded)
     refuse("pictures are kept decoded", "store");
   if (image.decode_on_device && image.mode != PictureMode::rgb)
-    refuse("a device decodes pictures in colour alone", "mode");
+    refuse("a device decodes only pictures in colour", "mode");
   if (image.decode_on_device && image.fast)
-    refuse("the host alone decodes JPEG with fewer bits", "parity");
+    refuse("only the host decodes JPEG with fewer bits", "parity");
   if (!image.augments.empty())
     refuse("\"augment\" has " + augments_json(image.augments).dump() +
-               ", which the host alone does",
+               ", which only the host does",
            "augment");
-  if (image.record_draws)
-    refuse("the host alone records draws", "record_draws");
+  if (image.record_draws) refuse("only the host records draws", "record_draws");
 }
 
 /// Where something is done. It decides no byte, or some last bits, so a run may
@@ -260,7 +260,7 @@ const SettingsTable<Image>& store_settings() {
                    "their size")
           .check([](Spec& section, Image& image) {
             if (image.max_side > 0 && !image.store_decoded)
-              section.refuse("max_side", "encoded pictures are not shrunk",
+              section.refuse("max_side", "encoded pictures cannot be shrunk",
                              "set \"form\": \"decoded\"");
           });
   return table;
@@ -342,8 +342,12 @@ void add_pixels(SettingsTable<Image>& table) {
               {{"nchw", false}, {"nhwc", true}},
               "Order of the dimensions. nchw: [channels, height, width]; nhwc: "
               "[height, width, channels]");
-  add_channels(table, "mean", &Image::mean, "by channel, of numbers of 0 to 1");
-  add_channels(table, "std", &Image::std, "by channel, of numbers of 0 to 1");
+  add_channels(
+      table, "mean", &Image::mean,
+      "Mean of each channel, for values from 0 to 1, that is subtracted");
+  add_channels(table, "std", &Image::std,
+               "Standard deviation of each channel, for values from 0 to 1, to "
+               "divide by");
 }
 
 SettingsTable<Image> make_settings() {

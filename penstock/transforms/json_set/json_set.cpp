@@ -236,13 +236,15 @@ void check_set(Spec& section, JsonSet& set) {
   section.integer("min", set.min, 0, set.max);
   bool strongest = set.overflow == JsonSet::Overflow::strongest;
   if (strongest && set.sort_by.empty())
-    section.refuse("sort_by", "it is missing, and overflow is \"strongest\"",
+    section.refuse("sort_by",
+                   "\"sort_by\" is missing, and \"overflow\" is \"strongest\"",
                    "name the key to sort by, such as \"" + set.keys[0] + "\"");
   if (!strongest && section.has("sort_by"))
-    section.refuse("sort_by",
-                   "it is given, but overflow is \"" +
-                       section.text("overflow", "first") + "\"",
-                   "remove it, or set overflow to \"strongest\"");
+    section.refuse(
+        "sort_by",
+        "\"sort_by\" needs the overflow \"strongest\", but \"overflow\" is \"" +
+            section.text("overflow", "first") + "\"",
+        "remove \"sort_by\", or set \"overflow\" to \"strongest\"");
 }
 
 const SettingsTable<JsonSet>& json_set_settings() {

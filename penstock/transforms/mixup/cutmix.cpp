@@ -105,7 +105,7 @@ class CutMixKind final : public BatchOperation {
       const Planes of = planes_of(output);
       if (of.planes == 0)
         refuse(
-            "'" + output.name + "' holds no pictures",
+            "'" + output.name + "' does not hold pictures",
             "name a tensor of [channels, height, width], or [height, width]");
       if (first.planes > 0 &&
           (of.height != first.height || of.width != first.width))
@@ -156,7 +156,7 @@ std::shared_ptr<const BatchOperation> make_cutmix(CutMix cutmix,
     refuse_operation(
         path + ".alpha",
         "found " + std::to_string(cutmix.alpha) + ", expected 0.001 to 1000",
-        "1 draws the part of the area evenly");
+        "1 draws the share of the area uniformly");
   return std::make_shared<CutMixKind>(std::move(cutmix), std::move(path));
 }
 

@@ -143,22 +143,23 @@ class Encoder final : public FieldEncoder {
 
  private:
   [[noreturn]] void refuse(std::int64_t labels) const {
-    throw Error(ErrorKind::request,
-                {.code = "fields.multi_hot",
-                 .what = "there are more labels than places",
-                 .where = "fields." + name_ + ".multi_hot.size",
-                 .why = "found " + std::to_string(labels) + " labels, and " +
-                        std::to_string(settings_.size) + " places",
-                 .next = "set size to " + std::to_string(labels) +
-                         ", or raise min_count"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.multi_hot",
+         .what = "\"size\" is smaller than the number of labels",
+         .where = "fields." + name_ + ".multi_hot.size",
+         .why = "found " + std::to_string(labels) +
+                " labels, but \"size\" is " + std::to_string(settings_.size),
+         .next =
+             "set size to " + std::to_string(labels) + ", or raise min_count"});
   }
   void reject(const std::string& label, std::int64_t row,
               Faults& faults) const {
     faults.reject(
         {.row = row,
          .place = "field '" + name_ + "', column '" + settings_.column + "'",
-         .why = "found " + label + ", which no train row has",
-         .what = "cannot tell the labels of a row",
+         .why = "found " + label + ", which is not a label of the train rows",
+         .what = "cannot determine the labels of a row",
          .next = "use \"unknown\": \"ignore\""});
   }
 
@@ -227,8 +228,8 @@ class MultiHotKind final : public FieldKind {
          .why = "column '" + info.name + "' (" + info.declared + ") holds " +
                 std::string(name_of(type)) + ", expected lists of labels",
          .next = settings_.separator.empty()
-                     ? "name a column of lists, or of texts that hold them as "
-                       "JSON does; a \"category\" has one class"
+                     ? "name a column of lists or of JSON lists; for one class "
+                       "per row use \"category\""
                      : "name a column of texts, or leave \"separator\" out"});
   }
 

@@ -69,8 +69,8 @@ void read_bucketize(Spec& spec, const SettingSchema& setting, Numbers& to) {
     ascending = edges[i - 1].number() < edges[i].number();
   if (!ascending)
     spec.refuse(setting.key, "found " + found->dump().substr(0, 200),
-                "write ascending edges, [0, 18, 65], or how many buckets of as "
-                "many rows each there shall be: 10");
+                "write ascending edges, [0, 18, 65], or a number of buckets "
+                "with equally many rows each: 10");
   for (const Json& edge : edges) to.edges.push_back(edge.number());
 }
 
@@ -128,15 +128,15 @@ void check_maths(Spec& section, const Numbers& numbers) {
   if (numbers.bucketized() && section.has("dtype"))
     section.refuse(
         "dtype",
-        "found " + section.raw("dtype")->dump() + ", and buckets are int64",
+        "found " + section.raw("dtype")->dump() + ", but buckets are int64",
         "leave it out");
   if (numbers.bucketized() && numbers.missing == Missing::nan)
-    section.refuse("missing", "found \"nan\", and there is no such bucket",
-                   "use \"mask\", or what takes the place of the number");
+    section.refuse("missing", "found \"nan\", but no bucket holds NaN",
+                   "use \"mask\" or a replacement");
   if (numbers.missing == Missing::number && !numbers.maths.takes(numbers.fill))
     section.refuse(
         "missing",
-        "found " + Json(numbers.fill).dump() + ", of which there is no log1p",
+        "found " + Json(numbers.fill).dump() + ", which has no log1p",
         "use a number above -1, or \"mean\"");
 }
 

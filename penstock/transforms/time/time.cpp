@@ -51,7 +51,7 @@ void check_time(Spec& section, const Times& time) {
       (time.missing.by == By::nan || time.missing.by == By::number))
     section.refuse("missing",
                    "found " + shown_missing(time.missing).dump() +
-                       ", and parts are sines and cosines",
+                       ", but parts are sines and cosines",
                    "use \"zero\" or \"mask\"");
 }
 
@@ -98,8 +98,8 @@ class Parser final : public FieldParser {
         seconds = kNoTime;
       } else if (!column.valid(row)) {
         reject(row,
-               "is NULL, expected a time; \"missing\" says what else becomes "
-               "of it, as in {\"time\": {\"column\": " +
+               "is NULL, expected a time; \"missing\" sets a replacement, as "
+               "in {\"time\": {\"column\": " +
                    Json(name_).dump() + ", \"missing\": \"mask\"}}",
                faults);
       } else if (!(std::abs(seconds) < kMostDays * kDay)) {
@@ -223,7 +223,7 @@ class TimeKind final : public FieldKind {
                    .what = "cannot use the settings",
                    .where = "fields." + name_ + ".time.column",
                    .why = "column '" + info.name + "' (" + info.declared +
-                          ") holds booleans, no times",
+                          ") holds booleans, not times",
                    .next = "name a column of timestamps, dates, ISO-8601 texts "
                            "or seconds since 1970"});
     return std::make_shared<BoundTime>(time_, columns.at[0]);

@@ -16,7 +16,7 @@ void check_packing(Spec& spec, Tokens& of) {
   const bool best_fit = of.pack == Tokens::Pack::best_fit;
   const bool stream = of.pack == Tokens::Pack::stream;
   if (of.repack && !best_fit)
-    spec.refuse("repack", "only \"best_fit\" packs anew",
+    spec.refuse("repack", "only \"best_fit\" can pack again in each epoch",
                 "leave it out, or set \"pack\": \"best_fit\"");
   if (of.pack_window > 0 && !best_fit && !stream)
     spec.refuse("pack_window",
@@ -24,8 +24,8 @@ void check_packing(Spec& spec, Tokens& of) {
                 "leave it out, or set \"pack\": \"best_fit\"");
   if (of.vocab_size > 0 && of.pad_id.value_or(0) >= of.vocab_size)
     spec.refuse("pad_id",
-                "it is " + std::to_string(*of.pad_id) +
-                    ", and the vocabulary has " +
+                "the value is " + std::to_string(*of.pad_id) +
+                    ", but the vocabulary has " +
                     std::to_string(of.vocab_size) + " tokens",
                 "name a token of the vocabulary");
 }
@@ -33,13 +33,13 @@ void check_packing(Spec& spec, Tokens& of) {
 /// Loads the template of chats, once there is a tokenizer.
 void check_turns(Spec& spec, Tokens& of) {
   if (of.chat && !of.completion.empty())
-    spec.refuse("completion", "a chat has its own answers",
-                "leave it out, or leave \"chat\" out");
+    spec.refuse("completion", "a chat already contains the answers",
+                "leave either \"completion\" or \"chat\" out");
   if (!of.chat && !of.chat_template.empty())
-    spec.refuse("chat_template", "it is of chats",
+    spec.refuse("chat_template", "the key applies only to chats",
                 "set \"chat\": true, or leave it out");
   if (!of.chat && !of.tools.empty())
-    spec.refuse("tools", "they are of chats",
+    spec.refuse("tools", "tools apply only to chats",
                 "set \"chat\": true, or leave it out");
   if (of.chat)
     of.rendered_by = ChatTemplate::load(of.tokenizer, of.chat_template);
@@ -53,13 +53,13 @@ void check_end(Spec& spec, Tokens& of) {
   if (of.end) return;
   if (of.eos_token.empty())
     spec.refuse("eos",
-                "no tokenizer_config.json beside the tokenizer names an "
-                "eos_token",
-                "put that file beside it, or write the token itself: \"eos\": "
-                "\"<|endoftext|>\"");
+                "the tokenizer's folder has no tokenizer_config.json that "
+                "names an eos_token",
+                "copy that file into the folder, or write the token itself: "
+                "\"eos\": \"<|endoftext|>\"");
   spec.refuse("eos", "the tokenizer has no token '" + of.eos_token + "'",
-              "write one that stands in its file, such as an added token, or "
-              "true for the one that tokenizer_config.json names");
+              "write a token of the tokenizer.json, or true for the token that "
+              "tokenizer_config.json names");
 }
 
 /// Loads the tokenizer, and fills in what its files say.
@@ -70,22 +70,22 @@ void check_tokenizer(Spec& spec, Tokens& of) {
           std::pair("invalid_utf8", of.strict_utf8), std::pair("chat", of.chat),
           std::pair("completion", !of.completion.empty())})
       if (set)
-        spec.refuse(key, "it is of texts, and no tokenizer is named",
+        spec.refuse(key, "the key applies to texts, and no tokenizer is named",
                     "name a tokenizer.json as \"tokenizer\", or leave it out");
     return;
   }
   if (!of.labels.empty())
-    spec.refuse("labels", "they are of token ids, and a tokenizer is named",
-                "leave \"tokenizer\" out, or name what follows a prompt as "
+    spec.refuse("labels", "labels apply to token ids, but a tokenizer is named",
+                "leave \"tokenizer\" out, or name the column of the answers as "
                 "\"completion\"");
   of.loaded = Tokenizer::load(of.tokenizer);
   const auto size = static_cast<std::int64_t>(of.loaded->vocabulary_size());
   if (of.vocab_size > 0 && of.vocab_size < size)
     spec.refuse("vocab_size",
-                "it is " + std::to_string(of.vocab_size) +
-                    ", and the tokenizer has ids up to " +
+                "the value is " + std::to_string(of.vocab_size) +
+                    ", but the tokenizer has ids up to " +
                     std::to_string(size - 1),
-                "give the model as many tokens, or use its own tokenizer");
+                "use a model with more tokens, or the model's own tokenizer");
   if (of.vocab_size == 0) of.vocab_size = size;
   check_end(spec, of);
   if (!of.pad_id)

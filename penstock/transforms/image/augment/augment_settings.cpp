@@ -44,7 +44,7 @@ void add_list(Table& table, const std::string& key, NumberList Augment::*member,
       [=](Spec& spec, const SettingSchema& setting, Augment& to) {
         const Json* found = spec.raw(setting.key);
         if (found == nullptr && setting.required)
-          spec.refuse(setting.key, "it is missing",
+          spec.refuse(setting.key, "this key is missing",
                       "write a number, or a list of numbers");
         if (found == nullptr) return;
         NumberList numbers;
@@ -80,7 +80,7 @@ void check_ascending(Spec& spec, const char* key, const NumberList& range) {
   for (std::size_t at = 0; at + 1 < range.size(); at += 2)
     if (range[at] > range[at + 1])
       spec.refuse(key, "found " + list_json(range).dump(),
-                  "write the least number first");
+                  "write the smaller number first");
 }
 
 void add_moving(Table& table) {
@@ -94,7 +94,7 @@ void add_moving(Table& table) {
            "one for each channel");
   table.check([](Spec& spec, Augment& augment) {
     if (augment.fill.size() == 2)
-      spec.refuse("fill", "found two numbers", "write one, or three");
+      spec.refuse("fill", "found two numbers", "write one number or three");
     for (double byte : augment.fill)
       if (byte != std::floor(byte))
         spec.refuse("fill", "found " + Json(byte).dump(),
