@@ -30,7 +30,7 @@ void check_fingerprint(Spec& section, SourceSpec& spec) {
   section.refuse("fingerprint",
                  "found '" + spec.fingerprint +
                      "', expected 16 to 64 digits of 0..9 and a..f",
-                 "copy it from \"dataset\" in a report.json");
+                 "copy the fingerprint from \"dataset\" in a report.json");
 }
 
 /// Those of a source of any kind, but for `kind` itself.
@@ -100,10 +100,11 @@ Json key_rule() {
 void check_query(Spec& section, SourceSpec& spec) {
   if (spec.query.empty()) return;
   if (!spec.table.empty())
-    section.refuse("query", "there is a table too",
+    section.refuse("query", "both \"query\" and \"table\" are given",
                    "name a table, or write a query that reads it");
   if (!spec.where.empty())
-    section.refuse("where", "it belongs to a table, and there is a query",
+    section.refuse("where",
+                   "\"where\" applies to a table, but the source has a query",
                    "write the condition into the query");
 }
 
@@ -142,7 +143,7 @@ SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
       .identity(Identity::none)
       .check([](Spec& section, SourceSpec& spec) {
         if (spec.stage.find("://") != spec.stage.npos)
-          section.refuse("stage", "it is an address, not a folder",
+          section.refuse("stage", "the value is a URL, not a folder",
                          "name a folder, \"ram\" or \"disk\"");
       });
 }
@@ -176,9 +177,9 @@ void check_part(const Json& section, const std::string& path) {
   Spec written(section, path);
   for (const SettingSchema& setting : row_settings().schemas())
     if (written.has(setting.key))
-      written.refuse(setting.key,
-                     "it stands in one of the sources that a source is made of",
-                     "put it beside \"sources\", where it is said of all rows");
+      written.refuse(
+          setting.key, "the key is set in one of several combined sources",
+          "set it next to \"sources\", where it applies to all rows");
 }
 
 Json place_section(const SourceSpec& spec);
@@ -220,10 +221,11 @@ const SettingsTable<SourceSpec>& composed_settings() {
           .required()
           .check([](Spec& section, SourceSpec& spec) {
             if (spec.kind == kJoined && spec.sources.size() > 2)
-              section.refuse("sources",
-                             "found " + std::to_string(spec.sources.size()) +
-                                 ", and two are joined",
-                             "join two, and that source with the next one");
+              section.refuse(
+                  "sources",
+                  "found " + std::to_string(spec.sources.size()) +
+                      ", but exactly two sources can be joined",
+                  "join two sources, and join the result with the next one");
           });
   return table;
 }
@@ -258,10 +260,10 @@ bool has_setting(const SourceKind& kind, const std::string& key) {
 void refuse_settings_of_tables(const Spec& section) {
   for (const SettingSchema& setting : table_settings().schemas())
     if (section.has(setting.key))
-      section.refuse(setting.key,
-                     "it belongs to one table, and this source is made of "
-                     "several",
-                     "put it into the section of one of \"sources\"");
+      section.refuse(
+          setting.key,
+          "the key applies to one table, and this source combines several",
+          "move it into one of \"sources\"");
 }
 
 /// A setting of tables where rows are in files.
@@ -269,11 +271,11 @@ void refuse_settings_of_tables(const Spec& section, const SourceKind& kind) {
   if (!kind.files) return;
   for (const SettingSchema& setting : table_settings().schemas())
     if (section.has(setting.key) && setting.key != "where")
-      section.refuse(setting.key,
-                     "it belongs to a table of a database, and a source of "
-                     "kind \"" +
-                         kind.name + "\" has rows by their position",
-                     "leave it out");
+      section.refuse(
+          setting.key,
+          "the key applies to database tables, but in a source of kind \"" +
+              kind.name + "\" rows are read by position",
+          "leave it out");
 }
 
 /// Whether each key is one of a source of this kind.
@@ -303,7 +305,7 @@ void refuse_settings_of_others(const Spec& section, const SourceKind& ours) {
            .what = "cannot use the settings",
            .where = section.path_of(setting.key),
            .why = "'" + setting.key + "' belongs to kind \"" + other.name +
-                  "\", and this source is of kind \"" + ours.name + "\"",
+                  "\", but this source is of kind \"" + ours.name + "\"",
            .next = instead + ", or set " + section.path_of("kind") + " to \"" +
                    other.name + "\""});
     }
@@ -315,8 +317,8 @@ void refuse_password(const Spec& section, const SourceSpec& spec) {
       several ? paths_of(spec) : std::vector<std::string>{spec.path};
   if (std::ranges::any_of(paths, may_hold_password))
     section.refuse("path",
-                   "it looks like a connection string with a password, and "
-                   "there is no such file",
+                   "the value looks like a connection string with a password, "
+                   "and no such file exists",
                    "name a file");
 }
 
@@ -326,7 +328,7 @@ void refuse_connection_string(const Spec& section, const SourceSpec& spec) {
   const SourceKind* meant = kind_of_uri(spec.path);
   for (const SourceKind& kind : source_kinds())
     if (meant == nullptr && kind.server) meant = &kind;
-  section.refuse("path", "it is a connection string, not a file",
+  section.refuse("path", "the value is a connection string, not a file",
                  meant == nullptr ? "name a file"
                                   : "a server needs \"kind\": \"" +
                                         meant->name + "\" and \"uri\"");
@@ -354,7 +356,7 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   if (section.has("sources"))
     section.refuse(
         "sources",
-        "a source of kind \"" + kind.name + "\" is not made of others",
+        "a source of kind \"" + kind.name + "\" does not combine other sources",
         "leave it out, or set \"kind\" to \"concatenated\" or "
         "\"joined\"");
   if (!are_all_of(kind, json.object())) {

@@ -16,8 +16,7 @@ SourceKind media_source(const std::string& name, const std::string& one) {
                   .files = true,
                   .plugin = "images",
                   .settings = SettingsTable<SourceSpec>(defaults)};
-  kind.install =
-      "install Penstock anew: its plugin for " + one + "s is missing";
+  kind.install = "reinstall Penstock: its plugin for " + one + "s is missing";
   kind.settings
       .own(
           &SourceSpec::own,

@@ -361,7 +361,7 @@ TEST_F(ImagesTest, FoldersThatAreAllEmptyHoldNoPicture) {
   fs::create_directory(folder_.path("dog"));
   classes_ = {"dog"};
   EXPECT_THAT(refused(folder_.path(""), "images.none"),
-              HasSubstr("no folder of a class has a picture"));
+              HasSubstr("no class folder has a picture"));
 }
 
 TEST_F(ImagesTest, APipeInAClassFolderIsAProblemOfItsRow) {

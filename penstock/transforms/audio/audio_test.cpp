@@ -147,7 +147,7 @@ TEST(Audio, StartAndEndCutAPartOut) {
   part.row(read_sound("mono.wav"), false, 0, 0.3, 0.4);
   EXPECT_THAT(part.why, HasSubstr("has 0.25 seconds, but seconds from 0.3"));
   part.row(read_sound("mono.wav"), false, 0, 0.2, 0.1);
-  EXPECT_THAT(part.why, HasSubstr("are wanted"));
+  EXPECT_THAT(part.why, HasSubstr("are requested"));
   part.row(read_sound("mono.wav"), false, 0, 0.1, 0);
   EXPECT_EQ(part.why, "to is 0.0, but seconds from 0.1 on are requested");
 }
