@@ -245,9 +245,9 @@ def page_of_source(rule):
         if path:
             paths.setdefault(json.dumps(path), []).append(
                 one["properties"]["kind"]["const"])
-    about = "; ".join(
-        f"of {', '.join(f'`{kind}`' for kind in kinds)}: "
-        + json.loads(path)["description"].removeprefix("sqlite: ")
+    about = " ".join(
+        f"For {', '.join(f'`{kind}`' for kind in kinds)}: "
+        + sentence(json.loads(path)["description"])
         for path, kinds in paths.items())
     keys["path"] = {"description": about, "anyOf": [
         json.loads(path) for path in paths]}

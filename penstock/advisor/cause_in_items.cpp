@@ -27,11 +27,11 @@ std::optional<ItemCause> collating(const FetchWindow& window, double batches) {
   return ItemCause{
       .stage = "collate_fn",
       .cause = formatted("collate_fn takes %.2f ms of the %.2f ms that a batch "
-                         "takes, and %.0f %% of that is on a processor",
+                         "takes, and is on a processor for %.0f %% of its time",
                          1e3 * making.collate_s / batches, 1e3 * all / batches,
                          100 * share(making.collate_cpu_s, making.collate_s)),
-      .next = formatted("make collate_fn cheaper: move what can be done for "
-                        "one item into %s, and copy arrays instead of lists",
+      .next = formatted("make collate_fn cheaper: move work that concerns one "
+                        "item into %s, and copy arrays instead of lists",
                         made_by(window))};
 }
 
@@ -47,14 +47,14 @@ std::optional<ItemCause> crowded(const FetchWindow& window, double items) {
     return std::nullopt;
   return ItemCause{
       .stage = made_by(window),
-      .cause = formatted("%s takes %.2f ms, of which it computes for %.0f %% "
-                         "and waits for a processor for most of the rest: "
-                         "other threads, or other programs, have them",
+      .cause = formatted("%s takes %.2f ms: it computes for %.0f %% of that "
+                         "and mostly waits for a processor for the rest, since "
+                         "other threads or programs use the processors",
                          made_by(window), 1e3 * making.item_s / items,
                          100 * computes),
       .next =
-          "start fewer workers or programs, or give this one processors "
-          "of its own (taskset, a container's --cpus)"};
+          "start fewer workers or programs, or reserve processors for this "
+          "program (taskset, a container's --cpus)"};
 }
 
 /// A few items take so long that those after them wait.
@@ -89,10 +89,10 @@ std::optional<ItemCause> single_items(const FetchWindow& window) {
                     "of %.3g ms, the longest, ",
                     n / static_cast<double>(count), 1e3 * median) +
           making.slowest + formatted(", %.0f ms", 1e3 * making.slowest_s) +
-          (window.workers > 0 ? "; the batches after it wait for it" : ""),
+          (window.workers > 0 ? "; the batches after it wait" : ""),
       .next =
-          "look at that item; a larger prefetch_factor, or in_order=False, "
-          "lets the others go on"};
+          "examine that item; a larger prefetch_factor or in_order=False lets "
+          "the other items continue"};
 }
 
 /// Whether this is a good part of what was seen waiting.
@@ -110,20 +110,21 @@ struct Waiting {
 constexpr Waiting kForLock = {
     &ThreadSightings::in_lock,
     "waits for a lock that another worker, thread or process holds",
-    "more workers wait for the same lock: hold it for less, or give each "
-    "worker its own file, connection or reader"};
+    "more workers would wait for the same lock: hold it for a shorter time, or "
+    "give each worker its own file, connection or reader"};
 constexpr Waiting kKinds[] = {
     kForLock,
     {&ThreadSightings::in_own_lock,
-     "waits for another thread of its own process, or for a lock that only "
-     "these share",
-     "look what they do: more workers have threads and locks of their own"},
-    {&ThreadSightings::in_network, "waits for answers from the network",
+     "waits for another thread of its own process, or for a lock within the "
+     "process",
+     "find out what these threads do: more workers have their own threads and "
+     "locks"},
+    {&ThreadSightings::in_network, "waits for replies from the network",
      "read many items with one request: __getitems__ gets a batch's indices, "
      "and __iter__ can read ahead"},
     {&ThreadSightings::in_file, "waits for storage",
      "put the files on a faster drive, or read larger pieces"},
-    {&ThreadSightings::asleep, "sleeps", "look for a pause in it"},
+    {&ThreadSightings::asleep, "sleeps", "look for a sleep or pause in it"},
 };
 
 /// What makes the items does while it takes its time.
@@ -137,7 +138,7 @@ std::optional<ItemCause> items_in(const FetchWindow& window, double items) {
         .stage = made_by(window),
         .cause = took +
                  formatted("of which it computes for %.0f %%", 100 * computes),
-        .next = "make an item cheaper, or keep what it makes"};
+        .next = "make an item cheaper, or cache its result"};
   const ThreadSightings& seen = making.seen;
   for (const Waiting& kind : kKinds) {
     if (!waits_in(seen, kind.seen)) continue;
@@ -150,7 +151,7 @@ std::optional<ItemCause> items_in(const FetchWindow& window, double items) {
       .cause = took + formatted("and is on a processor for %.0f %% of that: it "
                                 "waits for something",
                                 100 * computes),
-      .next = "look what it waits for: storage, a network, a lock"};
+      .next = "find out what it waits for: storage, the network or a lock"};
 }
 
 }  // namespace

@@ -64,9 +64,9 @@ std::optional<std::string> stopped_by_quota(const Snapshot& window) {
   if (processors_in_use(window) <= 0.5 * cpus || stopped <= kThrottled)
     return std::nullopt;
   return formatted(
-      " needs more processor time than the quota of %.3g processors: its "
-      "threads were stopped for %.2g s of every second, on all processors "
-      "together",
+      " needs more processor time than the quota of %.3g processors allows: "
+      "its threads were stopped for %.2g s of every second, summed over "
+      "processors",
       cpus, stopped);
 }
 
@@ -79,8 +79,8 @@ std::optional<std::string> lacks_processors(const Snapshot& window,
   const double got = got_processors(window);
   if (u <= kOnProcessor && used > 0.8 * cpus && has_quota(window))
     return formatted(
-        " needs more processor time than the quota of %.3g processors: all of "
-        "it is used, and %d threads share it",
+        " needs more processor time than the quota of %.3g processors allows: "
+        "the quota is used up, and %d threads share it",
         cpus, threads_in(window));
   if (u <= kOnProcessor && used > 0.8 * cpus)
     return formatted(
@@ -89,9 +89,9 @@ std::optional<std::string> lacks_processors(const Snapshot& window,
         cpus, threads_in(window));
   if (got < kGotEnough && u > kOnProcessor * got)
     return formatted(
-        " needs more processor time: other programs work on this machine, and "
-        "its threads had a processor for %.0f %% of the time in which they "
-        "could run (%.2g of %.3g processors)",
+        " needs more processor time: other programs use this machine, and its "
+        "threads got a processor for %.0f %% of the time in which they could "
+        "run (%.2g of %.3g processors)",
         100 * got, used, cpus);
   return std::nullopt;
 }
@@ -140,8 +140,8 @@ std::string others_work(const Snapshot& window) {
   const double got = got_processors(window);
   if (got >= kGotEnough) return {};
   return formatted(
-      "; other programs work on this machine, too: its threads had a processor "
-      "for %.0f %% of the time in which they could run",
+      "; other programs use this machine too: its threads got a processor for "
+      "%.0f %% of the time in which they could run",
       100 * got);
 }
 
@@ -152,9 +152,9 @@ std::optional<std::string> waits_for_lock(const Snapshot& window,
   const double looks = 100 * looks_in_lock(stage);
   if (takes_turns(window, stage))
     return formatted(
-               " has one of its %d threads at work at a time: the others were "
-               "seen in %.0f %% of the looks as they waited for one lock: of "
-               "the interpreter, where it runs Python, or of what it uses",
+               " runs only one of its %d threads at a time: in %.0f %% of the "
+               "samples the others waited for one lock, such as Python's "
+               "global interpreter lock or a lock in a library that it uses",
                stage.workers, looks) +
            others_work(window);
   const bool others = others_hold_lock(stage);
@@ -162,13 +162,13 @@ std::optional<std::string> waits_for_lock(const Snapshot& window,
     return std::nullopt;
   const std::string whose =
       others ? std::string(
-                   "another thread's result, or for a lock that another "
-                   "thread or program holds")
+                   "another thread's result, or for a lock that another thread "
+                   "or program holds")
              : formatted("a lock that its %d threads share", stage.workers);
   return " waits for " + whose +
          formatted(
-             ": it was seen in that in %.0f %% of the looks, and on a "
-             "processor in %.0f %%",
+             ": it waited so in %.0f %% of the samples, and was on a processor "
+             "in %.0f %%",
              looks, 100 * share_of(stage.seen.running, stage.seen.total()));
 }
 
@@ -207,19 +207,19 @@ std::string waits_for(const StageNumbers& stage) {
   const auto calls = static_cast<double>(stage.calls);
   if (stage.calls > 0)
     return formatted(
-        " waits for answers: %.0f rows per statement, %.2f ms each",
+        " waits for the database: %.0f rows per statement, %.2f ms each",
         static_cast<double>(stage.items) / calls,
         1e3 * seconds(stage.busy_wall) / calls);
   if (stage.work == StageWork::on_device) return " is the slowest stage";
   if (auto seen = seen_waiting(stage)) return *seen;
   return formatted(
-             " waits for nothing that is measured, and is on a processor for "
-             "%.0f %% of its time: it waits for ",
+             " is on a processor for only %.0f %% of its time, and the cause "
+             "of its waiting was not measured: it may wait for ",
              100 * cpu_share(stage)) +
          (stage.workers > 1
               ? formatted("a lock that its %d threads share, ", stage.workers)
               : std::string("a lock, ")) +
-         "a network, or sleeps";
+         "the network, or sleep";
 }
 
 }  // namespace
@@ -271,8 +271,8 @@ std::optional<std::string> single_pieces(const StageNumbers& stage) {
     return std::nullopt;
   return formatted(
       "one in %.0f pieces of work of '%s' takes more than ten times the median "
-      "of %.3g ms (one row in %.0f), the longest %.0f ms, and what comes "
-      "after it waits for it: the longest steps name their samples",
+      "of %.3g ms (one row in %.0f; the longest takes %.0f ms), and later "
+      "pieces wait for it: the list of the longest steps names the samples",
       static_cast<double>(count) / slow_pieces, stage.name.c_str(),
       1e3 * median, rows / slow_pieces, 1e3 * seconds(longest));
 }
@@ -309,7 +309,8 @@ std::string cause_in_stage(const Snapshot& window, const StageNumbers& stage) {
   const double u = cpu_share(stage);
   if (row_by_row(stage))
     return formatted(
-        "the database is queried once per sample, %.2f ms each time",
+        "the database is queried once per sample, which takes %.2f ms each "
+        "time",
         1e3 * seconds(stage.busy_wall) / static_cast<double>(stage.calls));
   if (auto stopped = stopped_by_quota(window)) return name + *stopped;
   // Where its threads wait for one lock, they could not use the processors that
@@ -326,9 +327,9 @@ std::string cause_in_stage(const Snapshot& window, const StageNumbers& stage) {
   if (takes_turns(window, stage))
     return name +
            formatted(
-               " has one of its %d threads on a processor at a time, as if "
-               "they waited for one lock: of the interpreter, where it runs "
-               "Python, or of what it uses",
+               " has only one of its %d threads on a processor at a time, as "
+               "if they waited for one lock, such as Python's global "
+               "interpreter lock or a lock in a library that it uses",
                stage.workers);
   if (u < kWaitsFor) return name + waits_for(stage);
   return name + " is the slowest stage";

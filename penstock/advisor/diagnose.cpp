@@ -37,7 +37,7 @@ class Diagnosis {
   Verdict make() {
     if (says_anything()) judge();
     if (verdict_.actions.empty() && verdict_.no_action.empty())
-      verdict_.no_action = "no setting that is known here would gain 2 %";
+      verdict_.no_action = "no known setting would gain 2 %";
     if (!verdict_.actions.empty()) verdict_.no_action.clear();
     return std::move(verdict_);
   }
@@ -54,8 +54,8 @@ class Diagnosis {
         100 * compute_ / wall_, 100 * data, 100 * copy, 100 * host);
     if (window_.virtual_time)
       verdict_.because +=
-          "; these are by a virtual clock, which stands still while the host "
-          "works: the times of the stages cannot be compared with them";
+          "; these times come from a virtual clock, which stands still while "
+          "the host works, and cannot be compared with the times of the stages";
 
     if (data + copy + host >= kNoWaiting) {
       if (copy > data && copy > host) {
@@ -89,20 +89,20 @@ class Diagnosis {
   bool says_anything() {
     const StepParts& parts = window_.parts;
     if (parts.steps < 1 || wall_ <= 0) {
-      verdict_.cause = "too few steps to say";
+      verdict_.cause = "too few steps for a verdict";
       verdict_.because = formatted("%ld steps were timed", long(parts.steps));
       verdict_.no_action = "take more steps, then ask again";
       return false;
     }
     if (parts.steps_take_time()) return true;
     verdict_.cause =
-        "the steps take practically no time, so there is nothing to wait for";
+        "the steps take practically no time, so only the input was measured";
     verdict_.because =
-        formatted("a step computes for %.2f us on the average",
+        formatted("a step computes for %.2f us on average",
                   1e6 * compute_ / static_cast<double>(parts.steps));
     verdict_.no_action =
-        "measure steps that take time: those of your model, or device 'sim' "
-        "with its 'step_ms'";
+        "measure steps that take time: train your model, or set device 'sim' "
+        "with a 'step_ms'";
     return false;
   }
 
@@ -121,8 +121,8 @@ class Diagnosis {
       return action.predicted_gain < kWorthWhileBusy;
     });
     verdict_.no_action =
-        "the accelerator itself is the limit, and no setting that is known "
-        "here would gain 5 %";
+        "the accelerator is the bottleneck, and no known setting would gain 5 "
+        "%";
     verdict_.cause = window_.virtual_time
                          ? "the accelerator is busy; a virtual clock cannot "
                            "show whether the input keeps up"
@@ -134,14 +134,14 @@ class Diagnosis {
     verdict_.cause = "batches wait for their copy to the device";
     if (const double bytes = bytes_of_batches(); bytes > 0)
       verdict_.because +=
-          formatted("; %.3g MB/s went over the link", 1e-6 * bytes / wall_);
+          formatted("; %.3g MB/s were copied", 1e-6 * bytes / wall_);
     verdict_.because += tiers_.no_room;
     if (tiers_.faster != nullptr && tiers_.faster->name == "device")
       offer(keep_on_device(window_, tiers_));
     else
       verdict_.no_action =
-          "the rows cannot be kept on the device; fewer bytes in a row, or a "
-          "smaller dtype, would be copied faster";
+          "the rows cannot be kept on the device; rows with fewer bytes or a "
+          "smaller dtype are copied faster";
   }
 
   /// What the stage before the copies made, in bytes.
@@ -154,23 +154,23 @@ class Diagnosis {
 
   void host_loop() {
     verdict_.limit = Limit::host;
-    verdict_.cause = "the training loop itself is late to queue the next step";
+    verdict_.cause = "the training loop itself queues the next step too late";
     verdict_.no_action =
-        "no setting of the input changes that: look for what the loop does "
-        "between two steps (logging, metrics, waiting for the device)";
+        "no input setting changes that: look at what the loop does between two "
+        "steps (logging, metrics, waiting for the device)";
   }
 
   void late() {
     if (window_.virtual_time) {
       verdict_.no_action =
-          "measure with \"clock\": \"wall\" to learn which stage is slow";
-      verdict_.cause = "batches come late by the virtual clock";
+          "measure with \"clock\": \"wall\" to find the slow stage";
+      verdict_.cause = "batches come late, by the virtual clock";
       return;
     }
     std::vector<Pool> pools = pools_of(window_.stages);
     auto slowest = std::ranges::min_element(pools, {}, &Pool::rate);
     if (slowest == pools.end() || std::isinf(slowest->rate())) {
-      verdict_.cause = "batches come late, and no stage was measured";
+      verdict_.cause = "batches come late, but no stage was measured";
       verdict_.no_action = "take more steps, then ask again";
       return;
     }
@@ -227,8 +227,8 @@ class Diagnosis {
 
   std::string processors_there() const {
     return formatted(
-        "what the accelerator takes needs %.3g processors, and %.3g are "
-        "there; ",
+        "to keep the accelerator busy takes %.3g processors, and there are "
+        "%.3g; ",
         processors_needed(window_), window_.limits.cpus);
   }
 
@@ -237,9 +237,9 @@ class Diagnosis {
     if (std::string instead = instead_of_reader(window_, slowest);
         !instead.empty())
       return instead;
-    if (single_pieces(stage)) return "look at the samples of the longest steps";
+    if (single_pieces(stage)) return "examine the samples of the longest steps";
     if (shares_lock(window_, stage))
-      return "they would wait for the same lock: hold it for less";
+      return "they would wait for the same lock: hold it for a shorter time";
     return make_cheaper();
   }
 
@@ -249,8 +249,8 @@ class Diagnosis {
 
   std::string how_cheaper() const {
     if (work_ == StageWork::on_device)
-      return ", or leave it to the host: \"finish\": \"host\", and where it "
-             "decodes files \"decode\": \"host\"";
+      return ", or move it to the host with \"finish\": \"host\" and, if it "
+             "decodes files, \"decode\": \"host\"";
     return makes_batches(work_) && !window_.cheaper.empty()
                ? ": " + window_.cheaper
                : "";
@@ -264,16 +264,16 @@ class Diagnosis {
     verdict_.limit = order ? Limit::order : Limit::data;
     if (order)
       verdict_.cause =
-          "later batches are complete, but an earlier one is missing: "
-          "without the order " +
+          "later batches are complete, but an earlier one is missing: without "
+          "a fixed order " +
           formatted("the rate would be %.0f %% higher",
                     100 * trials.without_order);
     else if (quick)
       verdict_.cause =
-          "every stage is fast enough on average, but the queues are too "
-          "short for how their times vary";
+          "every stage is fast enough on average, but their times vary more "
+          "than the queues can absorb";
     verdict_.no_action =
-        "neither workers nor places of a queue would gain 2 %: " +
+        "neither more workers nor longer queues would gain 2 %: " +
         make_cheaper();
   }
 
@@ -293,12 +293,13 @@ class Diagnosis {
             ? std::string(" on the training thread")
             : formatted(" with %d %s%s", pool.workers, threads_of(pool),
                         pool.workers == 1 ? "" : "s");
-    verdict_.because += formatted(", its processor share is %.0f %%", 100 * u);
+    verdict_.because +=
+        formatted(", and is on a processor for %.0f %% of its time", 100 * u);
     if (const double each = processor_s_per_sample(window_, window_.stages);
         each > 0)
       verdict_.because += formatted(
-          "; a processor makes %.0f samples/s, and the accelerator "
-          "would take %.0f",
+          "; one processor makes %.0f samples/s, and the accelerator would "
+          "take %.0f",
           1 / each, step_rate(window_));
   }
 

@@ -98,8 +98,8 @@ class FetchDiagnosis {
 
  private:
   void too_few() {
-    verdict_.cause = "there are too few batches to say what limits";
-    verdict_.because = formatted("there were %ld, and %ld are needed",
+    verdict_.cause = "too few batches for a verdict";
+    verdict_.because = formatted("there were %ld batches, and %ld are needed",
                                  long(window_.batches), long(kLeastBatches));
     verdict_.no_action = "take more batches, then ask again";
   }
@@ -118,8 +118,8 @@ class FetchDiagnosis {
     if (w.workers == 0 && w.transfer &&
         (w.transfer->worker_s != 0 || w.transfer->loop_s != 0))
       text += formatted(
-          "; moving a batch between processes, tried here, takes %.2f ms of a "
-          "worker and %.2f ms of the loop",
+          "; a trial moved a batch between processes in %.2f ms of a worker "
+          "and %.2f ms of the loop",
           w.transfer->worker_s * 1000, w.transfer->loop_s * 1000);
     if (!w.making && w.looked)
       text += formatted(
@@ -127,8 +127,8 @@ class FetchDiagnosis {
           100 * makers_.value_or(MakersUse()).runnable());
     if (left_ < kShareInPeace && !mostly_sleeps())
       text += formatted(
-          "; other work left the loop a processor for %.0f%% of the time in "
-          "which it could run",
+          "; other programs left the loop a processor for %.0f%% of the time "
+          "in which it could run",
           100 * left_);
     return text;
   }
@@ -161,22 +161,23 @@ class FetchDiagnosis {
   void advise() {
     const FetchWindow& w = window_;
     verdict_.cause = w.workers > 0 ? "the workers do not keep up"
-                                   : "items are fetched by the loop itself";
+                                   : "the loop itself fetches the items";
     if (!w.has_workers) {
-      verdict_.cause = "batches are made by the loop's own thread";
+      verdict_.cause = "the loop's own thread makes the batches";
       verdict_.no_action = formatted(
-          "it has no workers: let a penstock.Loader or penstock.DataLoader "
-          "make its batches, or a thread of its own ahead of the loop, which "
-          "would be up to %.0f %% faster if it never waited",
+          "the loop has no workers: let a penstock.Loader or "
+          "penstock.DataLoader make its batches, or a thread ahead of the "
+          "loop. Without any waiting the loop would be up to %.0f %% faster",
           100 * w.wait_s / std::max(w.loop_s, kShortest));
     } else if (are_made_in_time()) {
       verdict_.cause = formatted(
-          "on the average batches are made %.0f times as fast as the loop "
-          "takes them, and it waits until they reach it",
+          "on average batches are made %.0f times as fast as the loop takes "
+          "them, and the loop waits for their transfer",
           *workers_ahead(w));
       verdict_.no_action =
-          "make an item smaller, or set workers=\"threads\" where the data set "
-          "releases the interpreter's lock; programs beside it delay it, too";
+          "make items smaller, or set workers=\"threads\" if the data set "
+          "releases Python's global interpreter lock; other programs delay the "
+          "transfer too";
     } else if (!w.making && w.workers > 1 && waits_in_lock(w)) {
       verdict_.cause +=
           ": they wait for a lock that another worker, thread or process holds";
@@ -186,24 +187,23 @@ class FetchDiagnosis {
                                  w.workers, w.cpus);
       verdict_.no_action =
           std::string(most_workers() > w.cpus
-                          ? "each further worker takes its memory, too"
+                          ? "each further worker also takes memory"
                           : "there are no processors for more workers") +
           ": make an item cheaper, or " +
           (w.making || most_workers() <= w.cpus
                ? std::string("move work out of ") + made_by(w)
-           : w.iterable
-               ? "let __iter__ wait once for many of them"
-               : "let __getitems__, which gets a batch's indices, wait once "
-                 "for all of them");
+           : w.iterable ? "let __iter__ wait once for many items"
+                        : "let __getitems__, which gets the indices of a "
+                          "batch, wait once for all items");
     } else if (w.workers == 0 && !w.transfer) {
       verdict_.no_action =
-          "what it would cost to move batches between processes is not "
-          "measured yet: take more batches";
+          "the cost of moving batches between processes has not been measured "
+          "yet: take more batches";
     } else if (w.workers == 0 && !w.transfer->why_not.empty()) {
       verdict_.no_action =
           "a batch cannot be moved between processes (" + w.transfer->why_not +
-          "): make it of arrays, or set workers=\"threads\" where the data set "
-          "releases the interpreter's lock";
+          "): build batches from arrays, or set workers=\"threads\" if the "
+          "data set releases Python's global interpreter lock";
     } else {
       offer_workers();
     }
@@ -247,15 +247,14 @@ class FetchDiagnosis {
     std::string cost =
         w.workers + more > w.cpus
             ? formatted(
-                  "%d more workers, which wait most of the time, and "
-                  "their memory, at that gain at most: what they wait for must "
-                  "serve as many at once",
+                  "up to %d more workers, which mostly wait, and their memory; "
+                  "the gain is less if what they wait for cannot serve as many "
+                  "at once",
                   more)
-            : formatted("%d of %d processors, at that gain at most", more,
-                        w.cpus);
+            : formatted("up to %d of %d processors", more, w.cpus);
     if (w.iterable)
       cost +=
-          "; each worker runs all of __iter__, and must yield its share alone "
+          "; each worker runs all of __iter__, and must yield only its share "
           "(torch.utils.data.get_worker_info()), or samples come several times";
     return cost;
   }
@@ -299,8 +298,8 @@ class FetchDiagnosis {
          .from = false,
          .to = true,
          .predicted_gain = gain,
-         .cost = "pinned memory for the batches ahead, and a copy into it by a "
-                 "thread; and in the loop .to(device, non_blocking=True)"});
+         .cost = "pinned memory for the batches ahead and a thread that copies "
+                 "into it; the loop must use .to(device, non_blocking=True)"});
     best_first();
   }
 
@@ -377,26 +376,26 @@ class FetchDiagnosis {
   std::string why_no_workers(ItemTimes with_more, double gain) const {
     std::string more = "more workers would gain less than 2 %";
     if (gain < 1 - kSmallestGain)
-      more = formatted("more workers would bring %+.0f %%", 100 * (gain - 1));
+      more = formatted("more workers would change the speed by %+.0f %%",
+                       100 * (gain - 1));
     if (is_held_up())
-      return more + ": while an item is slow, the loop waits for its batch";
+      return more + ": while one item is slow, the loop waits for its batch";
     if (come_in_bursts(with_more))
       return more +
-             ": those there are fast enough on the average, but batches come "
+             ": the present ones are fast enough on average, but batches come "
              "in bursts; try a larger prefetch_factor";
     if (with_more.processors >= std::max(with_more.loop, with_more.workers))
       return more +
-             ": there is no more processor time; make an item cheaper, or "
-             "move work out of " +
+             ": the processors are fully used; make an item cheaper, or move "
+             "work out of " +
              made_by(window_);
     if (with_more.loop > window_.loop_s * kLeastRatio)
-      return more +
-             formatted(
-                 ": the loop would spend %.2f s on receiving what it now "
-                 "waits %.2f s for; make an item smaller or cheaper, or set "
-                 "workers=\"threads\" where the data set releases the "
-                 "interpreter's lock",
-                 with_more.loop - window_.loop_s, window_.wait_s);
+      return more + formatted(
+                        ": the loop would spend %.2f s on receiving batches "
+                        "that it now waits %.2f s for; make items smaller or "
+                        "cheaper, or set workers=\"threads\" if the data set "
+                        "releases Python's global interpreter lock",
+                        with_more.loop - window_.loop_s, window_.wait_s);
     return more + ": make an item cheaper";
   }
 
@@ -440,9 +439,9 @@ class FetchDiagnosis {
   void offer_prefetch_by_means() {
     const FetchWindow& w = window_;
     if (w.prefetch < 1) return;
-    offer_prefetch(2 * w.prefetch, w.spent_s() / times(w.workers).shared() - 1,
-                   ", at that gain at most: it is from means, which show no "
-                   "bursts");
+    offer_prefetch(
+        2 * w.prefetch, w.spent_s() / times(w.workers).shared() - 1,
+        "; the gain may be less, since it is predicted from averages");
   }
 
   void offer_prefetch(int to, double gain, const char* doubt) {
@@ -464,19 +463,20 @@ class FetchDiagnosis {
       verdict_.actions.clear();
       verdict_.cause += formatted(
           ": batches are made %.1f times as fast as the loop takes them, and "
-          "it waits since other work has the processors",
+          "the loop waits because other programs use the processors",
           *workers_ahead(window_));
       verdict_.no_action =
-          "start fewer programs, or give this one processors of its own";
+          "start fewer programs, or reserve processors for this one";
       return;
     }
     if (!verdict_.actions.empty()) return;
-    if (window_.has_workers) verdict_.cause += ": more workers change nothing";
+    if (window_.has_workers)
+      verdict_.cause += ": more workers would change nothing";
     verdict_.no_action =
         formatted(
             "without any waiting the loop would be %.1f%% faster",
             100 * (window_.wait_s / std::max(window_.loop_s, kShortest))) +
-        ", and no setting that is known here would gain 2 %";
+        ", and no known setting would gain 2 %";
   }
 
   const FetchWindow& window_;

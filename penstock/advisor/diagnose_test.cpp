@@ -73,12 +73,13 @@ TEST(Diagnose, HasAnActionOrSaysWhyThereIsNone) {
   EXPECT_TRUE(diagnose(late).json().find("no_action")->is_null());
   late.limits.cpus = 2;
   EXPECT_EQ(diagnose(late).no_action,
-            "neither another tier nor more workers would gain 2 %: what the "
-            "accelerator takes needs 8 processors, and 2 are there; make the "
+            "neither another tier nor more workers would gain 2 %: to keep the "
+            "accelerator busy takes 8 processors, and there are 2; make the "
             "stage 'gather' cheaper");
-  EXPECT_THAT(diagnose(late).because,
-              HasSubstr("a processor makes 125 samples/s, and the accelerator "
-                        "would take 1000"));
+  EXPECT_THAT(
+      diagnose(late).because,
+      HasSubstr("one processor makes 125 samples/s, and the accelerator "
+                "would take 1000"));
   late.cheaper = "field 'x': \"dtype\": \"uint8\"";
   EXPECT_THAT(diagnose(late).no_action,
               HasSubstr("make the stage 'gather' cheaper: field 'x': "));
@@ -139,7 +140,7 @@ TEST(Diagnose, ASampleTakesTheProcessorsOfItselfAlone) {
   late.samples = 3000;
   EXPECT_NEAR(diagnose(late).actions[0].predicted_gain, gain, 1e-9);
   EXPECT_THAT(diagnose(late).because,
-              HasSubstr("a processor makes 263 samples/s"));
+              HasSubstr("one processor makes 263 samples/s"));
 }
 
 TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
@@ -148,8 +149,8 @@ TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
   EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("quota")));
   late.use.throttled_us = 1'200'000;
   EXPECT_THAT(diagnose(late).cause,
-              HasSubstr("than the quota of 2 processors: its threads were "
-                        "stopped for 0.3 s of every second"));
+              AllOf(HasSubstr("than the quota of 2 processors"),
+                    HasSubstr("stopped for 0.3 s of every second")));
   late.use.throttled_us = 100'000;
   EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("quota")));
 }
@@ -174,8 +175,8 @@ TEST(Diagnose, NamesOtherProgramsThatHaveTheProcessors) {
       << "how long they waited is unknown";
   late.use.queued_seconds = 4.56;
   EXPECT_THAT(diagnose(late).cause,
-              HasSubstr("other programs work on this machine, and its threads "
-                        "had a processor for 40 % of the time"));
+              AllOf(HasSubstr("other programs use this machine"),
+                    HasSubstr("got a processor for 40 % of the time")));
   late.use.queued_seconds = 0.2;
   EXPECT_THAT(diagnose(late).cause, HasSubstr("as if they waited for one lock"))
       << "they wait for something else";
@@ -186,7 +187,7 @@ TEST(Diagnose, AStageThatWaitsForAnswersDoesSoOnACrowdedMachineToo) {
   late.stages[0].calls = 10;
   late.use.cpu_seconds = 0.2;
   late.use.queued_seconds = 0.4;
-  EXPECT_THAT(diagnose(late).cause, HasSubstr("waits for answers"));
+  EXPECT_THAT(diagnose(late).cause, HasSubstr("waits for the database"));
 }
 
 TEST(Diagnose, NamesStorageWhereBytesCameFromDrives) {
@@ -206,7 +207,7 @@ TEST(Diagnose, SaysWhatWentOverTheLink) {
   copies.parts.wait_data = 0s;
   copies.parts.wait_copy = 1s;
   copies.stages[0].bytes = 8'000'000;
-  EXPECT_THAT(diagnose(copies).because, HasSubstr("4 MB/s went over the link"));
+  EXPECT_THAT(diagnose(copies).because, HasSubstr("4 MB/s were copied"));
 }
 
 TEST(Diagnose, NamesTheStageWithTheLowestRate) {
@@ -280,7 +281,7 @@ TEST(Diagnose, SeesAQueryPerSample) {
   ASSERT_EQ(verdict.actions.size(), 1u);
   EXPECT_EQ(verdict.actions[0].knob, "loader.read");
   EXPECT_NEAR(verdict.actions[0].predicted_gain, 4.0, 1e-9);
-  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("then kept"));
+  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("then keeps"));
 }
 
 // 0.5 s of work stay, the 9 s of waiting are paid once per 10 rows: 1.4 s.
@@ -425,7 +426,7 @@ TEST(Diagnose, OffersMoreBatchesAheadAgainstBursts) {
   EXPECT_EQ(verdict.actions[0].to, Json(4));
   EXPECT_NEAR(verdict.actions[0].predicted_gain, 1.0, 1e-9)
       << "up to what the accelerator takes";
-  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("at that gain at most"));
+  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("the gain may be less"));
 
   late.stages[0] = stage("read", 1, 1000, 900ms);
   late.stages[0].pool = "loader";
@@ -446,7 +447,7 @@ TEST(Diagnose, OffersNoMoreThreadsToWaitForOneLock) {
   Verdict verdict = diagnose(late);
   EXPECT_THAT(verdict.cause, HasSubstr("waited for one lock"));
   EXPECT_TRUE(verdict.actions.empty());
-  EXPECT_THAT(verdict.no_action, HasSubstr("hold it for less"));
+  EXPECT_THAT(verdict.no_action, HasSubstr("the same lock"));
 }
 
 TEST(Diagnose, SeesStagesThatAreFastEnoughButNotAllAtOnce) {
@@ -459,12 +460,13 @@ TEST(Diagnose, SeesStagesThatAreFastEnoughButNotAllAtOnce) {
   EXPECT_EQ(verdict.cause,
             "all stages together need more processor time: 1.5 of 2 "
             "processors are in use");
-  EXPECT_THAT(verdict.because,
-              HasSubstr("a processor makes 556 samples/s, and the accelerator "
-                        "would take 1000"));
+  EXPECT_THAT(
+      verdict.because,
+      HasSubstr("one processor makes 556 samples/s, and the accelerator "
+                "would take 1000"));
   EXPECT_THAT(verdict.no_action,
-              HasSubstr("needs 1.8 processors, and 2 are there; make the "
-                        "stage 'read' cheaper"));
+              AllOf(HasSubstr("takes 1.8 processors, and there are 2"),
+                    HasSubstr("make the stage 'read' cheaper")));
   late.limits.cpus = 4;
   EXPECT_THAT(diagnose(late).cause, HasSubstr("bursts"));
 }
@@ -482,7 +484,7 @@ TEST(Diagnose, NothingWaitsForStepsThatTakeNoTime) {
     snapshot.parts.wait_data = 1s - 100 * per_step;
     Verdict verdict = diagnose(snapshot);
     EXPECT_EQ(verdict.limit, Limit::unknown);
-    EXPECT_THAT(verdict.cause, HasSubstr("nothing to wait for"));
+    EXPECT_THAT(verdict.cause, HasSubstr("only the input was measured"));
     EXPECT_TRUE(verdict.actions.empty());
   }
   snapshot.parts.compute = 100 * 10us;

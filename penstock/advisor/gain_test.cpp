@@ -41,9 +41,10 @@ TEST(Gain, ASampleTakesTheProcessorsOfAllDocumentsInIt) {
   EXPECT_NEAR(processors_needed(window), 1.8, 1e-9);
   const Verdict verdict = diagnose(window);
   EXPECT_THAT(verdict.cause, HasSubstr("all stages together need more"));
-  EXPECT_THAT(verdict.because, HasSubstr("a processor makes 556 samples/s"));
+  EXPECT_THAT(verdict.because, HasSubstr("one processor makes 556 samples/s"));
   EXPECT_THAT(verdict.because, HasSubstr("gives 1111 samples/s with 1 worker"));
-  EXPECT_THAT(verdict.no_action, HasSubstr("needs 1.8 processors, and 2 are"));
+  EXPECT_THAT(verdict.no_action,
+              HasSubstr("takes 1.8 processors, and there are 2"));
 }
 
 TEST(Gain, ProcessorsEndTheGainOfPackedSamplesToo) {

@@ -35,10 +35,10 @@ void offer_larger_batches(const Snapshot& window, Verdict& verdict) {
        .from = window.batch_size,
        .to = times * window.batch_size,
        .predicted_gain = gain,
-       .cost = formatted("other mathematics, with one step for each %d of now; "
-                         "%d times the memory of a batch and of what is "
-                         "computed from it",
-                         times, times)});
+       .cost = formatted(
+           "a change to the training, with one step for each %d of the present "
+           "ones; %d times the memory for a batch and its activations",
+           times, times)});
 }
 
 }  // namespace
@@ -54,18 +54,19 @@ std::optional<Verdict> gaps_in_steps(const Snapshot& window,
   const double percent = 100 * *window.gpu_busy;
   Verdict verdict{
       .limit = Limit::host,
-      .cause = formatted("within its steps the accelerator waits for the "
-                         "training loop, and works for %.0f %% of the time",
-                         percent),
+      .cause =
+          formatted("within the steps the accelerator waits for the training "
+                    "loop and is busy for only %.0f %% of the time",
+                    percent),
       .because = measured +
-                 formatted("; when the loop came for the next batch, the "
-                           "accelerator was done after %.0f %% of the steps; "
-                           "its driver saw it work for %.0f %% of the time",
+                 formatted("; after %.0f %% of the steps the accelerator was "
+                           "idle when the loop asked for the next batch; its "
+                           "driver reports it busy for %.0f %% of the time",
                            100 * drained, percent),
       .no_action =
-          "no setting of the input changes that: let a step queue its work in "
-          "fewer calls (a CUDA graph, torch.compile with "
-          "mode=\"reduce-overhead\"), or look for what it waits for"};
+          "no input setting changes that: let a step queue its work in fewer "
+          "calls (a CUDA graph, torch.compile with mode=\"reduce-overhead\"), "
+          "or find out what it waits for"};
   offer_larger_batches(window, verdict);
   return verdict;
 }

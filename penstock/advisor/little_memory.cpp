@@ -21,8 +21,8 @@ double times_slower(const SpilledMemory& spilled) {
 
 std::string numbers_of(const SpilledMemory& spilled) {
   return formatted(
-      "; %.1f of %.1f GiB of the device were in use, and a step takes %.1f ms, "
-      "and took %.1f ms before",
+      "; %.1f of %.1f GiB of device memory were in use, and a step takes %.1f "
+      "ms, after %.1f ms before",
       spilled.bytes / (1 << 30), spilled.total / (1 << 30),
       1e3 * spilled.step_s, 1e3 * spilled.step_before_s);
 }
@@ -39,11 +39,10 @@ std::optional<Action> rows_off_device(const Snapshot& window) {
   return Action{.knob = "loader.cache",
                 .from = "device",
                 .to = to->name,
-                .cost = std::string(to->name == "disk" ? "a file that holds"
-                                                       : "memory of the host "
-                                                         "for") +
-                        " the rows, and their copy to the device for each "
-                        "batch, at that gain at most"};
+                .cost = std::string(to->name == "disk" ? "a file for"
+                                                       : "host memory for") +
+                        " the rows, and a copy to the device for each batch; "
+                        "the gain may be less"};
 }
 
 double compute_before(const Snapshot& window) {
@@ -53,8 +52,8 @@ double compute_before(const Snapshot& window) {
 
 std::string memory_is_full_too(const Snapshot& window) {
   if (!window.spilled) return {};
-  return "; the device's memory is full, too, and its driver moves what does "
-         "not fit to the host" +
+  return "; device memory is full too, and the driver moves what does not fit "
+         "to the host" +
          numbers_of(*window.spilled);
 }
 
@@ -65,18 +64,18 @@ std::optional<Verdict> memory_is_full(const Snapshot& window,
   if (!window.spilled || compute < kLimits * wall) return std::nullopt;
   Verdict verdict{
       .limit = Limit::compute,
-      .cause = formatted(
-          "the device's memory is full, and its driver moves what does not fit "
-          "to the host: steps take %.1f times as long as before",
-          times_slower(*window.spilled)),
+      .cause =
+          formatted("device memory is full, and the driver moves what does not "
+                    "fit to the host: steps take %.1f times as long as before",
+                    times_slower(*window.spilled)),
       .because = measured + numbers_of(*window.spilled),
       .no_action =
           (keeps_rows_on_device(window)
-               ? std::string("no memory of the host has room for the rows that "
-                             "the device keeps")
-               : std::string("the rows do not use the device's memory")) +
-          ": give it less by a smaller batch or \"train.precision\": "
-          "\"bfloat16\", which are other mathematics"};
+               ? std::string(
+                     "the host has no room for the rows that the device keeps")
+               : std::string("the rows are not in device memory")) +
+          ": use less device memory with a smaller batch or "
+          "\"train.precision\": \"bfloat16\", which change the training"};
   std::optional<Action> leave = rows_off_device(window);
   if (!leave) return verdict;
   leave->predicted_gain = wall / (wall - compute + compute_before(window)) - 1;

@@ -57,9 +57,9 @@ TEST(LittleMemory, AFullDeviceIsTheCauseAndRowsThatLeaveItTheFirstAction) {
                                    tier("none", true)}));
     EXPECT_EQ(verdict.limit, Limit::compute);
     EXPECT_EQ(verdict.cause,
-              "the device's memory is full, and its driver moves what does not "
+              "device memory is full, and the driver moves what does not "
               "fit to the host: steps take 6.0 times as long as before");
-    EXPECT_THAT(verdict.because, HasSubstr("90.0 ms, and took 15.0 ms"));
+    EXPECT_THAT(verdict.because, HasSubstr("90.0 ms, after 15.0 ms"));
     ASSERT_FALSE(verdict.actions.empty());
     EXPECT_EQ(verdict.actions[0].knob, "loader.cache");
     EXPECT_EQ(verdict.actions[0].to, Json("ram"));
@@ -73,7 +73,7 @@ TEST(LittleMemory, WhereTheRowsAreElsewhereTheModelHasToTakeLess) {
   const Verdict verdict =
       diagnose(spilled(9900ms, {tier("device", false), tier("ram", true, 1),
                                 tier("none", true)}));
-  EXPECT_THAT(verdict.cause, StartsWith("the device's memory is full"));
+  EXPECT_THAT(verdict.cause, StartsWith("device memory is full"));
   EXPECT_TRUE(verdict.actions.empty());
   EXPECT_THAT(verdict.no_action, HasSubstr("a smaller batch"));
 }
@@ -86,12 +86,11 @@ TEST(LittleMemory, RowsLeaveTheDeviceForTheFirstMemoryThatHasRoom) {
                                 tier("disk", true), tier("none", true)});
   ASSERT_FALSE(on_disk.actions.empty());
   EXPECT_EQ(on_disk.actions[0].to, Json("disk"));
-  EXPECT_THAT(on_disk.actions[0].cost,
-              StartsWith("a file that holds the rows"));
+  EXPECT_THAT(on_disk.actions[0].cost, StartsWith("a file for the rows"));
   const Verdict nowhere =
       told({tier("device", true, 1), tier("ram", false), tier("none", true)});
   EXPECT_TRUE(nowhere.actions.empty());
-  EXPECT_THAT(nowhere.no_action, HasSubstr("no memory of the host has room"));
+  EXPECT_THAT(nowhere.no_action, HasSubstr("the host has no room"));
 }
 
 TEST(LittleMemory, AFullDeviceThatWaitsForItsInputIsNotWhatLimits) {
@@ -104,8 +103,8 @@ TEST(LittleMemory, BesideWhatLimitsAFullDeviceIsARemarkWithItsOwnAction) {
       5200ms, {tier("device", true, 1), tier("ram", true), tier("none", true)});
   const Verdict verdict = diagnose(half);
   EXPECT_EQ(verdict.limit, Limit::data);
-  EXPECT_THAT(verdict.because, HasSubstr("the device's memory is full, too"));
-  EXPECT_THAT(verdict.because, HasSubstr("90.0 ms, and took 15.0 ms"));
+  EXPECT_THAT(verdict.because, HasSubstr("device memory is full too"));
+  EXPECT_THAT(verdict.because, HasSubstr("90.0 ms, after 15.0 ms"));
   ASSERT_FALSE(verdict.actions.empty());
   EXPECT_EQ(verdict.actions[0].knob, "loader.readers") << "as without it";
   half.stages[0].busy_wall = 10s;  // its readers could give twice the rows
@@ -135,7 +134,7 @@ TEST(LittleMemory, ABudgetThatHoldsAPartOfTheRowsIsNamedFirst) {
   EXPECT_THAT(verdict.cause,
               StartsWith("75 % of the rows are read again in each epoch, 'ram' "
                          "holds 25 % of them, and 'loader.cache.ram_gib' "
-                         "allows no more: 'read' waits for answers"));
+                         "allows no more: 'read' waits for the database"));
   ASSERT_FALSE(verdict.actions.empty());
   EXPECT_EQ(verdict.actions[0].knob, "loader.cache");
   EXPECT_EQ(verdict.actions[0].to, Json("auto"));

@@ -78,8 +78,10 @@ std::string cost_of_reader(const Snapshot& window, int readers) {
   std::string cost = "one more connection or open file";
   const std::optional<double> requests = requests_per_batch(window);
   if (requests && window.prefetch > 0 && readers > *requests * window.prefetch)
-    cost += formatted(", and 'loader.prefetch' at %.0f: it has no work else",
-                      std::ceil(readers / *requests));
+    cost += formatted(
+        ", and 'loader.prefetch' at %.0f, since it would have no work "
+        "otherwise",
+        std::ceil(readers / *requests));
   return cost;
 }
 
@@ -102,12 +104,12 @@ std::optional<Action> add_reader(const Snapshot& window, const Pool& readers) {
 
 std::string cost_of_workers(const Snapshot& window, int from, int to,
                             bool wait) {
-  if (wait) return "one more thread, which waits most of the time";
+  if (wait) return "one more thread, which mostly waits";
   std::string cost =
       to == from + 1 ? "one more processor" : "two more processors";
   if (from == 0) cost += ", and 'loader.prefetch' above 0";
   if (window.loader_cpus > 0 && to > window.loader_cpus)
-    cost += formatted(", and 'loader.cpus' at %d: it allows %d", to,
+    cost += formatted(", and 'loader.cpus' at %d, which is %d now", to,
                       window.loader_cpus);
   return cost;
 }
@@ -132,7 +134,7 @@ TierChoice tiers_in(const Snapshot& window) {
   }
   if (tiers.faster != nullptr && tiers.faster->fits) tiers.no_room.clear();
   if (!tiers.no_room.empty())
-    tiers.no_room = (tiers.faster != nullptr ? "; as budgets are, "
+    tiers.no_room = (tiers.faster != nullptr ? "; with the present budgets, "
                                              : "; no faster tier has room: ") +
                     tiers.no_room;
   return tiers;
@@ -158,10 +160,9 @@ std::optional<Action> keep_rows(const Snapshot& window, const TierChoice& tiers,
        .from = "per_sample",
        .to = "batch",
        .predicted_gain = gain(window, has_room ? kept : read_by_batch(window)),
-       .cost = has_room
-                   ? "memory for the prepared rows, which are then kept while "
-                     "'loader.cache' is \"auto\""
-                   : "memory for the rows of one statement"});
+       .cost = has_room ? "memory for the prepared rows, which "
+                          "\"loader.cache\": \"auto\" then keeps"
+                        : "memory for the rows of one statement"});
 }
 
 std::optional<Action> keep_on_device(const Snapshot& window,
@@ -220,9 +221,9 @@ std::string instead_of_reader(const Snapshot& window, const Pool& slowest) {
   do {
     threads.prefetch *= 2;
   } while (parts > 1 && parts_of_batch(threads) == parts);
-  return "another one would only read smaller parts of a batch; a source that "
-         "is far away gives more " +
-         (parts > 1 ? formatted("of larger ones: try 'loader.prefetch' %d",
+  return "another reader would only read smaller parts of a batch; a distant "
+         "source delivers more " +
+         (parts > 1 ? formatted("with larger parts: try 'loader.prefetch' %d",
                                 threads.prefetch)
                     : formatted("with 'loader.readers' %d and "
                                 "'loader.prefetch' %d together",
@@ -237,8 +238,8 @@ std::optional<Action> add_batches_ahead(const Snapshot& window) {
        .from = window.prefetch,
        .to = 2 * window.prefetch,
        .predicted_gain = gain(window, window.stages),
-       .cost = formatted("memory for %d more batches, at that gain at most: "
-                         "it is from means, which show no bursts",
+       .cost = formatted("memory for %d more batches; the gain may be less, "
+                         "since it is predicted from averages",
                          window.prefetch)});
 }
 

@@ -148,7 +148,7 @@ TEST(Offers, AProcessorBeyondTheBudgetIsNamedWithTheBudget) {
     EXPECT_EQ(verdict.actions[0].knob, "loader.workers");
     EXPECT_EQ(verdict.actions[0].cost,
               budget == 1
-                  ? "one more processor, and 'loader.cpus' at 2: it allows 1"
+                  ? "one more processor, and 'loader.cpus' at 2, which is 1 now"
                   : "one more processor");
   }
 }

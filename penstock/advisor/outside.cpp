@@ -75,19 +75,18 @@ class WholeTime {
                      percent_of(most, time_.wall_s) + " of the wall time";
     verdict_.because = measured() + "; " + verdict_.because;
     verdict_.no_action =
-        more_saving
-            ? "this run could not have fewer checkpoints: write them to a "
-              "faster drive with output.dir"
-            : "this run could not validate less often: hold out fewer rows "
-              "with split.val";
+        more_saving ? "fewer checkpoints are not possible in this run: write "
+                      "them to a faster drive with output.dir"
+                    : "less frequent validation is not possible in this run: "
+                      "hold out fewer rows with split.val";
     rescale();
   }
 
   std::string measured() const {
     const OutsideTime::Checkpoints& saved = time_.checkpoints;
     std::string text = formatted(
-        "of %.3g s the steps took %s, checkpoints %s, validation %s, the rest "
-        "%s",
+        "of %.3g s the steps took %s, checkpoints %s, validation %s and the "
+        "rest %s",
         time_.wall_s, percent_of(time_.window_s(), time_.wall_s).c_str(),
         percent_of(saved.waited_s, time_.wall_s).c_str(),
         percent_of(time_.validations.seconds, time_.wall_s).c_str(),
@@ -96,8 +95,8 @@ class WholeTime {
     if (saved.times > 0) {
       const auto times = static_cast<double>(saved.times);
       text += formatted(
-          "; each of %.0f checkpoints is copied in %.3g s, which the loop "
-          "waits for, and written in %.3g s beside the next steps",
+          "; each of %.0f checkpoints is copied in %.3g s, while the loop "
+          "waits, and written in %.3g s, while it continues",
           times, saved.copying_s / times, saved.writing_s / times);
     }
     return text;

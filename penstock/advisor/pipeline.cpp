@@ -14,19 +14,20 @@ constexpr std::int64_t kMostStages = 64;
 const SettingsTable<PipelineStage>& stage_settings() {
   static const SettingsTable<PipelineStage> table =
       SettingsTable<PipelineStage>()
-          .text("name", &PipelineStage::name, "")
+          .text("name", &PipelineStage::name, "Name of the stage")
           .required()
           .not_empty()
           .number("service_ms", &PipelineStage::service_ms, 0, kHourMs,
-                  "of one batch on one worker, on average")
+                  "Mean time of one batch on one worker, in milliseconds")
           .required()
           .number("cv", &PipelineStage::cv, 0, 10,
-                  "standard deviation of the service time / its mean")
-          .integer("workers", &PipelineStage::workers, 1, 1024, "")
+                  "Standard deviation of the service time / its mean")
+          .integer("workers", &PipelineStage::workers, 1, 1024,
+                   "Number of workers")
           .integer("queue", &PipelineStage::queue, 1, 1 << 20,
-                   "places behind the stage, in batches")
+                   "Batches that can wait behind the stage")
           .number("scaling", &PipelineStage::scaling, 0, 1,
-                  "n workers do the work of n to the power of this");
+                  "Scaling: n workers do the work of n to the power of this");
   return table;
 }
 
@@ -34,28 +35,28 @@ void read_stages(Spec& spec, const SettingSchema& setting, Pipeline& to) {
   const Json* list = spec.raw(setting.key);
   if (list == nullptr || !list->is_array() || list->array().empty() ||
       std::ssize(list->array()) > kMostStages)
-    spec.refuse(
-        setting.key,
-        list == nullptr ? "it is missing"
-        : !list->is_array()
-            ? "found " + list->dump() + ", expected a list of stages"
-        : list->array().empty()
-            ? "it has no stage"
-            : "it has more than " + std::to_string(kMostStages) + " stages",
-        R"(write them in order, as in "stages": [{"name": "read", )"
-        R"("service_ms": 10, "workers": 2, "queue": 4}])");
+    spec.refuse(setting.key,
+                list == nullptr ? "the list of stages is missing"
+                : !list->is_array()
+                    ? "found " + list->dump() + ", expected a list of stages"
+                : list->array().empty()
+                    ? "the list has no stages"
+                    : "the list has more than " + std::to_string(kMostStages) +
+                          " stages",
+                R"(write them in order, as in "stages": [{"name": "read", )"
+                R"("service_ms": 10, "workers": 2, "queue": 4}])");
   std::set<std::string> names;
   for (std::size_t i = 0; i < list->array().size(); ++i) {
     const std::string path = setting.key + "[" + std::to_string(i) + "]";
     if (!list->array()[i].is_object())
       spec.refuse(path,
                   "found " + list->array()[i].dump() + ", expected an object",
-                  "write a stage");
+                  "write a stage as an object");
     Spec section(list->array()[i], spec.path_of(path));
     PipelineStage stage = stage_settings().parse(section);
     if (!names.insert(stage.name).second)
-      spec.refuse(path, "there are two stages named '" + stage.name + "'",
-                  "give each stage a name of its own");
+      spec.refuse(path, "two stages have the name '" + stage.name + "'",
+                  "give each stage a different name");
     to.stages.push_back(std::move(stage));
   }
 }
@@ -67,7 +68,8 @@ struct Copy {
 void read_copy(Spec& spec, const SettingSchema& setting, Pipeline& to) {
   if (spec.raw(setting.key) == nullptr) return;
   to.copy_ms = SettingsTable<Copy>()
-                   .number("ms", &Copy::ms, 0, kHourMs, "of one batch")
+                   .number("ms", &Copy::ms, 0, kHourMs,
+                           "Time to copy one batch, in milliseconds")
                    .required()
                    .parse(spec.section(setting.key))
                    .ms;
@@ -77,17 +79,21 @@ const SettingsTable<Pipeline>& pipeline_settings() {
   static const SettingsTable<Pipeline> table =
       SettingsTable<Pipeline>()
           .number("step_ms", &Pipeline::step_ms, 1e-6, kHourMs,
-                  "of the accelerator, for one batch")
+                  "Time of the accelerator for one batch, in milliseconds")
           .required()
-          .number("step_cv", &Pipeline::step_cv, 0, 10, "")
+          .number("step_cv", &Pipeline::step_cv, 0, 10,
+                  "Standard deviation of the step time / its mean")
           .choice(
               "delivery", &Pipeline::delivery,
               {{"completion", Delivery::completion}, {"step", Delivery::step}},
-              "step: the order is restored behind every stage")
-          .integer("batches", &Pipeline::batches, 2, kMostBatches, "")
-          .integer("seed", &Pipeline::seed, 0, INT64_MAX, "")
+              "Order of batches between stages. step: restored after every "
+              "stage; completion: the order of completion")
+          .integer("batches", &Pipeline::batches, 2, kMostBatches,
+                   "Number of batches")
+          .integer("seed", &Pipeline::seed, 0, INT64_MAX,
+                   "Seed of the random times")
           .integer("cpus", &Pipeline::cpus, 1, 1 << 20,
-                   "that more workers may use")
+                   "Processors that more workers may use")
           .setting("stages", Json(Json::Object{}), read_stages,
                    [](const Pipeline&) { return Json(); })
           .setting("copy", Json(Json::Object{}), read_copy,

@@ -72,7 +72,7 @@ TEST(PipelineFile, NamesWhatIsWrongInIt) {
               HasSubstr("did you mean 'workers'?"));
   EXPECT_THAT(refusal(R"({"step_ms": 5, "stages": [{"name": "r",
                           "service_ms": 1}, {"name": "r", "service_ms": 1}]})"),
-              HasSubstr("two stages named 'r'"));
+              HasSubstr("two stages have the name 'r'"));
   EXPECT_THAT(refusal(R"({"step_ms": 5, "delivery": "any", "stages": [{
                           "name": "r", "service_ms": 1}]})"),
               HasSubstr("completion"));

@@ -69,7 +69,7 @@ HostUse use(double cpu_s, double queued_s, std::int64_t throttled_us = 0,
 const std::vector<Recorded> kRecorded = {
     {"a database that is 10 ms away",
      Limit::data,
-     "'read' waits for answers: 128 rows per statement",
+     "'read' waits for the database: 128 rows per statement",
      {1.296, 0.118, 1.177, 0, 0, 0, 59, 15104},
      cpus(2),
      use(0.268, 0.0195),
@@ -139,8 +139,8 @@ const std::vector<Recorded> kRecorded = {
            {.running = 29, .in_lock = 62, .asleep = 55})}},
     {"Python's own lock",
      Limit::data,
-     "'map' has one of its 2 threads at work at a time: the others were seen "
-     "in 28 % of the looks as they waited for one lock",
+     "'map' runs only one of its 2 threads at a time: in 28 % of the samples "
+     "the others waited for one lock",
      {10.574, 0.635, 9.515, 0.424, 0, 0, 59, 15104},
      cpus(2),
      use(9.39, 7.465),

@@ -121,7 +121,7 @@ std::optional<Decision> Tuner::judge(const Snapshot& window) {
   if (!paid && pending.doubted == 0) {
     // One window may be a bad one.
     pending.doubted = rate;
-    rests_ = "looks once more at the last change";
+    rests_ = "measures the last change once more";
     return std::nullopt;
   }
   decision.measured_gain = rate / pending.rate - 1;
@@ -159,7 +159,7 @@ std::optional<Decision> Tuner::undo(double rate) {
                 .from = made.to,
                 .to = made.from,
                 .also = made.also,
-                .reason = "the change did not pay: " + rounded(rate) +
+                .reason = "the change did not help: " + rounded(rate) +
                           " samples/s with it"};
   if (back.also) std::swap(back.also->from, back.also->to);
   return decisions_.emplace_back(std::move(back));
@@ -319,11 +319,11 @@ std::optional<Decision> Tuner::hurry(const Snapshot& window) {
   };
   if (const int to = affordable(places, *slow, nullptr); to > slow->threads) {
     const std::optional<KnobChange> room = room_for(window, to);
-    return change(window, set(*slow, to), room,
-                  room
-                      ? reason + ", and the batches ahead hold too few requests"
-                      : reason,
-                  gain_of(window, places, *slow, to, nullptr));
+    return change(
+        window, set(*slow, to), room,
+        room ? reason + ", and the batches ahead allow too few requests"
+             : reason,
+        gain_of(window, places, *slow, to, nullptr));
   }
   if (std::optional<Decision> deeper = deepen(window)) return deeper;
   for (const Place& giver : places) {
@@ -355,7 +355,8 @@ std::optional<Decision> Tuner::deepen(const Snapshot& window) {
     gain = 0;
   } else if (slowest_rate(window.stages) < kBurst * steps) {
     const double rate = rate_in(window);
-    reason = "with so few batches ahead the threads of every stage lack work";
+    reason =
+        "with so few batches ahead the threads of every stage run out of work";
     gain =
         !threads_lack_work(window)
             ? 0
@@ -378,7 +379,7 @@ std::optional<Decision> Tuner::relax(const Snapshot& window) {
     const double rate = pool_rate(window, knob.pool);
     if (rate * (knob.value - 1) / knob.value < kSpare * steps) continue;
     return change(window, {knob.name, knob.value, knob.value - 1}, std::nullopt,
-                  "one thread less of '" + knob.pool + "' is enough", 0);
+                  "one thread fewer in '" + knob.pool + "' is enough", 0);
   }
   return std::nullopt;
 }

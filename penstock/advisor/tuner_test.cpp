@@ -103,8 +103,9 @@ TEST(TunerTest, ThreadsThatWaitCostNoProcessor) {
 TEST(TunerTest, LeavesAloneWhatTheJobHasSet) {
   Tuner tuner({.cpus = 8}, {two_pools()[1]});  // the workers are not a knob
   EXPECT_FALSE(tuner.next(Window()));
-  EXPECT_EQ(tuner.rests(),
-            "'workers' gives 100 samples/s with 1 thread, its most");
+  EXPECT_EQ(
+      tuner.rests(),
+      "'workers' gives 100 samples/s with 1 thread, the most it may have");
 }
 
 TEST(TunerTest, UndoesWhatDoesNotPayAfterASecondLookAndLeavesItForAWhile) {
@@ -112,7 +113,7 @@ TEST(TunerTest, UndoesWhatDoesNotPayAfterASecondLookAndLeavesItForAWhile) {
   EXPECT_EQ(tuner.next(Window())->to, 2);
   Window no_better{.rate = 99, .workers_rate = 101, .workers = 2};
   EXPECT_FALSE(tuner.next(no_better));
-  EXPECT_EQ(tuner.rests(), "looks once more at the last change");
+  EXPECT_EQ(tuner.rests(), "measures the last change once more");
   std::optional<Decision> back = tuner.next(no_better);
   ASSERT_TRUE(back);
   EXPECT_EQ(back->from, 2);
@@ -250,8 +251,9 @@ TEST(TunerTest, RaisesReadersAndBatchesAheadTogetherWhereEachBoundsTheOther) {
   std::optional<Decision> both = tuner.next(window_of({}, 1));
   ASSERT_TRUE(both);
   EXPECT_EQ(both->text(), "loader.readers 4 -> 8, loader.prefetch 2 -> 8");
-  EXPECT_THAT(both->reason,
-              testing::EndsWith("and the batches ahead hold too few requests"));
+  EXPECT_THAT(
+      both->reason,
+      testing::EndsWith("and the batches ahead allow too few requests"));
   EXPECT_EQ(both->json().find("also")->dump(),
             R"({"knob": "loader.prefetch", "from": 2, "to": 8})");
   EXPECT_EQ(tuner.knobs()[1].value, 8);
@@ -304,7 +306,7 @@ TEST(TunerTest, WhatWasSetTogetherIsGivenUpTogether) {
 TEST(TunerTest, AsksForNoMoreReadersThanTheBatchesAheadHoldRequests) {
   Tuner tuner({.cpus = 2}, {far_knobs()[1]});  // the job sets the prefetch
   EXPECT_FALSE(tuner.next(window_of({}, 1)));
-  EXPECT_THAT(tuner.rests(), testing::HasSubstr("with 4 threads, its most"));
+  EXPECT_THAT(tuner.rests(), testing::HasSubstr("with 4 threads, the most"));
 }
 
 TEST(TunerTest, AWindowThatSaysNothingChangesNothing) {

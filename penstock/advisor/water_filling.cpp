@@ -38,7 +38,7 @@ std::string fill_up(std::vector<PlannedPool>& pools, const TunerBudget& budget,
       return "'" + lowest.name + "' gives " + rounded(lowest.rate()) +
              " samples/s with " + std::to_string(lowest.threads) +
              (lowest.threads == 1 ? " thread" : " threads") +
-             (room ? ", its most"
+             (room ? ", the most it may have"
                    : ", and all " + rounded(budget.cpus) +
                          " processors of the budget are used");
     }

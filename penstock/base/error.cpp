@@ -144,7 +144,7 @@ std::string did_you_mean(std::string_view word,
                          std::span<const std::string> candidates) {
   std::string found = nearest(word, candidates);
   if (!found.empty()) return "did you mean '" + found + "'?";
-  if (candidates.empty()) return "there is none to choose from";
+  if (candidates.empty()) return "nothing can be chosen here";
   std::string all = "choose one of: ";
   for (const std::string& candidate : candidates) {
     if (&candidate != candidates.data()) all += ", ";

@@ -140,7 +140,7 @@ class DeviceWriter final : public FileWriter {
       : path_(path), file_(path, O_WRONLY | O_APPEND | O_NONBLOCK) {
     if (!file_.open())
       refuse(ErrorKind::request, "write to it", path_, errno,
-             errno == ENXIO ? ": nobody reads the pipe" : "");
+             errno == ENXIO ? ": no program reads the pipe" : "");
     // Only opening must not wait, for a reader who never comes.
     if (::fcntl(file_.number(), F_SETFL, O_APPEND) != 0) fail();
   }
@@ -219,8 +219,8 @@ class RealMapping final : public FileMapping {
                    .what = "cannot map the file",
                    .where = path.string(),
                    .why = "it belongs to user " + std::to_string(found.st_uid) +
-                          ", who could change it while it is used",
-                   .next = "copy it, or name another folder"});
+                          ", who could change it while it is in use",
+                   .next = "copy the file, or name another folder"});
     if (!map(file.number(), static_cast<std::size_t>(found.st_size)))
       refuse(ErrorKind::source, "map the file", path, errno);
   }
@@ -395,9 +395,9 @@ class RealFiles final : public FileSystem {
     int reason = errno;
     bool whole_again = ::truncate(path.c_str(), before.st_size) == 0;
     refuse(ErrorKind::request, "write the file", path, reason,
-           whole_again ? "; the file is as it was before"
+           whole_again ? "; the file is unchanged"
                        : "; after byte " + std::to_string(before.st_size) +
-                             " there may be a part of a line");
+                             " the file may hold a part of a line");
   }
 
   void make_folders(const Path& path, Readers readers) override {
@@ -419,8 +419,8 @@ class RealFiles final : public FileSystem {
                   {.code = "file.write",
                    .what = "cannot make the link",
                    .where = link.string(),
-                   .why = "the name is taken by something that is not a link",
-                   .next = "move that elsewhere"});
+                   .why = "something that is not a link has this name",
+                   .next = "move it elsewhere"});
     if (!make_link(target, link))
       refuse(ErrorKind::request, "make the link", link, errno);
     remove_leftovers(link);
@@ -501,13 +501,14 @@ void refuse_shortage(ErrorKind kind, const char* doing, const Path& path,
                        .next = "raise the limit on open files (ulimit -n), or "
                                "lower loader.workers or loader.readers"});
   if (reason == ENOMEM)
-    throw Error(kind, {.code = "file.no_memory",
-                       .what = std::string("cannot ") + doing,
-                       .where = path.string(),
-                       .why = std::strerror(reason) + left,
-                       .next = "raise the limit on addresses (ulimit -v), "
-                               "which counts mapped files, or use fewer rows "
-                               "or another 'loader.cache'"});
+    throw Error(
+        kind,
+        {.code = "file.no_memory",
+         .what = std::string("cannot ") + doing,
+         .where = path.string(),
+         .why = std::strerror(reason) + left,
+         .next = "raise the limit on address space (ulimit -v), which counts "
+                 "mapped files, or use fewer rows or another 'loader.cache'"});
 }
 
 }  // namespace penstock

@@ -49,25 +49,26 @@ bool may_be_gone_since(std::int64_t time_ns, const std::string& path) {
 }
 
 void refuse_changed(const std::string& path, const std::string& how) {
-  throw Error(
-      ErrorKind::source,
-      {.code = "files.changed",
-       .what = "cannot read '" + path + "' any further",
-       .where = path,
-       .why = "the file has changed since it was opened: " + how,
-       .next = "start again when it is written; put new rows into new files"});
+  throw Error(ErrorKind::source,
+              {.code = "files.changed",
+               .what = "cannot read '" + path + "' any further",
+               .where = path,
+               .why = "the file has changed since it was opened: " + how,
+               .next = "start again when the file is complete; put new rows "
+                       "into new files"});
 }
 
 void check_unchanged_since(std::int64_t opened_ns,
                            const std::optional<FileStamp>& now,
                            const std::string& path) {
   if (!now) {
-    if (may_be_gone_since(opened_ns, path)) refuse_changed(path, "it is gone");
+    if (may_be_gone_since(opened_ns, path))
+      refuse_changed(path, "the file is gone");
     return;
   }
   if (now->changed_ns <= opened_ns) return;
   const std::int64_t later_ms = (now->changed_ns - opened_ns) / 1'000'000;
-  refuse_changed(path, "it was written, replaced or renamed " +
+  refuse_changed(path, "the file was written, replaced or renamed " +
                            std::to_string(later_ms) + " ms later");
 }
 

@@ -138,7 +138,8 @@ TEST_F(FileTest, APipeThatNobodyReadsIsRefusedAndNotWaitedFor) {
     real_files().write_atomic(pipe, "x");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.parts().why, testing::HasSubstr("nobody reads the pipe"));
+    EXPECT_THAT(error.parts().why,
+                testing::HasSubstr("no program reads the pipe"));
   }
 }
 
@@ -222,8 +223,7 @@ TEST_F(FileTest, ALineThatFindsNoRoomLeavesNoPieceAndSaysSo) {
       EXPECT_EQ(error.kind(), ErrorKind::request);
       EXPECT_EQ(error.parts().code, "file.write");
       EXPECT_EQ(error.parts().where, (folder_ / "log").string());
-      EXPECT_EQ(error.parts().why,
-                "File too large; the file is as it was before");
+      EXPECT_EQ(error.parts().why, "File too large; the file is unchanged");
       EXPECT_THAT(error.parts().next, testing::HasSubstr("ulimit -f"));
     }
     EXPECT_EQ(files.read(folder_ / "log"), "first\n");
@@ -238,9 +238,10 @@ TEST_F(FileTest, APieceThatCannotBeTakenBackIsNamed) {
     real_files().append_line("/dev/full", "line");  // cannot be cut either
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.parts().why,
-              "No space left on device; after byte 0 there may be a part of a "
-              "line");
+    EXPECT_EQ(
+        error.parts().why,
+        "No space left on device; after byte 0 the file may hold a part of a "
+        "line");
     EXPECT_THAT(error.parts().next, testing::HasSubstr("free some space"));
   }
 }

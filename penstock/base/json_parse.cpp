@@ -138,16 +138,16 @@ class Builder {
     std::size_t byte = position == 0 ? 0 : position - 1;
     if (dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr)
       refuse(text_, origin_, start_of_number(token),
-             "it holds a number that is too large",
+             "the text holds a number that is too large",
              "write a number below 1.8e308");
     if (text_.find_first_not_of(" \t\r\n") == text_.npos)
       refuse(text_, origin_, 0,
-             text_.empty() ? "it is empty: it has 0 bytes"
-                           : "it is empty: it holds only white space",
-             "check that it is the right one, and that it is complete");
+             text_.empty() ? "the text is empty: it has 0 bytes"
+                           : "the text is empty: it holds only white space",
+             "check that it is the right file, and that it is complete");
     refuse(text_, origin_, start_of_fault(text_, byte),
-           "this is not valid JSON from here on",
-           "look for a missing comma, quote or bracket just before that place");
+           "the text is not valid JSON from here on",
+           "look for a missing comma, quote or bracket just before this place");
   }
 
  private:
@@ -186,10 +186,11 @@ class Builder {
   }
 
   [[noreturn]] void refuse_integer(const std::string& written) {
-    refuse(text_, origin_, start_of_number(written),
-           "found " + written + ", expected an integer from " +
-               std::to_string(INT64_MIN) + " to " + std::to_string(INT64_MAX),
-           "write a smaller one, or a number with a fraction or an exponent");
+    refuse(
+        text_, origin_, start_of_number(written),
+        "found " + written + ", expected an integer from " +
+            std::to_string(INT64_MIN) + " to " + std::to_string(INT64_MAX),
+        "write a smaller number, or a number with a fraction or an exponent");
   }
 
   /// How many bytes the parser has seen.

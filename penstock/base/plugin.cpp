@@ -16,9 +16,9 @@ Error other_build(const PluginRequest& wanted,
       {.code = wanted.code + ".part_version",
        .what = "cannot use " + wanted.shown,
        .where = file.string(),
-       .why = build.empty() ? "it is not a plugin of Penstock"
-                            : "it belongs to Penstock " + build +
-                                  ", and libpenstock_core.so is " +
+       .why = build.empty() ? "the file is not a Penstock plugin"
+                            : "the plugin belongs to Penstock " + build +
+                                  ", but libpenstock_core.so is version " +
                                   std::string(own_build()),
        .next = "install the program and its plugins from the same build"});
 }
@@ -70,7 +70,7 @@ LoadedPlugin load_library(const PluginRequest& wanted,
       throw missing(file.string(), std::move(why));
     searched += (searched.empty() ? "" : ", ") + folder.string();
   }
-  throw missing(wanted.library, "it was not found in " + searched);
+  throw missing(wanted.library, "the file was not found in " + searched);
 }
 
 void refuse_plugin(const PluginRequest& wanted, const LoadedPlugin& part) {

@@ -53,13 +53,14 @@ std::string_view own_build() { return PENSTOCK_BUILD_NAME; }
 
 void check_core(std::string_view who, std::string_view build) {
   if (build == own_build()) return;
-  throw Error(ErrorKind::request,
-              {.code = "core.other_build",
-               .what = "cannot start " + std::string(who),
-               .where = "libpenstock_core.so",
-               .why = "it belongs to Penstock " + std::string(own_build()) +
-                      ", and " + std::string(who) + " to " + std::string(build),
-               .next = "install all of Penstock from the same build"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "core.other_build",
+       .what = "cannot start " + std::string(who),
+       .where = "libpenstock_core.so",
+       .why = "the program belongs to Penstock " + std::string(own_build()) +
+              ", and " + std::string(who) + " to " + std::string(build),
+       .next = "install all of Penstock from the same build"});
 }
 
 std::optional<std::string> build_of_library(const std::filesystem::path& path) {

@@ -21,8 +21,9 @@ int open_regular_file(const char* path) {
 }
 
 std::string why_not_opened(int reason) {
-  return reason == ENXIO ? "it is a pipe, a socket or a device, not a file"
-                         : std::strerror(reason);
+  return reason == ENXIO
+             ? "it is a pipe, a socket or a device, not a regular file"
+             : std::strerror(reason);
 }
 
 }  // namespace penstock

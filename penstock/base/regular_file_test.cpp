@@ -53,7 +53,7 @@ TEST_F(RegularFile, APipeASocketAndADeviceAreRefusedWithoutWaiting) {
        {folder_ + "/pipe", socket_path, std::string("/dev/null")}) {
     EXPECT_EQ(reason(path), ENXIO) << path;
     EXPECT_EQ(why_not_opened(ENXIO),
-              "it is a pipe, a socket or a device, not a file");
+              "it is a pipe, a socket or a device, not a regular file");
   }
   ::close(socket);
 }

@@ -7,7 +7,7 @@ std::string read_text(Spec& spec, const SettingSchema& setting,
   if (spec.raw(setting.key) == nullptr && !setting.required) return otherwise;
   std::string text = spec.text(setting.key);
   if (text.empty() && setting.rule.find("minLength") != nullptr)
-    spec.refuse(setting.key, "it is empty", "write what it names");
+    spec.refuse(setting.key, "the text is empty", "write a name");
   return text;
 }
 

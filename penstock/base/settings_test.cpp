@@ -156,11 +156,11 @@ TEST(SettingsTable, RequiresWhatIsMarkedSo) {
                    .multiple_of(8)
                    .number("dropout", &Layer::dropout, 0, 1, "")
                    .required();
-  EXPECT_THAT(error_of(table, "{}"), HasSubstr("add it; it is a text"));
+  EXPECT_THAT(error_of(table, "{}"), HasSubstr("add it as a text"));
   EXPECT_THAT(error_of(table, R"({"kind": "a"})"),
-              HasSubstr("add it; it is an integer"));
+              HasSubstr("add it as an integer"));
   EXPECT_THAT(error_of(table, R"({"kind": "a", "width": 8})"),
-              HasSubstr("add it; it is a number"));
+              HasSubstr("add it as a number"));
   EXPECT_THAT(error_of(table, R"({"kind": "a", "width": 12, "dropout": 0})"),
               HasSubstr("expected a multiple of 8; write 8"));
   EXPECT_EQ(
@@ -235,7 +235,8 @@ TEST(SettingsTable, HoldsTheSettingsOfAMember) {
   EXPECT_EQ(network.pooling.window, 5);
   EXPECT_EQ(table.shown(network),
             document(R"({"name": "n", "by": "mean", "window": 5})"));
-  EXPECT_THAT(error_of(table, "{}"), HasSubstr("window.by: it is missing"));
+  EXPECT_THAT(error_of(table, "{}"),
+              HasSubstr("window.by: this key is missing"));
 }
 
 TEST(SettingsTable, MakesOneSchemaOfSeveralKinds) {

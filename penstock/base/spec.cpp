@@ -71,7 +71,7 @@ const Json* Spec::raw(std::string_view key) { return look_up(key); }
 
 std::string Spec::text(std::string_view key) {
   const Json* found = look_up(key);
-  if (found == nullptr) refuse(key, "it is missing", "add it; it is a text");
+  if (found == nullptr) refuse(key, "this key is missing", "add it as a text");
   if (!found->is_string())
     refuse(key, "found " + shown(*found) + ", expected a text",
            "write it in quotation marks");
@@ -88,7 +88,7 @@ std::int64_t Spec::integer(std::string_view key,
   const Json* found = look_up(key);
   if (found == nullptr && otherwise) return *otherwise;
   if (found == nullptr)
-    refuse(key, "it is missing", "add it; it is an integer");
+    refuse(key, "this key is missing", "add it as an integer");
   auto* value = std::get_if<std::int64_t>(&found->value());
   if (value == nullptr)
     refuse(key,
@@ -106,7 +106,8 @@ double Spec::number(std::string_view key, std::optional<double> otherwise,
                     double min, double max) {
   const Json* found = look_up(key);
   if (found == nullptr && otherwise) return *otherwise;
-  if (found == nullptr) refuse(key, "it is missing", "add it; it is a number");
+  if (found == nullptr)
+    refuse(key, "this key is missing", "add it as a number");
   if (!found->is_number())
     refuse(key, "found " + shown(*found) + ", expected a number",
            "write a number, without quotation marks");
@@ -165,11 +166,11 @@ std::vector<std::string> Spec::texts(std::string_view key) {
 std::vector<std::string> Spec::names(std::string_view key) {
   std::vector<std::string> names = texts(key);
   if (names.empty())
-    refuse(key, "it is missing or empty", "list at least one name");
+    refuse(key, "the list is missing or empty", "list at least one name");
   for (std::size_t i = 1; i < names.size(); ++i)
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i),
                   names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
-      refuse(key, "'" + names[i] + "' is listed twice", "list it once");
+      refuse(key, "'" + names[i] + "' is listed twice", "list the name once");
   return names;
 }
 

@@ -62,7 +62,7 @@ TEST(Spec, NamesThePathTheValueAndWhatWasExpected) {
   EXPECT_THAT(error_of([&] { spec.boolean("flag", true); }),
               HasSubstr("true or false"));
   EXPECT_THAT(error_of([&] { spec.text("path"); }),
-              HasSubstr("loader.path: it is missing"));
+              HasSubstr("loader.path: this key is missing"));
   EXPECT_THAT(error_of([&] { spec.section("tail"); }),
               HasSubstr("expected an object"));
 }

@@ -158,7 +158,7 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
       !limits.device_is_host) {
     line.fits = false;
     line.lacks_budget.clear();
-    line.why = "fields are finished on the host for every batch";
+    line.why = "the host finishes fields for every batch";
   }
   if (line.fits && there) line.why += ": the arrays are used in place";
   return line;
@@ -251,12 +251,13 @@ constexpr Tier kTiers[] = {Tier::device, Tier::pinned, Tier::ram, Tier::disk,
                            Tier::none};
 
 [[noreturn]] void refuse_budget(Tier tier, std::string what, std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "cache.budget",
-               .what = std::move(what),
-               .where = budget_setting(tier),
-               .why = std::move(why),
-               .next = "raise it, or set it to 0 to leave this tier out"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "cache.budget",
+       .what = std::move(what),
+       .where = budget_setting(tier),
+       .why = std::move(why),
+       .next = "raise the budget, or set it to 0 to leave this tier out"});
 }
 
 void check_budgets(const TierRequest& request) {
@@ -266,7 +267,7 @@ void check_budgets(const TierRequest& request) {
     if (const auto& budget = request.budgets.of(tier);
         budget && *budget > 0 && *budget < least)
       refuse_budget(tier, "a budget cannot hold the rows of one batch",
-                    "it allows " + shown_bytes(*budget) + ", " +
+                    "the budget allows " + shown_bytes(*budget) + ", " +
                         std::to_string(rows) + " rows of " +
                         std::to_string(request.row_bytes) + " bytes take " +
                         shown_bytes(least));
@@ -277,8 +278,8 @@ void check_disk_budget(const TierRequest& request) {
   const std::optional<std::size_t>& disk = request.budgets.disk;
   if (!request.on_disk && disk && *disk > 0 && *disk < store_bytes(request))
     refuse_budget(Tier::disk, "a budget cannot hold the store",
-                  "it allows " + shown_bytes(*disk) +
-                      ", and a store holds all " +
+                  "the budget allows " + shown_bytes(*disk) +
+                      ", but a store holds all " +
                       std::to_string(request.rows) + " rows, " +
                       shown_bytes(store_bytes(request)));
 }
@@ -292,9 +293,9 @@ void check_pinned(const TierRequest& request, const TierLimits& limits) {
       {.code = "cache.no_pinned",
        .what = "these rows cannot be kept in pinned memory",
        .where = "loader.cache",
-       .why = limits.device_is_host
-                  ? "the device reads all memory of the host"
-                  : "only rows of equal size that are read from a source are",
+       .why = limits.device_is_host ? "the device reads all host memory"
+                                    : "only rows of equal size that are read "
+                                      "from a source can be pinned",
        .next = "use \"ram\" or \"auto\""});
 }
 

@@ -28,7 +28,7 @@ std::string TierPlan::text() const {
     all += "\n";
   }
   if (predicted_from > 0)
-    all += "    sizes are reckoned from " + std::to_string(predicted_from) +
+    all += "    sizes are estimated from " + std::to_string(predicted_from) +
            " rows\n";
   for (const std::string& note : notes) all += "    " + note + "\n";
   if (scan)

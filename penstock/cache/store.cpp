@@ -59,12 +59,14 @@ std::size_t blocks_in(std::size_t bytes) {
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string why) {
-  throw Error(ErrorKind::source,
-              {.code = "store.unusable",
-               .what = "cannot use the store",
-               .where = path.string(),
-               .why = std::move(why),
-               .next = "remove the file: it is made again from the source"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "store.unusable",
+       .what = "cannot use the store",
+       .where = path.string(),
+       .why = std::move(why),
+       .next =
+           "remove the file: the store is then made again from the source"});
 }
 
 }  // namespace
@@ -197,18 +199,18 @@ Footer footer_of(std::span<const std::byte> file,
                  const std::filesystem::path& path) {
   Footer footer;
   if (file.size() < sizeof(footer))
-    refuse(path, "it has " + std::to_string(file.size()) +
+    refuse(path, "the file has " + std::to_string(file.size()) +
                      " bytes, fewer than the shortest store");
   std::memcpy(&footer, file.last(sizeof(footer)).data(), sizeof(footer));
   if (std::string_view(footer.magic, kMagic.size()) != kMagic)
-    refuse(path, "its last 64 bytes are not those of a store");
+    refuse(path, "the last 64 bytes are not those of a store");
   if (footer.byte_order == __builtin_bswap32(kByteOrder))
-    refuse(path, "it was written on a machine of the other byte order");
+    refuse(path, "the file was written on a machine with another byte order");
   if (footer.hash == footer.own_hash() && footer.version != kStoreVersion)
     refuse(path, "found format version " + std::to_string(footer.version) +
                      ", expected " + std::to_string(kStoreVersion));
   if (footer.hash != footer.own_hash())
-    refuse(path, "its last 64 bytes are damaged");
+    refuse(path, "the last 64 bytes are damaged");
   if (footer.size != file.size())
     refuse(path, "found " + std::to_string(file.size()) + " bytes, expected " +
                      std::to_string(footer.size));
@@ -230,14 +232,14 @@ Store::Store(FileSystem& files, const std::filesystem::path& path)
   const std::span<const std::byte> text =
       file.subspan(footer.directory, footer.directory_bytes);
   if (hash64(text) != footer.directory_hash)
-    refuse(path, "its directory is damaged");
+    refuse(path, "the directory of the store is damaged");
   Json directory = Json::parse(
       {reinterpret_cast<const char*>(text.data()), text.size()}, path.string());
   s.about = directory["about"];
   std::size_t first_hash = footer.directory, end = 0;
   auto check_gap = [&](std::size_t next) {
     if (next < end || next > footer.directory)
-      refuse(path, "its arrays are not where its directory says");
+      refuse(path, "the arrays of the store are not where its directory says");
     auto gap = file.subspan(end, next - end);
     if (std::ranges::count(gap, std::byte(0)) != std::ssize(gap))
       refuse(path,
@@ -268,7 +270,7 @@ Store::Store(FileSystem& files, const std::filesystem::path& path)
   check_gap(first_hash);
   if (hash64(file.subspan(first_hash, footer.directory - first_hash)) !=
       footer.hashes_hash)
-    refuse(path, "its hashes are damaged");
+    refuse(path, "the hashes of the store are damaged");
 }
 
 Store::~Store() = default;
@@ -285,7 +287,7 @@ bool Store::has(std::string_view name) const {
 const Store::Array& Store::find(std::string_view name) const {
   for (const std::unique_ptr<Array>& array : state_->arrays)
     if (array->name_ == name) return *array;
-  refuse(state_->path, "it has no array '" + std::string(name) + "'");
+  refuse(state_->path, "the store has no array '" + std::string(name) + "'");
 }
 
 std::span<const std::byte> Store::array(std::string_view name) const {
@@ -330,8 +332,8 @@ Error damage(const std::filesystem::path& path, const std::string& array,
               "' do not have the hash that was written" +
               (why_not.empty() ? std::string()
                                : ", and cannot be made again: " + why_not),
-       .next = "remove the file: it is made again from the source; and check "
-               "the disk"});
+       .next = "remove the file, so that the store is made again from the "
+               "source; and check the disk"});
 }
 
 }  // namespace
@@ -347,7 +349,7 @@ void Store::repair(const Array& array, std::size_t block) const {
   log(LogLevel::warning,
       "the store " + s.path.string() + " is damaged at byte " +
           std::to_string(array.offset_ + block * kStoreBlock) +
-          ": it is repaired from the source, and the run goes on; check the "
+          ": it is repaired from the source and the run continues; check the "
           "disk");
   write_anew();
 }
@@ -375,8 +377,8 @@ void Store::remake(const Array& array, std::size_t block) const {
         {.code = "files.changed",
          .what = "cannot repair a damaged store",
          .where = s.path.string() + ":" + std::to_string(array.offset_ + begin),
-         .why = "the source's rows are not those that were stored",
-         .next = "start again: the rows are prepared again"});
+         .why = "the rows of the source are not those that were stored",
+         .next = "start again, which prepares the rows again"});
   s.file->patch(array.offset_ + begin, made);
 }
 

@@ -46,15 +46,14 @@ void add_log(Options& to, Command& command) {
 
 void describe_program(Options& program, Command& command) {
   program.footer(
-      "Examples:\n"
-      "  penstock demo positions --rows 4030 --seed 1 --to sqlite:demo.sqlite\n"
-      "  penstock peek sqlite:demo.sqlite#measurements\n"
-      "  penstock train examples/positions/job.json --set "
-      "source.path=demo.sqlite\n"
-      "  penstock batch job.json --epoch 4 --steps 10:12 --out batches\n"
-      "Exit codes: 0 done (or help shown), 2 request, 3 source, 4 transform, 5 "
-      "device, 6 out of memory, 70 internal, 128 + a signal's number "
-      "interrupted (130 by Ctrl-C, 143 by SIGTERM; state saved).");
+      "Examples:\n  penstock demo positions --rows 4030 --seed 1 --to "
+      "sqlite:demo.sqlite\n  penstock peek sqlite:demo.sqlite#measurements\n  "
+      "penstock train examples/positions/job.json --set "
+      "source.path=demo.sqlite\n  penstock batch job.json --epoch 4 --steps "
+      "10:12 --out batches\nExit codes: 0 done (or help shown), 2 request, 3 "
+      "source, 4 transform, 5 device, 6 out of memory, 70 internal, 128 + the "
+      "number of the signal that interrupted it (130 Ctrl-C, 143 SIGTERM; the "
+      "state is saved).");
   program.version("penstock " PENSTOCK_VERSION);
   add_log(program, command);
 }
@@ -88,10 +87,9 @@ bool wants_json(int argc, char** argv) {
 
 std::optional<Command> read_command_line(int argc, char** argv,
                                          Invocation& invocation) {
-  Options program(
-      "penstock",
-      "Penstock keeps a GPU busy: reads, prepares and feeds training "
-      "data, and says what limits.");
+  Options program("penstock",
+                  "Penstock keeps a GPU busy: it reads, prepares and feeds "
+                  "training data, and reports the bottleneck.");
   Command command;
   describe_program(program, command);
   add_verbs(program, {argv, static_cast<std::size_t>(argc)}, invocation,

@@ -34,7 +34,7 @@ void InterpreterLock::look() {
     why_not_ = answer.failed == ENOENT ? "py-spy is not installed"
                                        : std::strerror(answer.failed);
   else if (!count(answer.said) && looks_ == 0)
-    why_not_ = "py-spy says: " + last_line(answer.said);
+    why_not_ = "py-spy reports: " + last_line(answer.said);
 }
 
 bool InterpreterLock::count(const std::string& dump) try {
@@ -58,7 +58,7 @@ bool InterpreterLock::count(const std::string& dump) try {
 Json InterpreterLock::json() const {
   const auto looks = static_cast<double>(looks_);
   Json json;
-  json["looks"] = looks_;
+  json["samples"] = looks_;
   json["held"] = looks_ > 0 ? Json(static_cast<double>(held_) / looks) : Json();
   json["holders"] = Json::Array{};
   for (const auto& [name, count] : holders_) {
@@ -78,19 +78,20 @@ bool InterpreterLock::limits() const {
 
 std::string InterpreterLock::text() const {
   if (looks_ == 0)
-    return "the interpreter's lock: n/a" +
+    return "Python's global interpreter lock (GIL): n/a" +
            (why_not_.empty() ? "" : ", " + printable(why_not_)) + "\n";
   const auto looks = static_cast<double>(looks_);
   const double held = static_cast<double>(held_) / looks;
-  std::string text = "the interpreter's lock was held in " + percent(held) +
-                     " of " + std::to_string(looks_) + " looks";
+  std::string text = "Python's global interpreter lock (GIL) was held in " +
+                     percent(held) + " of " + std::to_string(looks_) +
+                     " samples";
   const auto most = std::ranges::max_element(
       holders_, {}, [](const auto& holder) { return holder.second; });
   if (most != holders_.end())
     text += " (most by " + printable(most->first) + ", " +
             percent(static_cast<double>(most->second) / looks) + ")";
-  return text + (limits() ? ": more threads of Python gain nothing\n"
-                          : ": it is not the limit\n");
+  return text + (limits() ? ": more Python threads would not help\n"
+                          : ": it is not the bottleneck\n");
 }
 
 }  // namespace penstock

@@ -25,7 +25,7 @@ TEST(InterpreterLocks, AreCountedByWhoHoldsThem) {
   EXPECT_DOUBLE_EQ(json.find("held")->number(), 0.9);
   EXPECT_EQ(json.find("holders")->array()[0].find("thread")->string(),
             "spinner");
-  EXPECT_THAT(lock.text(), HasSubstr("held in 90 % of 10 looks (most by "
+  EXPECT_THAT(lock.text(), HasSubstr("held in 90 % of 10 samples (most by "
                                      "spinner, 90 %): more threads"));
   EXPECT_TRUE(lock.limits());
 }
@@ -34,7 +34,7 @@ TEST(InterpreterLocks, ThatAreFreeAreNotTheLimit) {
   InterpreterLock lock(1);
   EXPECT_TRUE(lock.count(kSpinning));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(lock.count(kIdle));
-  EXPECT_THAT(lock.text(), HasSubstr("it is not the limit"));
+  EXPECT_THAT(lock.text(), HasSubstr("not the bottleneck"));
   EXPECT_FALSE(lock.limits());
 }
 

@@ -28,7 +28,7 @@ void choose_log_level(const std::string& option) {
                 {.code = "cli.log",
                  .what = "cannot use the log level '" + option + "'",
                  .where = "--log",
-                 .why = "there is no such level",
+                 .why = "unknown level",
                  .next = "use debug, info, warning, error or off"});
   set_log_level(level);
   ::setenv("PENSTOCK_LOG", option.c_str(), 1);  // for who takes over

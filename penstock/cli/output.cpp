@@ -58,9 +58,9 @@ namespace {
 Error lack_of_memory() {
   return Error(ErrorKind::out_of_memory,
                {.code = "memory.host",
-                .what = "the host has no memory left",
+                .what = "the host is out of memory",
                 .where = "this process",
-                .why = "allocation failed",
+                .why = "a memory allocation failed",
                 .next = "set \"loader.cache\" to \"none\", or give the job "
                         "more memory"});
 }
@@ -68,7 +68,7 @@ Error lack_of_memory() {
 }  // namespace
 
 Error error_of_exception() {
-  std::string why = "it is not a std::exception";
+  std::string why = "the exception is not a std::exception";
   try {
     throw;
   } catch (const Error& error) {
@@ -96,10 +96,11 @@ int report_exception(bool json) noexcept try {
   // Words that need no memory.
   constexpr const char* kDocument =
       "{\"error\":{\"kind\":\"out_of_memory\",\"code\":\"memory.host\","
-      "\"what\":\"the host has no memory left\",\"where\":\"this process\","
-      "\"why\":\"allocation failed\",\"next\":\"give the job more memory\"}}\n";
+      "\"what\":\"the host is out of memory\",\"where\":\"this process\","
+      "\"why\":\"a memory allocation failed\",\"next\":\"give the job more "
+      "memory\"}}\n";
   constexpr const char* kLine =
-      "penstock: the host has no memory left; give the job more memory\n";
+      "penstock: the host is out of memory; give the job more memory\n";
   std::fputs(json ? kDocument : kLine, json ? stdout : stderr);
   std::fflush(stdout);
   return exit_code_of(ErrorKind::out_of_memory);

@@ -30,8 +30,8 @@ constexpr const char* kAsk =
        .where = python,
        .why = std::move(why),
        .next = "install the package penstock " PENSTOCK_VERSION
-               " there (pip install ., or a wheel) beside torch, or name "
-               "another Python with PENSTOCK_PYTHON"});
+               " in that environment (pip install ., or a wheel) next to "
+               "torch, or name another Python with PENSTOCK_PYTHON"});
 }
 
 void check_package(const std::string& python) {
@@ -39,12 +39,12 @@ void check_package(const std::string& python) {
   if (answer.failed != 0) refuse(python, std::strerror(answer.failed));
   const std::size_t at = answer.said.find(kMark);
   if (at == answer.said.npos)
-    refuse(python, "it does not import penstock: " + last_line(answer.said));
+    refuse(python, "importing penstock fails: " + last_line(answer.said));
   std::string version = answer.said.substr(at + std::strlen(kMark));
   version = version.substr(0, version.find('\n'));
   if (version != PENSTOCK_VERSION)
-    refuse(python, "it has penstock " + version + ", this program is " +
-                       PENSTOCK_VERSION);
+    refuse(python, "its penstock is version " + version +
+                       ", this program is version " + PENSTOCK_VERSION);
 }
 
 std::string python_with_package() {

@@ -301,7 +301,7 @@ std::string tuner_text(const Json& report) {
   for (std::vector<std::string>& row : rows)
     row[1] = beginning(printable(row[1]), 24);
   const std::string rests = text_in(report, {"tuner", "rests"});
-  return "\nwhat the tuner changed\n" + table_text(rows) +
+  return "\nchanges by the tuner\n" + table_text(rows) +
          (rests.empty() ? "" : wrapped("in the end: " + rests));
 }
 
@@ -319,10 +319,10 @@ std::string advice_text(const Json& advice) {
                              advice.find("to")->dump();
   const std::string predicted = gain_text(*advice.find("predicted_gain"));
   if (*advice.find("followed") == Json(false))
-    return wrapped("The first run was advised to set " + change +
+    return wrapped("The first run's verdict advised to set " + change +
                    " (predicted: " + predicted +
-                   "); the second did not do that.");
-  std::string text = "The first run was advised to set " + change +
+                   "); the second run did not do so.");
+  std::string text = "The first run's verdict advised to set " + change +
                      ": predicted " + predicted + ", measured " +
                      gain_text(*advice.find("measured_gain")) + ".";
   if (*advice.find("other_settings_changed") != Json(0))

@@ -108,7 +108,7 @@ std::size_t aligned_end(std::size_t offset, std::size_t bytes) {
                         std::to_string(plan.at.epoch) + ", step " +
                         std::to_string(plan.at.step),
                .why = "found " + std::to_string(elements) +
-                      " elements, at most 2147483647 are possible",
+                      " elements, but at most 2147483647 are possible",
                .next = "lower 'loader.batch_size', or leave out the "
                        "longest samples"});
 }
@@ -176,13 +176,13 @@ void add_tensors(const Dataset& dataset,
       longest = static_cast<std::size_t>(of.longest);
       elements = static_cast<std::size_t>(of.elements);
     } else if (tensor.what == What::rows && ranges != rows) {
-      throw Error(
-          ErrorKind::request,
-          {.code = "data.packed_rows",
-           .what = "cannot pack samples into bins",
-           .where = "tensor '" + tensor.name + "'",
-           .why = "it holds one row for each sample, and a bin has several",
-           .next = "pack only fields whose samples differ in length"});
+      throw Error(ErrorKind::request,
+                  {.code = "data.packed_rows",
+                   .what = "cannot pack samples into bins",
+                   .where = "tensor '" + tensor.name + "'",
+                   .why = "the tensor holds one row per sample, and a bin has "
+                          "several samples",
+                   .next = "pack only fields whose samples differ in length"});
     }
     layout.offsets[t] = layout.bytes;
     layout.bytes = aligned_end(

@@ -101,10 +101,11 @@ std::vector<std::string> finish_notes(
       note += "device";
       const StreamBytes& held = found->stream_bytes;
       if (held.device > 0)
-        note += ": each stream holds " + shown_bytes(held.device) +
-                " there for it, and " + shown_bytes(held.pinned) + " pinned";
+        note += ": each stream uses " + shown_bytes(held.device) +
+                " of device memory for it, and " + shown_bytes(held.pinned) +
+                " pinned";
       if (held.of_all_streams > 0)
-        note += "; its decoders hold " + shown_bytes(held.of_all_streams);
+        note += "; its decoders use " + shown_bytes(held.of_all_streams);
     }
     notes.push_back(std::move(note));
   }

@@ -75,7 +75,7 @@ SourceFacts facts_of(const Store& store) {
   const Json& opened = *about.find("opened");
   SourceFacts facts;
   facts.shown =
-      about.find("source")->string() + ", as it is in " + store.path().string();
+      about.find("source")->string() + ", as in " + store.path().string();
   facts.identity = *about.find("recipe")->find("source");
   for (const Json& column : opened.find("columns")->array())
     facts.schema.columns.push_back(column_from(column));
@@ -105,16 +105,16 @@ class SourceOfStore final : public Source {
 
  private:
   [[noreturn]] void refuse() const {
-    throw Error(ErrorKind::source,
-                {.code = "source.gone",
-                 .what = "cannot read the rows of " + shown(),
-                 .where = "source",
-                 .why = "the store holds them otherwise prepared, and the "
-                        "source cannot be opened: " +
-                        why_,
-                 .next = "use the fields, the split and the 'loader.cache' of "
-                         "the run that wrote the store, or bring the source "
-                         "back"});
+    throw Error(
+        ErrorKind::source,
+        {.code = "source.gone",
+         .what = "cannot read the rows of " + shown(),
+         .where = "source",
+         .why = "the store holds the rows prepared with other settings, and "
+                "the source cannot be opened: " +
+                why_,
+         .next = "use the fields, the split and the 'loader.cache' of the run "
+                 "that wrote the store, or make the source available again"});
   }
 
   const std::string why_;

@@ -46,11 +46,11 @@ std::shared_ptr<const Dataset> prepare_growing(TableDatasetOptions options,
     return stored;
   auto set = std::make_shared<GrowingDataset>(options, source);
   const std::string line =
-      plan.uses_store
-          ? "no store yet: rows are prepared while batches are made, and kept "
-            "in " +
-                table_store(options, *source, false).path.string()
-          : "rows are prepared while batches are made, in every epoch anew";
+      plan.uses_store ? "there is no store yet: rows are prepared while "
+                        "batches are produced, and kept in " +
+                            table_store(options, *source, false).path.string()
+                      : "rows are prepared while batches are produced, again "
+                        "in every epoch";
   log(LogLevel::info, line);
   if (options.scanning) options.scanning(line);
   if (options.planned) options.planned(set->plan());

@@ -71,7 +71,7 @@ TEST_F(PrepareDataset, ScansWhatIsKept) {
 TEST_F(PrepareDataset, ScansWhereTheRowsThatBelongAreNotKnown) {
   EXPECT_THAT(reason(), IsEmpty());
   options_.source.skip_bad = true;
-  EXPECT_EQ(reason(), "bad rows are left out beforehand");
+  EXPECT_EQ(reason(), "bad rows are left out before training");
   options_.source.skip_bad = false;
   options_.split = {.train = 0.5, .val = 0.5, .by = "value"};
   EXPECT_EQ(reason(), "the split is by a column");

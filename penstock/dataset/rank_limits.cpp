@@ -21,15 +21,15 @@ HostLimits rank_limits(const TableDatasetOptions& options) {
 std::string rank_note(const TableDatasetOptions& options) {
   if (options.ranks < 2) return {};
   const std::string each =
-      "this is what each of " + std::to_string(options.ranks) + " ranks takes";
+      "this is the use of each of " + std::to_string(options.ranks) + " ranks";
   if (!options.ranks_here)
     return each +
-           "; nobody says how many of them share this machine's memory "
-           "(LOCAL_WORLD_SIZE)";
+           "; the number of ranks on this machine is unknown (LOCAL_WORLD_SIZE "
+           "is not set)";
   if (*options.ranks_here == 1)
-    return each + "; none of the others shares this machine's memory";
+    return each + "; no other rank runs on this machine";
   return each + "; " + std::to_string(*options.ranks_here) +
-         " of them share this machine's memory";
+         " of them run on this machine and share its memory";
 }
 
 }  // namespace penstock

@@ -48,11 +48,11 @@ Job job_on(const std::string& device) {
   throw Error(
       ErrorKind::device,
       {.code = "device.wrong_bytes",
-       .what = "the device does not keep what it is given",
+       .what = "the device's memory returns other bytes than were written",
        .where = "byte " + std::to_string(at) + " of " + std::to_string(of),
-       .why = "what was read is not what was written",
-       .next = "look for errors of its memory: nvidia-smi -q -d ECC; "
-               "dmesg | grep -i xid"});
+       .why = "the byte that was read differs from the byte that was written",
+       .next = "look for memory errors: nvidia-smi -q -d ECC; dmesg | grep -i "
+               "xid"});
 }
 
 /// Bytes there and back again, in pieces of at most 64 MiB.
@@ -86,7 +86,7 @@ void check_bytes(Device& device, std::size_t bytes) {
 std::string test_basics(const std::string& kind) {
   const auto device = device_of_run(job_on(kind), {});
   check_bytes(*device, std::size_t{1} << 20);
-  std::string says = device->name() + ": 1 MiB went there and came back";
+  std::string says = device->name() + ": 1 MiB was copied there and back";
   if (std::optional<GpuUse> gpu = read_gpu_use(*device))
     says += "; " + gpu->text();
   return says;
@@ -106,7 +106,7 @@ std::string test_memory(const std::string& kind) {
   std::snprintf(took, sizeof(took), "%.2f s",
                 seconds(wall_clock().now() - began));
   return shown_bytes(bytes) + " of " + shown_bytes(free) +
-         " free hold what they are given, " + took;
+         " of free memory keep what is written, " + took;
 }
 
 std::string test_network(const std::string& kind, const char* precision) {
@@ -117,7 +117,7 @@ std::string test_network(const std::string& kind, const char* precision) {
   if (!std::isfinite(last))
     throw Error(ErrorKind::device,
                 {.code = "device.wrong_numbers",
-                 .what = "a small network does not learn here",
+                 .what = "training a small network failed",
                  .where = kind + ", " + precision,
                  .why = "after ten steps the loss is not a finite number",
                  .next = "train in float32: --set train.precision=float32"});
@@ -140,8 +140,8 @@ std::string test_libraries(const std::string& kind) {
                    .what = "torch cannot use the GPU",
                    .where = trainer.build_info(),
                    .why = why,
-                   .next = "install a libtorch for the CUDA of your driver "
-                           "(docs/reference/gpu.md)"});
+                   .next = "install a libtorch for the CUDA version of your "
+                           "driver (docs/reference/gpu.md)"});
   return trainer.build_info();
 }
 
@@ -203,7 +203,7 @@ class Checkpoints6 {
       if (std::isfinite(last)) continue;
       throw Error(ErrorKind::device,
                   {.code = "device.wrong_numbers",
-                   .what = "a small network does not learn here",
+                   .what = "training a small network failed",
                    .where = "step " + std::to_string(i + 2),
                    .why = "the loss is not a finite number",
                    .next = "train in float32: --set train.precision=float32"});

@@ -314,7 +314,7 @@ std::int64_t write_positions_demo(const DemoOptions& options) {
   };
   if (options.rows < 1)
     refuse("--rows", "found " + std::to_string(options.rows),
-           "request at least one row");
+           "ask for at least one row");
   const std::string& json_type = options.json_type;
   if (json_type != "jsonb" && json_type != "json" && json_type != "text")
     refuse("--json-type", "found \"" + json_type + "\"",

@@ -190,7 +190,7 @@ Json quickstart(const QuickstartOptions& options) {
   char delay[120];
   std::snprintf(delay, sizeof(delay),
                 "simulated latency of the database: %.1f ms per statement, the "
-                "same for both ways",
+                "same for both",
                 options.round_trip_ms);
   note(delay);
   const Variant variants[] = {

@@ -15,10 +15,10 @@ std::filesystem::path new_folder() {
   if (::mkdtemp(name.data()) == nullptr)
     throw Error(ErrorKind::request,
                 {.code = "file.write",
-                 .what = "cannot make a folder for a trial",
+                 .what = "cannot create a folder for a trial",
                  .where = name,
-                 .why = "the folder for temporary files cannot be written to",
-                 .next = "name another with TMPDIR"});
+                 .why = "the folder for temporary files is not writable",
+                 .next = "name another folder with TMPDIR"});
   return name;
 }
 

@@ -19,7 +19,7 @@ std::unique_ptr<Stream> Device::borrow_stream(void* handle) {
               {.code = "device.foreign_stream",
                .what = "cannot borrow a stream",
                .where = "device '" + name() + "'",
-               .why = "it cannot use the streams of another library",
+               .why = "this device cannot use the streams of another library",
                .next = "pass null, or use device 'cuda'"});
 }
 

@@ -26,8 +26,8 @@ const DevicePlugin& load_cuda_plugin(
         file.has_parent_path() && std::filesystem::exists(file, unknown)) {
       parts.code = "device.part_broken";
       parts.next =
-          "install what is missing, or reinstall the program and its "
-          "plugins; or use 'cpu'";
+          "install the missing library, or reinstall the program and its "
+          "plugins, or use 'cpu'";
     } else {
       parts.code = "device.not_built";
     }

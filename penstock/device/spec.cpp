@@ -26,13 +26,18 @@ std::vector<std::string> names_of_kinds() {
 /// The object form of `step_ms`, for steps that are drawn.
 SettingsTable<DeviceSpec> drawn_steps() {
   return SettingsTable<DeviceSpec>()
-      .number("mean", &DeviceSpec::step_ms, 0, kHourMs, "")
+      .number("mean", &DeviceSpec::step_ms, 0, kHourMs,
+              "Mean duration of a step, in milliseconds")
       .required()
-      .number("deviation", &DeviceSpec::step_deviation_ms, 0, kHourMs, "");
+      .number("deviation", &DeviceSpec::step_deviation_ms, 0, kHourMs,
+              "Standard deviation of the duration of a step, in milliseconds");
 }
 
 Json step_rule() {
   Json rule;
+  rule["description"] =
+      "Duration of a step of a simulated device, in milliseconds: a number, or "
+      "an object for normally distributed durations";
   rule["oneOf"].push_back(settings::number_rule(0, kHourMs, ""));
   rule["oneOf"].push_back(drawn_steps().schema());
   return rule;
@@ -63,17 +68,21 @@ Json show_step(const DeviceSpec& device) {
 const SettingsTable<DeviceSpec>& device_settings() {
   static const SettingsTable<DeviceSpec> table =
       SettingsTable<DeviceSpec>()
-          .choice("kind", &DeviceSpec::kind, kKinds, "gpu means cuda")
+          .choice("kind", &DeviceSpec::kind, kKinds,
+                  "Kind of device. auto: a GPU if there is one, else cpu; sim: "
+                  "a simulated accelerator; gpu: the same as cuda")
           .integer("number", &DeviceSpec::number, 0, kMostGpus,
-                   "cuda: which GPU; default: the current one, or LOCAL_RANK")
+                   "Number of the GPU, for cuda. Default: LOCAL_RANK, or the "
+                   "current GPU")
           .setting("step_ms", step_rule(), read_step, show_step)
           .number("copy_gb_s", &DeviceSpec::copy_gb_s, 1e-3, 1e5,
-                  "sim: of its copies")
+                  "Bandwidth of copies to a simulated device, in GB/s")
           .number("memory_gib", &DeviceSpec::memory_gib, 1e-3, 1e5,
-                  "sim: its memory limit")
+                  "Memory of a simulated device, in GiB")
           .choice("clock", &DeviceSpec::virtual_time,
                   {{"wall", false}, {"virtual", true}},
-                  "sim: virtual time passes only when it is waited for");
+                  "Clock of a simulated device. wall: real time; virtual: time "
+                  "that passes only while something waits for it");
   return table;
 }
 
@@ -97,9 +106,11 @@ std::optional<int> number_of_gpu(std::string_view name) {
 
 Json device_schema() {
   Json schema;
-  schema["description"] = "auto never picks sim.";
+  schema["description"] =
+      "The device that batches are made ready for. auto picks a GPU or the "
+      "CPU, never the simulated device.";
   schema["oneOf"].push_back(settings::choice_rule(names_of_kinds(), ""));
-  Json numbered = settings::rule_of("string", "which GPU");
+  Json numbered = settings::rule_of("string", "A GPU by its number");
   numbered["pattern"] = "^(cuda|gpu):[0-9]{1,4}$";
   schema["oneOf"].push_back(std::move(numbered));
   schema["oneOf"].push_back(device_settings().schema());

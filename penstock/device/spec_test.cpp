@@ -90,7 +90,7 @@ TEST(DeviceSpec, RefusesValuesThatMeanNothing) {
   EXPECT_THAT(error_of(R"({"step_ms": "75"})"),
               HasSubstr("expected a number, or an object with 'mean'"));
   EXPECT_THAT(error_of(R"({"step_ms": {"deviation": 1}})"),
-              HasSubstr("device.step_ms.mean: it is missing"));
+              HasSubstr("device.step_ms.mean: this key is missing"));
   EXPECT_THAT(error_of(R"({"step_ms": {"mean": 1, "deviation": -1}})"),
               HasSubstr("device.step_ms.deviation"));
   EXPECT_THAT(error_of(R"({"copy_gb_s": 0})"), HasSubstr("device.copy_gb_s"));

@@ -109,7 +109,8 @@ int Stage::add(int workers) {
     } catch (const std::exception& error) {
       if (state_->running.fetch_sub(1) == 1 && state_->options.last)
         state_->options.last();
-      log(LogLevel::warning, state_->options.name + ": no more threads than " +
+      log(LogLevel::warning, state_->options.name +
+                                 ": the system allows only " +
                                  std::to_string(running) + ": " + error.what());
       return added;
     }
@@ -138,11 +139,11 @@ Error unexpected(const std::string& stage, std::string why) {
 Error no_memory(const std::string& stage) {
   return Error(ErrorKind::out_of_memory,
                {.code = "memory.host",
-                .what = stage + ": the host has no memory left",
+                .what = stage + ": the host is out of memory",
                 .where = "this process",
-                .why = "allocation failed",
-                .next = "give the job less ('loader.cache': \"none\") or the "
-                        "machine more"});
+                .why = "a memory allocation failed",
+                .next = "use less memory ('loader.cache': \"none\"), or a "
+                        "machine with more"});
 }
 
 /// The type of the exception that is being handled: "int".

@@ -229,8 +229,8 @@ ContactSheet::ContactSheet(const std::vector<NamedTensor>& tensors,
         return channels_at(tensor.view.shape) != 0;
       });
   if (found == tensors.end())
-    refuse("images.show", "the batch", "it has no tensor of pictures",
-           "give the job a field \"image\"");
+    refuse("images.show", "the batch", "the batch has no tensor of pictures",
+           "add a field \"image\" to the job");
   const TensorView& view = found->view;
   const bool last = channels_at(view.shape) == 3;
   height_ = static_cast<int>(view.shape[last ? 1 : 2]);
@@ -304,8 +304,9 @@ void ContactSheet::write(const std::filesystem::path& path) const {
   if (path.extension() == ".png") return real_files().write_atomic(path, png());
   if (path.extension() == ".html")
     return real_files().write_atomic(path, html());
-  refuse("images.sheet", path.string(), "its name ends in neither",
-         "name a file .png or .html");
+  refuse("images.sheet", path.string(),
+         "its name does not end in .png or .html",
+         "name a file that ends in .png or .html");
 }
 
 }  // namespace penstock

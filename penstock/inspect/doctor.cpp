@@ -85,19 +85,20 @@ Json repairs_of(const SystemFacts& system, const DriveFacts& drive) {
   Json list{Json::Array{}};
   if (system.open_files && *system.open_files < kFewFiles)
     add_repair(list,
-               "a process may have " + std::to_string(*system.open_files) +
-                   " files open, which many shards or connections exceed",
+               "a process may have only " + std::to_string(*system.open_files) +
+                   " files open, fewer than many shards or connections need",
                "ulimit -n 65536");
   if (system.shared_bytes && *system.shared_bytes < kLittleShared)
     add_repair(list,
                "/dev/shm has " + shown_bytes(*system.shared_bytes) +
-                   ": worker processes of a DataLoader fail with a bus error",
+                   ", too little for a DataLoader's worker processes, which "
+                   "fail with a bus error",
                system.container.empty() ? "mount -o remount,size=8G /dev/shm"
                                         : "docker run --shm-size=8g ...");
   if (drive.free_bytes && *drive.free_bytes < kLittleRoom)
     add_repair(list,
-               "the drive of the cache has " + shown_bytes(*drive.free_bytes) +
-                   " left",
+               "the drive of the cache has only " +
+                   shown_bytes(*drive.free_bytes) + " left",
                "penstock cache rm --all, or name another with XDG_CACHE_HOME");
   const std::string least = least_driver(kCuda, 0, 0);
   if (!system.gpu_driver.empty() && is_older_driver(system.gpu_driver, least))

@@ -240,7 +240,8 @@ FoundSet hub_repository(const fs::path& path) {
       found.formats.insert(of);
   }
   const fs::path snapshot = snapshot_of(path);
-  if (snapshot.empty() && found.why.empty()) found.why = "it has no snapshot";
+  if (snapshot.empty() && found.why.empty())
+    found.why = "the data set has no snapshot";
   if (!snapshot.empty() && found.why.empty() &&
       found.formats.contains("parquet"))
     found.rows = counted_rows("parquet", snapshot);
@@ -282,7 +283,7 @@ FoundSet cached_set(const fs::path& path, const fs::path& root) {
   }
   if (found.splits.empty()) found.splits.assign(splits.begin(), splits.end());
   if (path.string().ends_with(".incomplete"))
-    found.why = "it was interrupted while it was made";
+    found.why = "making the copy was interrupted";
   else if (!is_there(path / "dataset_info.json"))
     found.why = "dataset_info.json is missing";
   sizes.give(found);
@@ -459,11 +460,12 @@ Json find_datasets(const DatasetSearch& search) {
   if (!search.folders.datasets.empty()) add(in_cache(search.folders.datasets));
   for (const fs::path& folder : search.more) {
     if (!is_folder(folder))
-      throw Error(ErrorKind::request, {.code = "datasets.no_folder",
-                                       .what = "cannot look for data sets",
-                                       .where = folder.string(),
-                                       .why = "there is no such folder",
-                                       .next = "name a folder, or a job file"});
+      throw Error(ErrorKind::request,
+                  {.code = "datasets.no_folder",
+                   .what = "cannot look for data sets",
+                   .where = folder.string(),
+                   .why = "there is no such folder",
+                   .next = "name an existing folder or a job file"});
     find_saved(folder, 0, all);
   }
   for (const fs::path& job : search.jobs) add_job(job, all);

@@ -82,13 +82,13 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
   if (column.info.primary_key) return "the key of the table";
   if (present == 0) return "no values";
   if (column.infinite > 0)
-    return "infinite in " + counted(column.infinite, "row");
+    return "infinite values in " + counted(column.infinite, "row");
   if (column.info.nested) return "holds " + column.info.declared;
   if (column.info.timestamp) return "";
   if (column.real() || column.integer()) {
-    if (column.one_number()) return "one value alone";
+    if (column.one_number()) return "a single value";
     if (column.integer() && column.counts_up && column.missing == 0)
-      return "numbers of the rows";
+      return "row numbers";
     return "";
   }
   if (column.boolean() || column.text()) {
@@ -97,13 +97,14 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
              shown_count(static_cast<std::int64_t>(ColumnSurvey::kMostValues)) +
              " different texts";
     const std::int64_t different = std::ssize(column.values);
-    if (different == 1 && column.missing == 0) return "one value alone";
+    if (different == 1 && column.missing == 0) return "a single value";
     if (column.text() && different * kRowsPerText > present)
       return counted(different, "different text") + " in " +
              counted(present, "row");
     return "";
   }
-  return std::string(name_of(column.type)) + ", for which there is no rule";
+  return std::string(name_of(column.type)) +
+         ", a type that is not chosen automatically";
 }
 
 /// Integers that number classes with names; -1 is none.
@@ -176,15 +177,15 @@ const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
   const std::int64_t present = survey.rows - target.missing;
   const std::string another = "name another column with --target";
   if (present == 0)
-    refuse_target(
-        name,
-        survey.rows == 0 ? survey.shown + " has no rows" : "it holds no value",
-        another);
+    refuse_target(name,
+                  survey.rows == 0 ? survey.shown + " has no rows"
+                                   : "the column holds no value",
+                  another);
   if (target.info.timestamp ||
       !(target.text() || target.boolean() || target.integer() || target.real()))
     refuse_target(
         name,
-        "it holds " +
+        "the column holds " +
             (target.info.timestamp ? std::string("times")
                                    : std::string(name_of(target.type))) +
             ", expected texts, booleans or numbers",
@@ -193,17 +194,17 @@ const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
                         std::ssize(target.values) * kRowsPerText > present))
     refuse_target(
         name,
-        "it holds " +
+        "the column holds " +
             (target.many_values
                  ? "more than " + shown_count(static_cast<std::int64_t>(
                                       ColumnSurvey::kMostValues))
                  : shown_count(std::ssize(target.values))) +
             " different texts in " + counted(present, "row") +
-            ", expected classes that come again",
+            ", expected classes that repeat",
         another);
   const bool counted = is_class(target) && !target.many_values;
   if (counted ? std::ssize(target.values) < 2 : target.one_number())
-    refuse_target(name, "all its values are the same", another);
+    refuse_target(name, "all values are the same", another);
   return target;
 }
 
@@ -234,19 +235,19 @@ std::string source_text(const SourceSpec& spec, const Survey& survey,
     for (std::size_t at = 0; (at = column.find('"', at)) != column.npos;
          at += 2)
       column.insert(at, "\"");
-    text +=
-        comment(counted(target.missing, "row") + " without a value in " +
-                    quoted(target.info.name) + " cannot be learned from, and " +
-                    (target.missing == 1 ? "is" : "are") + " left out.",
-                "  ");
+    text += comment(counted(target.missing, "row") + " without a value in " +
+                        quoted(target.info.name) +
+                        " cannot be used for training and " +
+                        (target.missing == 1 ? "is" : "are") + " left out.",
+                    "  ");
     if (spec.query.empty() && spec.where.empty())
       settings.push_back("\"where\": " +
                          quoted("\"" + column + "\" IS NOT NULL"));
   }
   if (survey.bad_rows > 0)
     text += comment(counted(survey.bad_rows, "row") +
-                        " cannot be read whole ('penstock check' lists them), "
-                        "and would be left out.",
+                        " cannot be read completely ('penstock check' lists "
+                        "them) and are left out.",
                     "  ");
   const bool in_the_way =
       target.missing > 0 &&
@@ -267,13 +268,14 @@ std::string numbers_text(const std::vector<const ColumnSurvey*>& numbers,
     names.push_back(quoted(column->info.name));
   }
   std::string text = comment(
-      "Numbers, standardised: (value - mean) / deviation of the train rows.",
+      "Numbers, standardized: (value - mean) / standard deviation over the "
+      "train rows.",
       "    ");
   if (gaps > 0)
-    text += comment(
-        "Values are missing in " + counted(gaps, "column") +
-            ": they become the mean, and a second tensor says which are there.",
-        "    ");
+    text += comment("Values are missing in " + counted(gaps, "column") +
+                        ": they become the mean, and a second tensor marks the "
+                        "values that are present.",
+                    "    ");
   text += "    " + quoted(name) + ": {\n" +
           lines_of(names, "      \"columns\": [", "                  ", ",") +
           "],\n      \"standardize\": true";
@@ -321,10 +323,10 @@ std::string target_text(const std::string& field, const ColumnSurvey& target) {
              ", \"standardize\": true}.";
   if (without)
     about += " " + counted(target.values.find("-1")->second, "row") +
-             " without one, -1, count for nothing.";
+             " without one (-1) are not used.";
   else if (!sure)
     about += " The rarest has " + counted(rarest, "row") +
-             ": where no train row has a class, its rows count for nothing.";
+             ": rows of a class that no train row has are not used.";
   return comment(about, "    ") + category_text(field, target, sure);
 }
 
@@ -338,7 +340,7 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
         comment((is_label(*column)
                      ? counted(std::ssize(column->info.values), "label")
                      : counted(std::ssize(column->values), "text")) +
-                    "; one more class, the last, is what is " +
+                    "; an additional last class holds values that are " +
                     (column->missing > 0
                          ? "missing in " + counted(column->missing, "row") +
                                ", or unknown."
@@ -347,19 +349,20 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
         category_text(names.name(column->info.name), *column, false));
   for (const ColumnSurvey* column : plan.times)
     fields.push_back(
-        comment("Times, as sine and cosine of their place in each cycle." +
-                    (column->missing > 0
-                         ? " They are missing in " +
-                               counted(column->missing, "row") +
-                               ": these are 0, and a second tensor says which."
-                         : std::string()),
-                "    ") +
+        comment(
+            "Times, as the sine and cosine of their position in each cycle." +
+                (column->missing > 0
+                     ? " Times are missing in " +
+                           counted(column->missing, "row") +
+                           ": they become 0, and a second tensor marks them."
+                     : std::string()),
+            "    ") +
         time_text(names.name(column->info.name, column->missing > 0), *column));
   fields.push_back(target_text(target_field, target));
   std::string text =
-      "  // What the model sees, and the target. By these rules: numbers and\n"
-      "  // booleans into one field; texts of at most 1,000 values, each in "
-      "four\n  // rows or more on average, as classes; times as parts.\n";
+      "  // The model's inputs, and the target. Numbers and booleans form "
+      "one\n  // field; texts with at most 1,000 values, each in four rows or "
+      "more on\n  // average, are classes; times are split into parts.\n";
   if (!plan.left_out.empty()) {
     std::string all = "Left out: ";
     for (std::size_t i = 0; i < plan.left_out.size(); ++i)
@@ -383,9 +386,9 @@ std::string training_text(std::int64_t rows, const std::string& target) {
   batch = std::min(batch, std::max<std::int64_t>(1, train / 4));
   const std::int64_t epochs =
       std::clamp<std::int64_t>(3000 * batch / train, 8, 60);
-  return "  // Which rows are held out follows from their keys or places.\n"
-         "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
-         "  \"loader\": {\"batch_size\": " +
+  return "  // The keys or positions of rows decide which are held out.\n  "
+         "\"split\": {\"train\": 0.8, \"val\": 0.2},\n  \"loader\": "
+         "{\"batch_size\": " +
          std::to_string(batch) +
          "},\n"
          "  \"model\": {\"kind\": \"tabular\", \"target\": " +
@@ -397,10 +400,10 @@ std::string training_text(std::int64_t rows, const std::string& target) {
 
 std::string begin_of_job(const std::string& of_what, const std::string& name) {
   return comment("Written by penstock train --init from what " + of_what +
-                     ". It is yours to change; to run it:",
+                     ". Change it as you like. To run it:",
                  "") +
          "//   penstock train " + name +
-         "\n// Every key: penstock schema, docs/reference/job.\n{\n";
+         "\n// All keys: penstock schema, docs/reference/job.\n{\n";
 }
 
 /// Of pictures: no row is read, since their classes are known.
@@ -409,7 +412,7 @@ std::string image_job_text(const SourceSpec& spec, const std::string& target,
   const Schema schema = read_schema(spec);
   const ColumnInfo* classes = schema.find("class");
   if (target != "class")
-    refuse_target(target, "of pictures their class is predicted",
+    refuse_target(target, "for pictures, the target is their class",
                   "write --target class");
   if (classes == nullptr || classes->values.size() < 2)
     refuse_target(
@@ -417,35 +420,30 @@ std::string image_job_text(const SourceSpec& spec, const std::string& target,
         classes == nullptr || classes->values.empty()
             ? "'" + spec.path + "' has no classes"
             : "all pictures have the class '" + classes->values[0] + "'",
-        "give it a folder for each class, or \"labels\"");
+        "put the pictures of each class into a folder of its own, or set "
+        "\"labels\"");
   return begin_of_job("is in " + quoted(spec.path), name) +
          "  // Folders of pictures, one for each class.\n" +
          source_line(settings_of(spec)) +
-         "  // 224 x 224 pixels; the model makes floats of the bytes.\n"
-         "  \"fields\": {\n"
-         "    \"image\": {\"image\": {\n"
-         "      \"size\": 224,\n"
-         "      // Augmentation, of the training pictures only: another part "
-         "of "
-         "each in\n      // every epoch, 8 to 100 % of its area. Without this "
-         "line: the middle, as\n      // held-out pictures always are.\n"
-         "      \"train\": \"random_resized_crop\",\n"
-         "      // And half of them mirrored. Remove it where left and right "
-         "differ in\n      // meaning, as in letters or road signs.\n"
-         "      \"flip\": 0.5}},\n" +
+         "  // 224 x 224 pixels; the model converts the bytes to floats.\n  "
+         "\"fields\": {\n    \"image\": {\"image\": {\n      \"size\": 224,\n  "
+         "    // Augmentation of training pictures: another part of each in "
+         "every\n      // epoch, 8 to 100 % of its area. Without this line the "
+         "middle is used,\n      // as it is for held-out pictures.\n      "
+         "\"train\": \"random_resized_crop\",\n      // Half of them are "
+         "mirrored. Remove this where left and right differ in\n      // "
+         "meaning, as in letters or road signs.\n      \"flip\": 0.5}},\n" +
          comment("The target: " + shown_count(std::ssize(classes->values)) +
                      " classes.",
                  "    ") +
          "    \"class\": {\"category\": {\"column\": \"class\", \"unknown\": "
-         "\"error\"}}\n  },\n"
-         "  // Which pictures are held out follows from their paths.\n"
-         "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
-         "  \"loader\": {\"batch_size\": 32},\n"
-         "  // \"path\": a state_dict of torchvision's resnet18, to begin "
-         "with.\n"
-         "  \"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n"
-         "            \"target\": \"class\", \"network\": \"resnet18\"},\n"
-         "  \"train\": {\"epochs\": 20, \"lr\": 0.001}\n}\n";
+         "\"error\"}}\n  },\n  // The paths of pictures decide which are held "
+         "out.\n  \"split\": {\"train\": 0.8, \"val\": 0.2},\n  \"loader\": "
+         "{\"batch_size\": 32},\n  // To start from trained weights, set "
+         "\"path\" to a state_dict of\n  // torchvision's resnet18.\n  "
+         "\"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n  "
+         "          \"target\": \"class\", \"network\": \"resnet18\"},\n  "
+         "\"train\": {\"epochs\": 20, \"lr\": 0.001}\n}\n";
 }
 
 }  // namespace
@@ -466,7 +464,8 @@ std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
          .what = "cannot write a job that predicts a column",
          .where = survey.shown,
          .why = why,
-         .next = "write the job's fields yourself: docs/how-to/fields.md"});
+         .next =
+             "write the fields of the job yourself: docs/how-to/fields.md"});
   }
   FieldNames names;
   const std::string target_field = names.name(target_name, true);

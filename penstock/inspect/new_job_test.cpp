@@ -113,11 +113,11 @@ TEST_F(NewJob, WhatIsLeftOutIsNamedWithTheReason) {
   std::erase(said, '\n');
   for (std::size_t at; (at = said.find("  // ")) != said.npos;)
     said.erase(at, 4);
-  EXPECT_THAT(said, AllOf(HasSubstr("\"row\" (numbers of the rows)"),
+  EXPECT_THAT(said, AllOf(HasSubstr("\"row\" (row numbers)"),
                           HasSubstr("\"note\" (200 different texts in 200 "
                                     "rows)"),
                           HasSubstr("\"empty\" (no values)"),
-                          HasSubstr("\"same\" (one value alone)")));
+                          HasSubstr("\"same\" (a single value)")));
 }
 
 TEST_F(NewJob, WhatIsNearlyNumbersIsAskedAbout) {
@@ -214,17 +214,17 @@ TEST_F(NewJob, SaysWhyATargetCannotBeLearned) {
                 AllOf(HasSubstr("'" + target + "'"), HasSubstr(why)));
   };
   expect("rip", "did you mean 'ripe'?");
-  expect("empty", "it holds no value");
-  expect("same", "all its values are the same");
+  expect("empty", "holds no value");
+  expect("same", "all values are the same");
   expect("note", "200 different texts in 200 rows");
-  expect("picked", "it holds times");
+  expect("picked", "holds times");
   EXPECT_THAT(refusal("x,y\n", "y").what(), HasSubstr("has no rows"));
 }
 
 TEST_F(NewJob, RefusesATableWithNothingToPredictFrom) {
   Error error = refusal("id,y\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n", "y");
   EXPECT_EQ(error.parts().code, "init.no_inputs");
-  EXPECT_THAT(error.what(), HasSubstr("\"id\" (numbers of the rows)"));
+  EXPECT_THAT(error.what(), HasSubstr("\"id\" (row numbers)"));
 }
 
 TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
@@ -241,7 +241,7 @@ TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
   // Nothing is drawn at random but what the job says, each with a comment.
   const std::string text = job_of_pictures(folder_ + "/p", "class");
   EXPECT_THAT(text, HasSubstr("\"train\": \"random_resized_crop\""));
-  EXPECT_THAT(text, HasSubstr("// And half of them mirrored."));
+  EXPECT_THAT(text, HasSubstr("// Half of them are mirrored."));
   EXPECT_THAT(text, HasSubstr("\n      \"flip\": 0.5}},"));
   try {
     job_of_pictures(folder_ + "/p", "path");

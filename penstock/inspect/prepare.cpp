@@ -19,9 +19,9 @@ Job job_of_store(const Job& job) {
                 {.code = "prepare.sources",
                  .what = "cannot prepare the rows of several sources",
                  .where = "sources",
-                 .why = "each of them has a store of its own",
-                 .next = "prepare a job for each source, or make one of them: "
-                         "\"kind\": \"concatenated\""});
+                 .why = "each source has its own store",
+                 .next = "prepare one job per source, or combine the sources "
+                         "into one: \"kind\": \"concatenated\""});
   Job own = job;
   own.loading.cache = "disk";
   own.loading.budgets = {};
@@ -51,11 +51,10 @@ void tell_left_out(const Dataset& rows, const std::string& store,
                      Readers::owner);
   json["left_out_list"] = list;
   if (!listener.note) return;
-  std::string text = std::to_string(scan.bad_rows) +
-                     (scan.bad_rows == 1 ? " row is" : " rows are") +
-                     " not usable and left out (source.on_bad is \"skip\"), "
-                     "listed in " +
-                     list;
+  std::string text =
+      std::to_string(scan.bad_rows) +
+      (scan.bad_rows == 1 ? " row is" : " rows are") +
+      " unusable and left out (source.on_bad is \"skip\"), listed in " + list;
   for (const BadRow& row : scan.quarantine) {
     if (&row - scan.quarantine.data() == kShown) {
       text += "\n  ...";

@@ -16,13 +16,13 @@ std::string column_of(const Schema& schema, const std::string& named) {
   if (schema.find(named) != nullptr) return named;
   std::vector<std::string> names;
   for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
-  throw Error(
-      ErrorKind::request,
-      {.code = "images.show",
-       .what = "cannot show pictures",
-       .where = "--column",
-       .why = "there is no column '" + (named.empty() ? "image" : named) + "'",
-       .next = did_you_mean(named, names)});
+  throw Error(ErrorKind::request,
+              {.code = "images.show",
+               .what = "cannot show pictures",
+               .where = "--column",
+               .why = "the source has no column '" +
+                      (named.empty() ? "image" : named) + "'",
+               .next = did_you_mean(named, names)});
 }
 
 Json document_of(const SheetQuery& query) {

@@ -42,13 +42,14 @@ Json job_of_source(const std::string& uri, std::int64_t batch_size,
   }
   document["fields"] = fields_of(spec, stop);
   if (document.find("fields")->object().empty())
-    throw Error(ErrorKind::request,
-                {.code = "bench.no_columns",
-                 .what = "cannot measure the source as it is",
-                 .where = without_password(uri),
-                 .why = "no column holds numbers or texts without NULL",
-                 .next = "write a job with its fields, and measure that: "
-                         "'penstock train --init' writes one"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "bench.no_columns",
+         .what = "cannot measure this source without a job",
+         .where = without_password(uri),
+         .why = "the source has no column of numbers or texts without NULL",
+         .next = "write a job with its fields and measure the job: 'penstock "
+                 "train --init' writes one"});
   document["loader"]["batch_size"] = batch_size;
   return document;
 }

@@ -60,12 +60,12 @@ void settle_doubts(const SourceSpec& spec, const std::vector<Doubt>& doubts) {
       log(LogLevel::warning, spec.path + ": " + doubt.why + "; " + doubt.next);
       continue;
     }
-    throw Error(ErrorKind::request,
-                {.code = "source.unclear",
-                 .what = "cannot tell what column '" + doubt.column + "' holds",
-                 .where = spec.path,
-                 .why = doubt.why,
-                 .next = doubt.next});
+    throw Error(ErrorKind::request, {.code = "source.unclear",
+                                     .what = "cannot determine what column '" +
+                                             doubt.column + "' holds",
+                                     .where = spec.path,
+                                     .why = doubt.why,
+                                     .next = doubt.next});
   }
 }
 

@@ -57,11 +57,11 @@ void check_numbers(const Sweep& sweep) {
     return;
   throw Error(ErrorKind::request,
               {.code = "bench.numbers",
-               .what = "cannot measure so",
+               .what = "cannot measure with these settings",
                .where = "the seconds, repeats, workers and prefetch",
-               .why = "one of them is below what makes sense",
-               .next = "give at least one repeat of more than 0 seconds, and "
-                       "no number below 0"});
+               .why = "at least one of these numbers is too small",
+               .next = "use at least one repeat, more than 0 seconds, and no "
+                       "negative numbers"});
 }
 
 class Sweeping {

@@ -41,9 +41,10 @@ std::int64_t write_llmc(const Documents& documents,
                         const std::filesystem::path& path) {
   if (documents.tokens > std::numeric_limits<std::int32_t>::max())
     refuse("export.too_many",
-           "there are " + std::to_string(documents.tokens) +
-               " tokens, and llm.c counts them in 32 bits",
-           "use \"raw\" or \"megatron\", or export parts ('source.where')");
+           "the field has " + std::to_string(documents.tokens) +
+               " tokens, but llm.c counts tokens in 32 bits",
+           "use \"raw\" or \"megatron\", or export parts of the rows "
+           "('source.where')");
   constexpr std::int32_t kNarrow = 20240520, kWide = 20240801;
   std::array<std::int32_t, 256> header = {};
   header[0] = documents.narrow() ? kNarrow : kWide;
@@ -175,14 +176,14 @@ const RunTable& runs_of_tokens(const DatasetFacts& rows) {
     if (!found.is_object() || found.find("documents") == nullptr) continue;
     if (found.find("targets") != nullptr)
       refuse("export.masked",
-             "its tokens know whether they are targets, which no export can "
-             "say",
+             "the field marks which tokens are targets, which an export cannot "
+             "hold",
              "export a field without \"chat\" and \"completion\"");
     PENSTOCK_ASSERT(rows.plan.tier != Tier::none, "rows are kept to export");
     return *rows.runs[f];
   }
-  refuse("export.no_tokens", "no field of the job is of the kind 'tokens'",
-         "give it one: {\"tokens\": {\"column\": ...}}");
+  refuse("export.no_tokens", "the job has no field of kind \"tokens\"",
+         "add one: {\"tokens\": {\"column\": ...}}");
 }
 
 }  // namespace

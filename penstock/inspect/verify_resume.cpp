@@ -95,7 +95,7 @@ class Times {
 [[noreturn]] void refuse_numbers(std::string why, std::string next) {
   throw Error(ErrorKind::request,
               {.code = "resume.numbers",
-               .what = "cannot verify so",
+               .what = "cannot verify with these numbers",
                .where = "the steps, points, chains and ranks",
                .why = std::move(why),
                .next = std::move(next)});
@@ -108,20 +108,21 @@ void check_numbers(const ResumeCheck& check) {
                        std::to_string(check.points) + ", " +
                        std::to_string(check.chains) + " and " +
                        std::to_string(check.most_ranks),
-                   "give numbers from 0, and at least one rank");
+                   "use numbers from 0 up, and at least one rank");
   if (check.points == 0 && check.chains == 0)
-    refuse_numbers("found no point and no chain: nothing would be restarted",
-                   "give points, chains or both");
+    refuse_numbers(
+        "there are neither points nor chains, so nothing would be restarted",
+        "set points, chains or both");
 }
 
 /// Why a batch depends on the number of ranks; empty: it does not.
 std::string why_one_rank(Session& session, const Job& job) {
-  if (packed(session)) return "its samples are packed";
+  if (packed(session)) return "the samples are packed";
   if (session.rows().facts().whole_batches)
     return "a function makes whole batches";
   return loader_options(job, Side::train).operations.empty()
              ? ""
-             : "operations may mix its rows";
+             : "batch operations may mix the rows of a batch";
 }
 
 /// The first place at which they differ, or the length of the shorter one.
@@ -368,8 +369,8 @@ Json Verification::description(const Found& found) {
   json["differs"] = other_samples ? "the samples"
                     : rows.hashes != whole.hashes
                         ? "the bytes"
-                        : "nothing when it is made once more: a batch is not "
-                          "the same each time";
+                        : "nothing when the batch is made once more: batches "
+                          "are not deterministic";
   return json;
 }
 

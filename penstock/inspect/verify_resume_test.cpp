@@ -152,7 +152,7 @@ TEST(VerifyResumeOfOwnRows, NamesNoneOfPackedSamplesWhoseBytesDiffer) {
   };
   Json json =
       verify_resume(job, {.steps = 3, .points = 1, .chains = 0, .rows = rows});
-  EXPECT_EQ(json.find("why_one_rank")->string(), "its samples are packed");
+  EXPECT_EQ(json.find("why_one_rank")->string(), "the samples are packed");
   ASSERT_EQ(number(json, "divergences"), 1) << json.dump(2);
   const Json& found = json.find("first_divergences")->array().at(0);
   EXPECT_EQ(found.find("differs")->string(), "the bytes");

@@ -15,10 +15,12 @@ struct Budget {
   const char* about;
 };
 constexpr Budget kBudgets[] = {
-    {"device_gib", &TierBudgets::device, "rows on the device, at most"},
-    {"pinned_gib", &TierBudgets::pinned, "rows in pinned memory"},
-    {"ram_gib", &TierBudgets::ram, "rows in host memory"},
-    {"disk_gib", &TierBudgets::disk, "the store on disk"}};
+    {"device_gib", &TierBudgets::device,
+     "Limit in GiB of rows kept on the device"},
+    {"pinned_gib", &TierBudgets::pinned,
+     "Limit in GiB of rows kept in pinned memory"},
+    {"ram_gib", &TierBudgets::ram, "Limit in GiB of rows kept in host memory"},
+    {"disk_gib", &TierBudgets::disk, "Limit in GiB of the store on disk"}};
 
 Json cache_rule() {
   std::vector<SettingSchema> settings;
@@ -28,10 +30,14 @@ Json cache_rule() {
          .rule = settings::number_rule(
              0, kMostGib,
              std::string(budget.about) +
-                 "; default: what is free; 0 leaves this tier out")});
+                 ". Default: what is free. 0: this tier is not used")});
   settings.push_back(
-      {.key = "dir", .rule = settings::rule_of("string", "as cache_dir")});
+      {.key = "dir", .rule = settings::rule_of("string", "As `cache_dir`")});
   Json rule{Json::Object{}};
+  rule["description"] =
+      "Where prepared rows are kept between epochs: auto, the fastest memory "
+      "that has room, or an object with limits for it; one tier by its name; "
+      "none, which reads and prepares rows each time";
   rule["oneOf"].push_back(settings::choice_rule(kTiers, ""));
   rule["oneOf"].push_back(object_schema(settings));
   return rule;
@@ -72,13 +78,13 @@ SettingsTable<LoaderSection>& add_cache_settings(
   return table.setting(
       "cache_dir",
       settings::rule_of("string",
-                        "for \"disk\" and temporary files; default: "
-                        "penstock/stores in the user's cache folder"),
+                        "Folder for stores on disk and temporary files. "
+                        "Default: penstock/stores in the user's cache folder"),
       [](Spec& spec, const SettingSchema& setting, LoaderSection& to) {
         if (spec.raw(setting.key) == nullptr) return;
         if (!to.cache_dir.empty())
-          spec.refuse(setting.key, "'loader.cache.dir' names a folder too",
-                      "leave out one of them");
+          spec.refuse(setting.key, "'loader.cache.dir' also names a folder",
+                      "leave one of the two out");
         to.cache_dir = settings::read_text(spec, setting, {});
       },
       [](const LoaderSection& from) {

@@ -101,13 +101,13 @@ void apply_setting(Json& document, const std::string& set) {
                  .what = "cannot use --set " +
                          without_password(set.substr(0, set.find('='))),
                  .where = "--set",
-                 .why = "it is not UTF-8, so the run could not be resumed: its "
-                        "settings are kept as JSON",
-                 .next = "rename the file, or make a link to it whose name is "
-                         "UTF-8, and name that"});
+                 .why = "the name is not UTF-8, so the run could not be "
+                        "resumed: its settings are stored as JSON",
+                 .next = "rename the file, or create a link to it with a UTF-8 "
+                         "name and use the link"});
   std::size_t equals = set.find('=');
   if (equals == std::string::npos || equals == 0)
-    refuse("--set", equals == 0 ? "the key is missing" : "there is no '='");
+    refuse("--set", equals == 0 ? "the key is missing" : "the '=' is missing");
   std::string text = set.substr(equals + 1);
   Json value(text);
   try {
@@ -147,7 +147,7 @@ namespace {
 [[noreturn]] void refuse_source(const std::string& path) {
   const SourceSpec spec = parse_source_spec(Json(path), "job");
   const SourceKind* kind = source_kind(spec.kind);
-  refuse_rows(path, "it is a source of rows (" + kind->shown + ")",
+  refuse_rows(path, "the file is a source of rows (" + kind->shown + ")",
               "to write and run a job for it: penstock train --init " + path +
                   " --target COLUMN");
 }
@@ -167,7 +167,7 @@ bool has_section(const Json& document) {
 Json parsed_job(const std::string& path) {
   const std::string how = how_to_read_json(path);
   auto refuse = [&] {
-    refuse_rows(path, "it holds rows of data, not the settings of a job",
+    refuse_rows(path, "the file holds rows of data, not the settings of a job",
                 "to use it as a source, " + how);
   };
   try {

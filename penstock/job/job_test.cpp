@@ -105,7 +105,7 @@ TEST(Job, SaysWhichSettingsDivideThreadsByWhatTheyDo) {
   const std::string told =
       error_of({R"(loader.workers={"read": 4, "prepare": 2})"});
   EXPECT_THAT(told, HasSubstr("loader.workers: found an object"));
-  EXPECT_THAT(told, HasSubstr("\"readers\": how many reads"));
+  EXPECT_THAT(told, HasSubstr("\"readers\" sets how many reads"));
   EXPECT_THAT(error_of({"loader.workers=many"}), HasSubstr("0 to 1024"));
 }
 

@@ -80,14 +80,14 @@ class Applying {
     if (!at->is_object() && !at->is_null())
       refuse(of.key,
              "the job's '" + path.substr(0, begin ? begin - 1 : 0) + "' is " +
-                 at->dump() + ", and no section",
+                 at->dump() + ", not a section",
              "write it as a section");
     auto before = made_.find(path);
     if (before != made_.end() && *at->find(key) != value)
       refuse(of.key,
-             "it makes " + path + " " + value.dump() + ", and '" +
-                 before->second + "' makes it " + at->find(key)->dump(),
-             "leave one of them out");
+             "the key sets " + path + " " + value.dump() + ", but '" +
+                 before->second + "' sets it to " + at->find(key)->dump(),
+             "leave one of the two out");
     made_[path] = of.key;
     of.settings.push_back(path + " = " + value.dump());
     (*at)[key] = std::move(value);
@@ -144,7 +144,7 @@ Rule becomes(const char* setting) {
 Rule if_true(const char* setting, Json value) {
   return [setting, value = std::move(value)](Applying& to, ManifestKey& of) {
     if (!is_true(of)) {
-      of.why = "it is off here too, unless the job says otherwise";
+      of.why = "it is off here too, unless the job sets it";
       return;
     }
     if (has_setting(setting)) return to.set(of, setting, value);
@@ -163,7 +163,7 @@ Rule of_fields(const char* kind, const char* setting) {
     for (const std::string& name : to.fields_of(kind))
       to.set(of, "fields." + name + "." + kind + "." + setting, of.value);
     if (of.settings.empty())
-      of.why = std::string("no field of the job is of the kind '") + kind + "'";
+      of.why = std::string("the job has no field of the kind '") + kind + "'";
   };
 }
 
@@ -172,8 +172,8 @@ void group_by_length(Applying& to, ManifestKey& of) {
   for (const std::string& name : to.fields_of("tokens")) {
     const Json* pack = to.at("fields." + name + ".tokens.pack");
     if (pack != nullptr && *pack == Json("none")) continue;
-    of.why = "it has no effect: the samples of field '" + name +
-             "' are packed, which leaves no padding to save";
+    of.why = "the key has no effect: the samples of field '" + name +
+             "' are packed, so there is no padding to save";
     return;
   }
   to.set(of, "loader.group_by_length", of.value);
@@ -184,14 +184,14 @@ void group_by_length(Applying& to, ManifestKey& of) {
 /// others, 2019).
 void masks_of_spectrograms(Applying& to, ManifestKey& of) {
   if (!is_true(of)) {
-    of.why = "no masks are drawn unless the job says so";
+    of.why = "no masks are applied unless the job sets them";
     return;
   }
   const Json masks = Json::parse(
       R"({"spec_augment": {"time_masks": 2, "time_width": 100,
                            "frequency_masks": 2, "frequency_width": 27}})",
       "masks");
-  of.why = "no field of the job is a spectrogram";
+  of.why = "the job has no spectrogram field";
   for (const std::string& name : to.fields_of("audio")) {
     const std::string field = "fields." + name + ".audio.";
     if (to.at(field + "mel") == nullptr) continue;
@@ -199,7 +199,7 @@ void masks_of_spectrograms(Applying& to, ManifestKey& of) {
     const Json* before = to.at(field + "augment");
     Json all = before == nullptr ? Json(Json::Array{}) : *before;
     if (all.dump().find("\"spec_augment\"") != std::string::npos) {
-      of.why = "field '" + name + "' is masked already, as the job says";
+      of.why = "field '" + name + "' is already masked by the job";
       continue;
     }
     all.push_back(masks);
@@ -210,8 +210,8 @@ void masks_of_spectrograms(Applying& to, ManifestKey& of) {
 void workers(Applying& to, ManifestKey& of) {
   if (count_of(of.key, of.value) == 0) {
     of.why =
-        "threads are native: as many as there are processors. 'loader.workers' "
-        "= 0 would do all on the training thread";
+        "workers are native threads, one per processor. 'loader.workers' = 0 "
+        "would do all work on the training thread";
     return;
   }
   to.set(of, "loader.workers", of.value);
@@ -226,16 +226,16 @@ void prefetch(Applying& to, ManifestKey& of) {
   const std::int64_t count =
       workers == nullptr ? 0 : count_of("num_workers", *workers);
   if (count == 0) {
-    of.why = "it is per worker, and no number of them is given";
+    of.why = "the value is per worker, and the number of workers is not given";
     return;
   }
-  of.why = "per worker there, in all here";
+  of.why = "per worker there, in total here";
   to.set(of, "loader.prefetch", each * count);
 }
 
 void mixed_precision(Applying& to, ManifestKey& of) {
   if (!is_true(of)) {
-    of.why = "it is off here too, unless the job says otherwise";
+    of.why = "it is off here too, unless the job sets it";
     return;
   }
   const Json* bfloat16 = to.other("bf16");
@@ -248,13 +248,13 @@ void optimizer(Applying&, ManifestKey& of) {
       of.value.is_string() ? of.value.string() : of.value.dump();
   if (name == "adamw" || name.starts_with("adamw_torch") ||
       name == "adamw_hf") {
-    of.why = "AdamW is what models are trained with here";
+    of.why = "models are trained with AdamW";
     return;
   }
   of.understood = false;
   of.why =
-      "models are trained with AdamW here, and with no other optimizer "
-      "than that of a module of your own";
+      "models are trained with AdamW. Only your own module can bring another "
+      "optimizer";
 }
 
 void device(Applying& to, ManifestKey& of) {
@@ -268,7 +268,7 @@ void device(Applying& to, ManifestKey& of) {
   if (kind == "cpu") return to.set(of, "device", "cpu");
   if (kind != "cuda" && kind != "gpu") {
     of.understood = false;
-    of.why = "there is no device '" + kind + "' here";
+    of.why = "there is no device '" + kind + "'";
     return;
   }
   if (colon == name.npos) return to.set(of, "device", "cuda");
@@ -284,7 +284,7 @@ void device(Applying& to, ManifestKey& of) {
 
 void accelerator(Applying& to, ManifestKey& of) {
   if (to.other("device") == nullptr) return device(to, of);
-  of.why = "'device' says it more exactly";
+  of.why = "'device' is more exact";
 }
 
 /// Whether rows of a data set that was saved have labels beside their tokens.
@@ -303,7 +303,7 @@ bool has_labels(const std::filesystem::path& folder) {
 /// A folder of tokens is a source as it lies, any other is where stores go.
 void tokens_cache(Applying& to, ManifestKey& of) {
   if (std::holds_alternative<bool>(of.value.value())) {
-    of.why = "rows are kept in a store wherever that pays ('loader.cache')";
+    of.why = "rows are kept in a store where that pays off ('loader.cache')";
     return;
   }
   if (!of.value.is_string())
@@ -316,7 +316,7 @@ void tokens_cache(Applying& to, ManifestKey& of) {
   to.set(of, "source.kind", "hf");
   to.set(of, "source.path", of.value);
   const bool labels = has_labels(folder);
-  if (labels) of.why = "its labels say which tokens are targets";
+  if (labels) of.why = "the labels mark the tokens that are targets";
   for (const std::string& name : to.fields_of("tokens")) {
     if (labels) to.set(of, "fields." + name + ".tokens.labels", "labels");
     to.set(of, "fields." + name + ".tokens.column", "input_ids");
@@ -335,7 +335,7 @@ const std::map<std::string, Rule>& rules() {
       {"dataloader_prefetch_factor", prefetch},
       {"device", device},
       {"encoder_type",
-       means_nothing("the job's section 'model' says which model it is")},
+       means_nothing("the job's section 'model' names the model")},
       {"epochs", becomes("train.epochs")},
       {"fp16", if_true("train.precision", "float16")},
       {"gradient_accumulation_steps", becomes("train.accumulate")},
@@ -350,8 +350,8 @@ const std::map<std::string, Rule>& rules() {
       {"persistent_workers",
        means_nothing("threads live as long as their loader")},
       {"pin_memory",
-       means_nothing("batches are copied from pinned memory wherever that "
-                     "helps")},
+       means_nothing(
+           "batches are always copied from pinned memory where that helps")},
       {"prefetch_factor", prefetch},
       {"preload_to_gpu", if_true("loader.cache", "device")},
       {"pretokenized_cache", tokens_cache},
@@ -361,9 +361,8 @@ const std::map<std::string, Rule>& rules() {
        means_nothing("every run measures it: report.json, penstock explain")},
       {"stage_dir", becomes("source.stage")},
       {"use_amp", mixed_precision},
-      {"use_sdpa",
-       means_nothing("attention is computed by PyTorch's "
-                     "scaled_dot_product_attention wherever a model has one")},
+      {"use_sdpa", means_nothing("models compute attention with PyTorch's "
+                                 "scaled_dot_product_attention")},
       {"use_specaugment", masks_of_spectrograms},
       {"use_tf32", becomes("train.tf32")},
       {"val_batch_size", becomes("loader.val_batch_size")},
@@ -412,7 +411,7 @@ std::string ManifestKey::text() const {
   const bool section = settings.size() == 1 && !value.is_null() &&
                        (value.is_object() || value.is_array()) &&
                        settings[0] == name_in(*this);
-  if (section) return line + ": a section of the job, as it is";
+  if (section) return line + ": a section of the job, copied";
   line += " = " + value.dump();
   if (!understood) return line + " IS NOT USED: " + why;
   if (settings.empty()) return line + ": no setting is needed: " + why;
@@ -435,7 +434,7 @@ Json read_manifest(const std::string& path) {
   Json made = json ? read_settings(path) : parse_yaml(text, path);
   if (!made.is_object())
     refuse(path,
-           "it is " + std::string(made.type_name()) +
+           "the value is " + std::string(made.type_name()) +
                ", expected keys with values",
            "write \"key: value\" lines, or a JSON object");
   return made;
@@ -444,10 +443,10 @@ Json read_manifest(const std::string& path) {
 std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
   if (document.is_null()) document = Json(Json::Object{});
   if (!document.is_object())
-    refuse(
-        "the job",
-        "it is " + std::string(document.type_name()) + ", expected an object",
-        "write a job file");
+    refuse("the job",
+           "the value is " + std::string(document.type_name()) +
+               ", expected an object",
+           "write a job file");
   if (const Json* source = document.find("source");
       source != nullptr && source->is_string())  // keys may set parts of it
     document["source"] = source_section(parse_source_spec(*source, "source"));
@@ -458,9 +457,9 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
     auto [at, fresh] = all.emplace(name_in(key), key.value);
     if (!fresh && at->second != key.value)
       refuse(key.key,
-             "it is " + key.value.dump() + " there, and " + at->second.dump() +
-                 " elsewhere in the manifest",
-             "leave one of them out");
+             "the value is " + key.value.dump() + " there, but " +
+                 at->second.dump() + " elsewhere in the manifest",
+             "leave one of the two out");
   }
   Applying to(all, document);
   // What other keys look at first: which tokens there are.
@@ -470,7 +469,7 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
   for (ManifestKey& key : keys) {
     if (!key.settings.empty()) continue;  // a section
     if (key.value.is_null()) {
-      key.why = "it is null";
+      key.why = "the value is null";
       continue;
     }
     auto rule = rules().find(name_in(key));
@@ -480,7 +479,7 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
     }
     key.understood = false;
     const std::string near = nearest(name_in(key), manifest_keys());
-    key.why = "no such key is known" +
+    key.why = "the key is unknown" +
               (near.empty() ? "" : ": did you mean '" + near + "'?");
   }
   return keys;

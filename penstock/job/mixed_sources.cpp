@@ -24,9 +24,9 @@ std::vector<Field> fields_of(Spec& entry, const BesideSources& job) {
   if (const Json* own = entry.raw("fields"))
     return parse_fields(*own, entry.path_of("fields"));
   if (job.fields.empty())
-    entry.refuse("fields", "there are no fields here, nor in the job",
-                 "name the tensors that a batch shall hold: in the job, for "
-                 "all sources that have none of their own");
+    entry.refuse("fields", "neither this entry nor the job has fields",
+                 "name the tensors of a batch, here or in the job for all "
+                 "sources without their own fields");
   return job.fields;
 }
 
@@ -54,20 +54,20 @@ MixedSource parse_entry(const Json& json, const std::string& path,
   for (const Field& field : made.fields)
     if (field.name == kSection || field.name == kSourceTensor)
       entry.refuse("fields", "a field has the name '" + field.name + "'",
-                   "give it another: the tensor 'source' says where a row came "
-                   "from");
+                   "give the field another name: the tensor 'source' holds the "
+                   "number of each row's source");
   return made;
 }
 
 void check_beside(Spec& document, const BesideSources& job) {
   if (document.has("source"))
-    document.refuse(kSection, "there is \"source\" too",
-                    "put it into the list, or leave one of them out");
+    document.refuse(kSection, "the job also has \"source\"",
+                    "move it into the list, or leave one of the two out");
   if (job.preparing == Preparing::meanwhile)
     document.refuse("loader.prepare",
                     "rows of several \"sources\" are prepared before the first "
                     "batch",
-                    "leave it out, or make one of them: \"kind\": "
+                    "leave it out, or combine the sources into one: \"kind\": "
                     "\"concatenated\"");
   if (job.drawing)
     document.refuse(job.drawing.balance ? "loader.balance" : "loader.weights",
@@ -97,26 +97,37 @@ std::vector<MixedSource> parse_mixed_sources(Spec& document,
 }
 
 Json mixed_sources_schema() {
-  auto same_as = [](const char* section) {
+  auto same_as = [](const char* section, const char* about) {
     Json rule;
+    rule["description"] = about;
     rule["$ref"] = std::string("#/properties/") + section;
     return rule;
   };
   Json source;
+  source["description"] =
+      "Where the rows of this entry are: a section or a URI";
   source["anyOf"] = Json::Array{};
   source["anyOf"].push_back(settings::rule_of("string", "a URI"));
-  source["anyOf"].push_back(same_as("source"));
+  source["anyOf"].push_back(same_as("source", "A source in full"));
   Json weight =
       settings::number_rule(Mixture::kLeastWeight, Mixture::kMostWeight,
-                            "in proportion to the others'");
+                            "Share of the batch rows that come from this "
+                            "source, in proportion to the other weights");
   weight["default"] = 1;
-  Json rule = settings::rule_of(
-      "array", "in place of \"source\": several, mixed by their weights");
+  Json rule =
+      settings::rule_of("array",
+                        "Several sources instead of \"source\", whose rows are "
+                        "mixed in each batch by their weights");
   rule["minItems"] = 2;
   rule["items"] = object_schema(
       {{.key = "source", .rule = std::move(source), .required = true},
-       {.key = "fields", .rule = same_as("fields")},
-       {.key = "split", .rule = same_as("split")},
+       {.key = "fields",
+        .rule = same_as("fields",
+                        "Fields of this source. Default: those of the job")},
+       {.key = "split",
+        .rule = same_as(
+            "split",
+            "Division of the rows of this source. Default: that of the job")},
        {.key = "weight", .rule = std::move(weight)}});
   return rule;
 }

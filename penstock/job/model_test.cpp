@@ -81,8 +81,9 @@ TEST(Model, NamesTheNearestFieldAndKey) {
 TEST(Model, NeedsItsKindAndItsInputs) {
   for (const char* key :
        {"kind", "set", "target", "latitude", "longitude", "strength"})
-    EXPECT_THAT(refusal({std::string(key) + "=null"}),
-                HasSubstr(std::string("model.") + key + ": it is missing"));
+    EXPECT_THAT(
+        refusal({std::string(key) + "=null"}),
+        HasSubstr(std::string("model.") + key + ": this key is missing"));
   EXPECT_THAT(refusal({"kind=transformer"}), HasSubstr("set_position"));
 }
 

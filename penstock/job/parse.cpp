@@ -24,7 +24,7 @@ void parse_rows(Spec& spec, RowsFrom from, Job& job) {
     spec.refuse("source", "this section is missing", "add " + source_example());
   if (!several && !spec.has("fields"))
     spec.refuse("fields", "this section is missing",
-                "name the tensors that a batch shall hold");
+                "name the tensors of a batch");
   if (!several && spec.has("source")) {
     const Json& section = *spec.raw("source");
     job.source = own ? parse_own_source_spec(section, "source")
@@ -47,7 +47,9 @@ void parse_several(Spec& spec, RowsFrom from, Job& job) {
   }
   if (!job.loading.exhausted) return;
   Spec(*spec.raw("loader"), "loader")
-      .refuse("exhausted", "it is of \"sources\", and there is one",
+      .refuse("exhausted",
+              "the setting applies to several \"sources\", and the job has one "
+              "source",
               "leave it out");
 }
 
@@ -72,11 +74,11 @@ Job checked_job(const Json& given, RowsFrom from,
     BatchOperations(job.loading.options, {.outputs = outputs_of(job.fields)});
   job.model = parse_model(spec.raw("model"), job.fields);
   if (!job.model.none() && !job.sources.empty())
-    spec.refuse("model",
-                "it is trained on the rows of one source, and there "
-                "are several",
-                "set it to \"none\", or make one source of them: \"kind\": "
-                "\"concatenated\"");
+    spec.refuse(
+        "model",
+        "the model trains on the rows of one source, and the job has several",
+        "set it to \"none\", or combine the sources into one: \"kind\": "
+        "\"concatenated\"");
   Spec train = section("train");
   training_settings().read(train, job.training);
   learning_settings().read(train, job.model.learning);

@@ -16,6 +16,13 @@ Json has(const char* key) {
   return rule;
 }
 
+/// What a section is for.
+Json described(const char* about) {
+  Json rules;
+  rules["description"] = about;
+  return rules;
+}
+
 /// Fields are the job's, or those of each source.
 Json::Array has_fields() {
   Json own = has("sources");
@@ -26,8 +33,10 @@ Json::Array has_fields() {
 /// A source in full, or a URI.
 Json source_or_uri() {
   Json rule;
+  rule["description"] =
+      "Where the rows are: a URI, the name of a file, or a section.";
   rule["anyOf"].push_back(
-      settings::rule_of("string", "a URI, or the name of a file"));
+      settings::rule_of("string", "A URI, or the name of a file"));
   rule["anyOf"].push_back(source_schema());
   return rule;
 }
@@ -35,13 +44,13 @@ Json source_or_uri() {
 /// Fields in full, or in the short forms of written_out().
 Json fields_with_short_forms() {
   Json rule = fields_schema();
-  Json columns = settings::rule_of("array", "columns of numbers");
+  Json columns = settings::rule_of("array", "Columns of numbers");
   columns["minItems"] = 1;
   columns["uniqueItems"] = true;
   columns["items"]["type"] = "string";
   Json full = rule["additionalProperties"], any;
   any["anyOf"].push_back(settings::rule_of(
-      "string", "a column: a category where it holds text, else a number"));
+      "string", "A column: a category if it holds text, else a number"));
   any["anyOf"].push_back(std::move(columns));
   any["anyOf"].push_back(std::move(full));
   rule["additionalProperties"] = std::move(any);
@@ -53,7 +62,10 @@ Json split_schema() {
   share["type"] = "number";
   share["exclusiveMinimum"] = 0;
   share["exclusiveMaximum"] = 1;
-  share["description"] = "0.8 is short for {\"train\": 0.8, \"val\": 0.2}";
+  share["description"] =
+      "Share of train rows: 0.8 is short for {\"train\": 0.8, \"val\": 0.2}";
+  either["description"] =
+      "Which rows are for training and which for validation.";
   either["anyOf"] = Json::Array{std::move(share), split_settings().schema()};
   return either;
 }
@@ -74,17 +86,19 @@ std::string job_schema() {
   more["oneOf"].push_back(std::move(one));
   more["oneOf"].push_back(std::move(several));
   more["anyOf"] = has_fields();
-  Json schema =
-      object_schema({{.key = "source", .rule = source_or_uri()},
-                     {.key = "sources", .rule = mixed_sources_schema()},
-                     {.key = "fields", .rule = fields_with_short_forms()},
-                     {.key = "split", .rule = split_schema()},
-                     {.key = "loader", .rule = loading_settings().schema()},
-                     {.key = "device", .rule = device_schema()},
-                     {.key = "model", .rule = model_schema()},
-                     {.key = "train", .rule = object_schema(train)},
-                     {.key = "output", .rule = output_settings().schema()}},
-                    more);
+  Json schema = object_schema(
+      {{.key = "source", .rule = source_or_uri()},
+       {.key = "sources", .rule = mixed_sources_schema()},
+       {.key = "fields", .rule = fields_with_short_forms()},
+       {.key = "split", .rule = split_schema()},
+       {.key = "loader", .rule = loading_settings().schema()},
+       {.key = "device", .rule = device_schema()},
+       {.key = "model", .rule = model_schema()},
+       {.key = "train",
+        .rule = object_schema(
+            train, described("How long and how the model is trained."))},
+       {.key = "output", .rule = output_settings().schema()}},
+      more);
   return schema.dump(2) + "\n";
 }
 

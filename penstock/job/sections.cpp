@@ -16,19 +16,25 @@ const SettingsTable<Pages>& page_settings() {
   static const SettingsTable<Pages> table =
       SettingsTable<Pages>()
           .integer("page", &Pages::page, 1, kMostPaged,
-                   "rows that lie together")
+                   "Consecutive rows in a page")
           .required()
           .integer("window", &Pages::window, 1, kMostPaged,
-                   "pages whose rows are shuffled together")
+                   "Pages whose rows are shuffled together")
           .required();
   return table;
 }
 
 Json order_rule() {
+  Json pages = page_settings().schema();
+  pages["description"] =
+      "Sizes of the pages and of the window that shuffle them";
   Json paged = object_schema(
-      {{.key = "paged", .rule = page_settings().schema(), .required = true}});
+      {{.key = "paged", .rule = std::move(pages), .required = true}});
   Json rule{Json::Object{}};
-  rule["description"] = "default: exact";
+  rule["description"] =
+      "How rows are shuffled. exact: over all rows; paged: pages are shuffled, "
+      "then the rows of a window of pages, which reads disks in longer runs. "
+      "Default: exact";
   rule["oneOf"].push_back(settings::choice_rule({"exact"}, ""));
   rule["oneOf"].push_back(std::move(paged));
   return rule;
@@ -56,8 +62,9 @@ Json shown_order(const Pages& pages) {
 Json group_rule() {
   Json rule{Json::Object{}};
   rule["description"] =
-      "batches of samples of about equal length; true: \"buckets\", which come "
-      "in a random order; \"hf\": in that of transformers";
+      "Whether batches hold samples of about equal length. buckets, or true: "
+      "batches in a random order; hf: in the order of transformers' "
+      "group_by_length";
   Json boolean{Json::Object{}};
   boolean["type"] = "boolean";
   rule["oneOf"].push_back(std::move(boolean));
@@ -89,11 +96,11 @@ void check_order(Spec& spec, LoaderOptions& options) {
       (!options.shuffle || options.pages))
     spec.refuse("group_by_length",
                 options.shuffle
-                    ? "\"order\" has pages, which are shuffled by themselves"
-                    : "groups are shuffled, and \"shuffle\" is false",
+                    ? "\"order\" has pages, which are shuffled on their own"
+                    : "groups are shuffled, but \"shuffle\" is false",
                 "leave one of the two out");
   if (options.pages && !options.shuffle)
-    spec.refuse("order", "pages are shuffled, and \"shuffle\" is false",
+    spec.refuse("order", "pages are shuffled, but \"shuffle\" is false",
                 "set \"shuffle\" to true, or leave \"order\" out");
 }
 
@@ -102,24 +109,33 @@ SettingsTable<LoaderOptions> options_settings() {
   using Options = LoaderOptions;
   return SettingsTable<Options>()
       .integer("batch_size", &Options::batch_size, 1, 1 << 24,
-               "global, per step")
+               "Rows in a batch, over all ranks")
       .integer("seed", &Options::seed, 0,
-               std::numeric_limits<std::int64_t>::max(), "")
-      .boolean("shuffle", &Options::shuffle, "")
+               std::numeric_limits<std::int64_t>::max(),
+               "Seed of the row order and of random changes. The same seed "
+               "gives the same batches")
+      .boolean("shuffle", &Options::shuffle,
+               "Whether train rows are shuffled, differently in each epoch")
       .setting("order", order_rule(), read_order,
                [](const Options& from) { return shown_order(from.pages); })
       .setting("group_by_length", group_rule(), read_groups, shown_groups)
       .integer("prefetch", &Options::prefetch, 0, 4096,
-               "batches ready ahead, in total")
+               "Batches that are made ready ahead, in total")
       .integer("readers", &Options::readers, 0, 1024,
-               "reads from the source that are in flight at once")
+               "Reads from the source that are in flight at once")
       .choice("read", &Options::per_sample,
-              {{"batch", false}, {"per_sample", true}}, "")
+              {{"batch", false}, {"per_sample", true}},
+              "How rows are read from the source. batch: many rows per "
+              "statement; per_sample: one statement per row, without a cache, "
+              "to measure what that costs")
       .choice("on_bad", &Options::on_bad,
               {{"stop", OnBad::stop},
                {"substitute", OnBad::substitute},
                {"mask", OnBad::mask}},
-              "of samples that cannot be used when they are read")
+              "What to do with a sample that turns out to be unusable when its "
+              "batch is made. stop: the run ends with an error; substitute: "
+              "another sample is drawn; mask: its row is zeros, with 0 in the "
+              "tensor `weight`")
       .setting(
           "operations", operations_schema(),
           [](Spec& spec, const SettingSchema& setting, Options& to) {
@@ -143,10 +159,10 @@ SettingsTable<LoaderSection>& add_drawing(SettingsTable<LoaderSection>& table) {
             settings::rule_of(
                 "string",
                 balance
-                    ? "the column of which training draws each value equally "
-                      "often, with replacement"
-                    : "the column of numbers in proportion to which training "
-                      "draws rows, with replacement"),
+                    ? "Column whose values training draws equally often, with "
+                      "replacement"
+                    : "Column of numbers that gives each row its probability "
+                      "in training, which draws with replacement"),
             [balance](Spec& spec, const SettingSchema& setting,
                       LoaderSection& to) {
               if (spec.raw(setting.key) == nullptr) return;
@@ -154,8 +170,7 @@ SettingsTable<LoaderSection>& add_drawing(SettingsTable<LoaderSection>& table) {
               if (column.empty())
                 spec.refuse(setting.key, "the name is empty", "name a column");
               if (to.drawing)
-                spec.refuse(setting.key,
-                            "rows are drawn by \"weights\" already",
+                spec.refuse(setting.key, "\"weights\" already draws the rows",
                             "leave one of them out");
               to.drawing = {.column = column, .balance = balance};
             },
@@ -172,15 +187,14 @@ void check_drawing(Spec& spec, LoaderSection& loading) {
   if (!loading.drawing) return;
   const char* key = loading.drawing.balance ? "balance" : "weights";
   if (!loading.options.shuffle)
-    spec.refuse(key, "rows are drawn at random, and \"shuffle\" is false",
+    spec.refuse(key, "rows are drawn at random, but \"shuffle\" is false",
                 "set \"shuffle\" to true");
   if (loading.options.group_by_length != LengthGroups::How::none)
     spec.refuse(key,
-                "rows are drawn from anywhere, and \"group_by_length\" sorts "
-                "them",
+                "rows are drawn at random, but \"group_by_length\" sorts them",
                 "leave one of the two out");
   if (loading.options.pages)
-    spec.refuse(key, "rows are drawn from anywhere, and \"order\" has pages",
+    spec.refuse(key, "rows are drawn at random, but \"order\" has pages",
                 "leave \"order\" out");
 }
 
@@ -196,7 +210,8 @@ void check_preparing(Spec& spec, LoaderSection& loading) {
 Json limit_rule() {
   Json rule{Json::Object{}};
   rule["description"] =
-      "of each side, as many rows, or a share of them, such as \"10%\"";
+      "Rows to use of each side, as a number or as a share such as \"10%\". "
+      "Default: all rows";
   rule["oneOf"].push_back(settings::integer_rule(1, kMany, ""));
   Json share = settings::rule_of("string", "");
   share["pattern"] = "^(?!0+([.]0+)?%)(100([.]0+)?|[0-9]{1,2}([.][0-9]+)?)%$";
@@ -235,8 +250,8 @@ void read_workers(Spec& spec, const SettingSchema& setting, LoaderSection& to) {
   if (given == nullptr) return;
   if (given->is_object())
     spec.refuse(setting.key, "found an object, expected a number of threads",
-                "write the number of threads that prepare, and beside it "
-                "\"readers\": how many reads from the source are in flight");
+                "write the number of threads that prepare batches; \"readers\" "
+                "sets how many reads from the source are in flight");
   to.workers = static_cast<int>(
       settings::read_integer(spec, setting, 0, 0, kMostWorkers));
 }
@@ -258,42 +273,49 @@ const SettingsTable<LoaderSection>& loading_settings() {
     made.inside(&Loading::options, options_settings())
         .setting(
             "workers",
-            settings::integer_rule(0, kMostWorkers,
-                                   "default: from the processors we may use"),
+            settings::integer_rule(
+                0, kMostWorkers,
+                "Threads that prepare batches. Default: as many as `cpus`"),
             read_workers,
             [](const Loading& from) {
               return from.workers ? Json(*from.workers) : Json();
             })
         .integer("cpus", &Loading::cpus, 1, 4096,
-                 "processors that the loader's threads may use; default: all "
-                 "that we may use")
+                 "Processors that the loader's threads may use. Default: all "
+                 "that this process may use")
         .choice("tune", &Loading::tune, {{"auto", true}, {"off", false}},
-                "\"auto\" (default): while it runs, workers, readers and "
-                "prefetch are set by what is measured, unless the job sets "
-                "them");
+                "Whether workers, readers and prefetch adapt to measurements "
+                "during the run. auto: those that the job does not set; off: "
+                "they keep their values");
     made.integer("val_batch_size", &Loading::val_batch_size, 1, 1 << 24,
-                 "of the held-out rows; default: batch_size");
+                 "Rows in a validation batch. Default: batch_size");
     made.choice("exhausted", &Loading::exhausted,
                 {{"stop", Exhausted::stop}, {"repeat", Exhausted::repeat}},
-                "of \"sources\", when an epoch ends: \"stop\" (default), "
-                "before one of them would begin again; \"repeat\", once all "
-                "were used up");
+                "When an epoch of several \"sources\" ends. stop: when the "
+                "first of them is used up; repeat: when all are, and shorter "
+                "ones start again. Default: stop");
     add_drawing(made).setting("limit", limit_rule(), read_limit, shown_limit);
     add_cache_settings(made)
         .choice("prepare", &Loading::preparing,
                 {{"auto", Preparing::automatic},
                  {"before", Preparing::before},
                  {"meanwhile", Preparing::meanwhile}},
-                "rows before the first batch, or while batches are made, which "
-                "\"auto\" (default) does where they are packed as a "
-                "\"stream\"")
+                "When rows are prepared. before: all of them before the first "
+                "batch; meanwhile: while batches are produced; auto: meanwhile "
+                "for the packing \"stream\", else before")
         .choice(
             "tail", &Loading::tail,
             {{"drop", Tail::drop}, {"pad", Tail::pad}, {"exact", Tail::exact}},
-            "default: drop for train, exact for val")
+            "What to do with the rows that do not fill the last batch. drop: "
+            "they are left out of the epoch; pad: the batch is filled up with "
+            "empty rows; exact: the last batch is shorter. Default: drop for "
+            "training, exact for validation")
         .check(check_drawing)
         .check(check_preparing)
-        .check(check_read);
+        .check(check_read)
+        .rule("description",
+              "The order of the rows, what a batch holds, and how fast batches "
+              "are made.");
     return made;
   }();
   return table;
@@ -303,18 +325,22 @@ const SettingsTable<TrainSection>& training_settings() {
   using Training = TrainSection;
   static const SettingsTable<Training> table =
       SettingsTable<Training>()
-          .integer("epochs", &Training::epochs, 1, kMany, "")
-          .integer("max_steps", &Training::max_steps, 1, kMany, "")
+          .integer("epochs", &Training::epochs, 1, kMany,
+                   "Passes over the train rows")
+          .integer(
+              "max_steps", &Training::max_steps, 1, kMany,
+              "Greatest number of steps, over all epochs. Default: no limit")
           .integer("checkpoint_every_steps", &Training::checkpoint_every_steps,
                    1, kMany,
-                   "default: a model is saved at the end of every epoch")
+                   "Steps between two checkpoints. Default: a checkpoint at "
+                   "the end of every epoch")
           .integer("validate_every_epochs", &Training::validate_every_epochs, 1,
                    kMany,
-                   "a model is validated after so many epochs, and after the "
-                   "last one")
+                   "Epochs between two validations. The model is also "
+                   "validated after the last epoch")
           .boolean("profile", &Training::profile,
-                   "a trace of steps 10 to 30 in the run's folder, and what "
-                   "each stage took when an epoch ends");
+                   "Whether to write a trace of steps 10 to 30 to the run's "
+                   "folder, and the time of each stage at the end of an epoch");
   return table;
 }
 
@@ -322,18 +348,22 @@ const SettingsTable<OutputSection>& output_settings() {
   using Output = OutputSection;
   static const SettingsTable<Output> table =
       SettingsTable<Output>()
-          .text("dir", &Output::dir, "")
+          .rule("description", "What a run writes, and where.")
+          .text("dir", &Output::dir,
+                "Folder of the run: its report, metrics and checkpoints")
           .check([](Spec& section, Output& output) {
             if (output.dir.find("://") != output.dir.npos)
-              section.refuse("dir", "it is an address, not a folder",
+              section.refuse("dir", "the value is a URL, not a folder",
                              "name a folder: runs are written to this machine");
           })
           .boolean("tensorboard", &Output::tensorboard,
-                   "the run's numbers as events for TensorBoard")
+                   "Whether to write the run's metrics as TensorBoard events")
           .boolean("csv", &Output::csv,
-                   "the same as metrics.csv and epochs.csv")
+                   "Whether to write the run's metrics to metrics.csv and "
+                   "epochs.csv")
           .boolean("prometheus", &Output::prometheus,
-                   "the newest of them as metrics.prom");
+                   "Whether to write the latest metrics to metrics.prom, for "
+                   "Prometheus");
   return table;
 }
 

@@ -354,7 +354,7 @@ TEST(ArrayPlan, ArraysAreNotKeptInStores) {
     ArrayDataset({counting_array("x", 10)}, {.cache = "disk"}, *device);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("arrays are in memory already"));
+    EXPECT_THAT(error.what(), HasSubstr("arrays are already in memory"));
   }
 }
 

@@ -15,8 +15,8 @@ Error refusal(const std::string& found, const std::string& most,
        .what = "too many samples cannot be used",
        .where = "sample " + std::to_string(last.sample) + ", " + last.place,
        .why = found + ", " + most + "; this one: " + last.why,
-       .next = "correct or remove the bad samples: `penstock check` names "
-               "all of them"});
+       .next = "correct or remove the bad samples: 'penstock check' lists all "
+               "of them"});
 }
 
 }  // namespace
@@ -43,10 +43,12 @@ void BadSamples::add(const Slot& slot) {
     if (++in_epoch_ > most_)
       refused_ = refusal(
           std::to_string(in_epoch_) + " of epoch " + std::to_string(epoch_),
-          "at most " + std::to_string(most_) + " may be (1 of 1,000)", bad);
+          "at most " + std::to_string(most_) + " are allowed (1 in 1,000)",
+          bad);
     else if (in_a_row_ > kInARow)
-      refused_ = refusal(std::to_string(in_a_row_) + " in a row",
-                         "at most " + std::to_string(kInARow) + " may be", bad);
+      refused_ =
+          refusal(std::to_string(in_a_row_) + " in a row",
+                  "at most " + std::to_string(kInARow) + " are allowed", bad);
     check();
   }
   if (next_row != std::ssize(slot.ids)) in_a_row_ = 0;

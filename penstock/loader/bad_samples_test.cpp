@@ -136,7 +136,7 @@ TEST_P(BadSamplesTest, MoreThanOneInAThousandOfAnEpochIsAnError) {
   ASSERT_TRUE(outcome.error);
   EXPECT_EQ(outcome.error->parts().code, "data.too_many_bad");
   EXPECT_THAT(outcome.error->parts().why,
-              HasSubstr("11 of epoch 0, at most 10 may be"));
+              HasSubstr("11 of epoch 0, at most 10 are allowed"));
   EXPECT_EQ(outcome.in_place_of.size(), 10u);
 }
 

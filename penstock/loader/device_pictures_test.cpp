@@ -161,7 +161,7 @@ TEST(DevicePicturesPlan, FilesThatADeviceDecodesAreKeptOnTheHost) {
               HasSubstr("field 'x' is finished on the device\n"));
   pictures.options.cache = "none";
   EXPECT_THAT(pictures.prepare("device", *sim)->plan().text(),
-              HasSubstr("field 'x' is finished on the host: its files are not "
+              HasSubstr("field 'x' is finished on the host: the files are not "
                         "kept; \"loader.cache\": \"ram\" keeps them"));
   pictures.options.cache = "device";
   try {
@@ -169,7 +169,8 @@ TEST(DevicePicturesPlan, FilesThatADeviceDecodesAreKeptOnTheHost) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().code, "cache.no_room");
-    EXPECT_THAT(error.what(), HasSubstr("on the host for every batch"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("host finishes fields for every batch"));
   }
 }
 

@@ -174,7 +174,7 @@ class BadSample {
                  .what = "no sample can be substituted for a bad one",
                  .where = "sample " + std::to_string(bad_),
                  .why = std::to_string(kAttempts) +
-                        " others that were tried are bad too: " + why,
+                        " other samples are bad too: " + why,
                  .next = "check the data: most of it cannot be used"});
   }
 

@@ -377,7 +377,7 @@ TEST_P(GrowingRefusals, SayWhatNeedsAllRowsBeforehand) {
   EXPECT_THAT(why(), HasSubstr("needs statistics of the data"));
   set_field(kPadded);
   options_.source.skip_bad = true;
-  EXPECT_THAT(why(), HasSubstr("bad rows are left out beforehand"));
+  EXPECT_THAT(why(), HasSubstr("bad rows are left out before training"));
   options_.source.skip_bad = false;
   options_.split = {.train = 0.5, .val = 0.5, .by = "number"};
   EXPECT_THAT(why(), HasSubstr("the split is by a column"));
@@ -399,7 +399,7 @@ TEST_P(GrowingRefusals, APlanReadsNothing) {
   std::string line;
   options_.scanning = [&](const std::string& told) { line = told; };
   EXPECT_EQ(prepare()->rows(), kRows);
-  EXPECT_THAT(line, HasSubstr("prepared while batches are made"));
+  EXPECT_THAT(line, HasSubstr("prepared while batches are produced"));
   EXPECT_THAT(stores(), IsEmpty());
 }
 

@@ -86,7 +86,7 @@ class KeptPictures : public testing::TestWithParam<KeptCase> {
   void expect_the_same_bytes(const std::string& settings, std::int64_t epochs) {
     const std::vector<SeenBatch> expected = seen(settings, 1);
     EXPECT_EQ(seen(settings, epochs), expected);
-    EXPECT_THAT(set_->plan().text(), HasSubstr("batches are the same"));
+    EXPECT_THAT(set_->plan().text(), HasSubstr("batches stay the same"));
   }
   std::int64_t rows_read() const { return store_->counts().rows; }
   /// What is read where rows are looked at first, and kept in the epochs from
@@ -142,7 +142,7 @@ TEST_P(KeptPictures, AreReadOnce) {
   const std::int64_t rows = rows_;
   seen(R"("size": 8)", 1);
   EXPECT_EQ(rows_read(), kEpochs * rows);
-  EXPECT_THAT(set_->plan().text(), Not(HasSubstr("batches are the same")));
+  EXPECT_THAT(set_->plan().text(), Not(HasSubstr("batches stay the same")));
   const std::int64_t looked = std::min<std::int64_t>(rows, 128);
   seen(R"("size": 8)", kEpochs);
   // Those of the next epoch may be read before this one has kept them.
@@ -211,7 +211,7 @@ TEST_P(KeptPictures, AreNotKeptForEpochsThatDoNotCome) {
 TEST_P(KeptPictures, AreNotWhereOtherBytesWouldCome) {
   seen(R"("size": 8, "parity": "fast")", kEpochs);
   EXPECT_EQ(rows_read(), kEpochs * rows_ + std::min<std::int64_t>(rows_, 128));
-  EXPECT_THAT(set_->plan().text(), Not(HasSubstr("batches are the same")));
+  EXPECT_THAT(set_->plan().text(), Not(HasSubstr("batches stay the same")));
 }
 
 /// What a plan says of a tier that it has chosen.
@@ -248,7 +248,8 @@ TEST(KeptPicturesOfAStore, LeaveRoomForItsFile) {
       0.8 * static_cast<double>(*host.memory_free) / static_cast<double>(half));
   const auto part = prepared("auto", 9);
   ASSERT_EQ(part->plan().tier, Tier::disk);
-  EXPECT_THAT(part->plan().text(), HasSubstr(" rows beside the files, "));
+  EXPECT_THAT(part->plan().text(),
+              HasSubstr(" rows in addition to the files, "));
   ASSERT_NE(part->larger(), nullptr);
   const LoaderOptions loading{
       .batch_size = 64, .workers = 2, .batches = 3 * 20};

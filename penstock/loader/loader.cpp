@@ -14,12 +14,12 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
   LoaderState& state = *state_;
   const LoaderSetup& setup = state.setup;
   PENSTOCK_ASSERT(!options.per_sample || !setup.kept,
-                  "a query per sample reads from the source");
+                  "\"read\": \"per_sample\" reads from the source");
   check(setup.options, *setup.dataset);
   if (setup.queues && !queue_on(setup.options.operations, device.memory_kind()))
     refuse_operation("loader.operations",
-                     "one of them runs on the host, and the rows are in the "
-                     "memory of the device",
+                     "one of the operations runs on the host, but the rows are "
+                     "in device memory",
                      setup.resident ? "set \"loader.cache\": \"ram\""
                                     : "prepare the data set so that the host "
                                       "finishes its samples");

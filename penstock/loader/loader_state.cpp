@@ -130,9 +130,9 @@ void LoaderState::check_end() {
       setup.inlined ? inlined.made() : planned.count_delivered();
   const std::int64_t wanted = setup.options.batches;
   if (wanted >= 0 && delivered == wanted) return;
-  refuse_early_end("batch " + std::to_string(delivered + 1) +
-                   (wanted < 0 ? " of a loader without an end"
-                               : " of " + std::to_string(wanted)));
+  refuse_early_end(
+      "batch " + std::to_string(delivered + 1) +
+      (wanted < 0 ? " of an endless loader" : " of " + std::to_string(wanted)));
 }
 
 // Batches are divided into fewer items where more of them are ahead. What may

@@ -12,22 +12,23 @@ namespace {
   std::string name = side == Side::train ? "train" : "val";
   throw Error(ErrorKind::request,
               {.code = "loader.empty_side",
-               .what = "there are no rows to make batches of",
+               .what = "there are no rows for batches",
                .where = "split." + name,
                .why = "none of the " + std::to_string(rows) +
                       " rows is on the side '" + name + "'",
                .next = "raise split." + name +
-                       ", choose another split.by; for arrays, name the rows "
-                       "of that side"});
+                       ", or choose another split.by; for arrays, name the "
+                       "rows of that side"});
 }
 
 [[noreturn]] void refuse_weight() {
-  throw Error(ErrorKind::request,
-              {.code = "loader.weight",
-               .what = "cannot add the weights of rows to a batch",
-               .where = "loader.tail, loader.on_bad",
-               .why = "the rows have their own tensor 'weight'",
-               .next = "rename it, or use neither \"pad\" nor \"mask\""});
+  throw Error(
+      ErrorKind::request,
+      {.code = "loader.weight",
+       .what = "cannot add the weights of rows to a batch",
+       .where = "loader.tail, loader.on_bad",
+       .why = "the rows already have a tensor 'weight'",
+       .next = "rename the tensor, or use neither \"pad\" nor \"mask\""});
 }
 
 [[noreturn]] void refuse_substitutes() {
@@ -35,8 +36,8 @@ namespace {
               {.code = "loader.on_bad",
                .what = "cannot substitute other samples for bad ones",
                .where = "loader.on_bad = \"substitute\"",
-               .why = "the samples differ in length, and a batch has its shape "
-                      "before it is filled",
+               .why = "the samples differ in length, and the shape of a batch "
+                      "is fixed before it is filled",
                .next = "use \"mask\" or \"stop\""});
 }
 
@@ -52,12 +53,13 @@ void check_groups(const Dataset& rows) {
   else if (rows.facts().longest.empty())
     why = "no field has samples that differ in length";
   if (why.empty()) return;
-  throw Error(ErrorKind::request,
-              {.code = "loader.group_by_length",
-               .what = "cannot group samples by their length",
-               .where = "loader.group_by_length",
-               .why = std::move(why),
-               .next = "leave it out; of tokens set \"pack\": \"none\""});
+  throw Error(
+      ErrorKind::request,
+      {.code = "loader.group_by_length",
+       .what = "cannot group samples by their length",
+       .where = "loader.group_by_length",
+       .why = std::move(why),
+       .next = "leave the setting out; for tokens set \"pack\": \"none\""});
 }
 
 }  // namespace

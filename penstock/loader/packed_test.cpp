@@ -323,7 +323,7 @@ TEST_F(PackedSettingsTest, ColumnsOfNumbersAreNoTokens) {
 
 TEST_F(PackedSettingsTest, SettingsThatContradictEachOtherAreNamed) {
   for (auto [settings, why] : std::vector<std::pair<const char*, const char*>>{
-           {R"(, "pack": "wrapped", "repack": true)", "packs anew"},
+           {R"(, "pack": "wrapped", "repack": true)", "can pack again"},
            {R"(, "pack": "none", "pack_window": 9)", "pack in windows"},
            {R"(, "vocab_size": 9, "pad_id": 9)", "pad_id"}})
     EXPECT_THAT(refused([&, with = settings] { table_.field(with); }),

@@ -39,9 +39,9 @@ bool Slot::end_reading() noexcept {
     try {
       if (stream->capturing()) {  // an event would be the graph's
         log(LogLevel::warning,
-            "a batch was destroyed while a CUDA graph is captured on a stream "
-            "that reads it: its memory is not used again; destroy it after the "
-            "capture");
+            "a batch was destroyed during the capture of a CUDA graph on a "
+            "stream that reads it, so its memory is not reused; destroy the "
+            "batch after the capture");
         ended = false;
         continue;
       }
@@ -199,12 +199,12 @@ void Batch::wait_on(Stream& stream) {
 void refuse_capturing(std::string where) {
   throw Error(ErrorKind::request,
               {.code = "loader.capturing",
-               .what = "cannot give a batch",
+               .what = "cannot return a batch",
                .where = std::move(where),
-               .why = "a CUDA graph is being captured on it, which would "
-                      "repeat this one batch",
-               .next = "take the batch before the capture, and copy each "
-                       "batch into the graph's own tensors"});
+               .why = "a CUDA graph is being captured on the stream, and would "
+                      "always use this one batch",
+               .next = "get the batch before the capture, and copy each batch "
+                       "into the graph's own tensors"});
 }
 
 void refuse_capture(const Stream& stream) {
@@ -235,7 +235,7 @@ void refuse_early_end(std::string where) {
               {.code = "internal.early_end",
                .what = "the loader ended too early",
                .where = std::move(where),
-               .why = "it gave neither a batch nor an error",
+               .why = "the loader returned neither a batch nor an error",
                .next = "this is a bug in Penstock, please report it"});
 }
 

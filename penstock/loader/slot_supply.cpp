@@ -22,8 +22,8 @@ void SlotSupply::keep_one_free() {
   if (std::has_single_bit(++grown_))  // 1, 2, 4, ...: not for every batch
     log(LogLevel::warning,
         "the loop holds " + std::to_string(slots_) +
-            " batches at once: the ring grows by one; destroy a batch when "
-            "its step is queued, or raise 'loader.prefetch'");
+            " batches at once, so the ring of batches grows by one; destroy "
+            "a batch once its step is queued, or raise 'loader.prefetch'");
   add();
 }
 

@@ -418,7 +418,8 @@ TEST_P(TableStoreTest, DamagedRowsOfASourceThatFailsStopInTheirBatchsTurn) {
     EXPECT_EQ(error.parts().code, "store.damaged");
     EXPECT_THAT(error.what(), HasSubstr(store + ":0"));
     EXPECT_THAT(error.what(), HasSubstr("cannot be made again"));
-    EXPECT_THAT(error.what(), HasSubstr("start again: the store is removed"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("start again, which makes a new store"));
   }
   EXPECT_THAT(stores(), testing::IsEmpty());
   trouble_.reads_fail = false;

@@ -20,7 +20,8 @@ void check_target(const TensorView& to, const BatchTensor& tensor,
   std::string where = "tensor '" + tensor.name + "'";
   if (tensor.what == BatchTensor::What::padded ||
       tensor.what == BatchTensor::What::packed)
-    refuse(where, "its shape differs from batch to batch; use next()");
+    refuse(where,
+           "the shape of the tensor differs from batch to batch; use next()");
   if (to.dtype != tensor.dtype)
     refuse(where, "found " + std::string(name_of(to.dtype)) + ", expected " +
                       std::string(name_of(tensor.dtype)));
@@ -35,7 +36,7 @@ void check_target(const TensorView& to, const BatchTensor& tensor,
                       text_of(expected) + " or more rows");
   if (to.memory != MemoryKind::cpu && to.memory != MemoryKind::cuda_host &&
       to.memory != device.memory_kind())
-    refuse(where, "it is neither on the device '" + device.name() +
+    refuse(where, "the tensor is neither on the device '" + device.name() +
                       "' nor on the host");
 }
 

@@ -182,7 +182,8 @@ TEST_P(VaryingTest, AFinisherThatBreaksItsPromiseIsNamedInItsBatchsTurn) {
   for (auto [wrong, expected] :
        {std::pair(Noisy::Wrong::throws, "noisy failed"),
         std::pair(Noisy::Wrong::rejects_no_row_of_the_call, "field 'noisy'"),
-        std::pair(Noisy::Wrong::writes_behind_its_rows, "it wrote behind")}) {
+        std::pair(Noisy::Wrong::writes_behind_its_rows,
+                  "the kind wrote behind")}) {
     WordsDataset words;
     words.options.cache = GetParam().cache;
     words.options.workers = GetParam().workers;

@@ -5,10 +5,11 @@ namespace penstock {
 void check_not_one_hot(const Spec& section, const Field& target) {
   const std::optional<ClassFacts>& classes = target.kind->facts().classes;
   if (!classes || !classes->one_hot) return;
-  section.refuse("target",
-                 "field '" + target.name +
-                     "' is one_hot, and a target is the number of a class",
-                 "leave \"one_hot\" out of that field; it is for inputs");
+  section.refuse(
+      "target",
+      "field '" + target.name +
+          "' is one_hot, but a target must be the number of a class",
+      "leave \"one_hot\" out of that field; one-hot fields are for inputs");
 }
 
 void check_class_target(const Spec& section, const std::string& name,
@@ -18,8 +19,8 @@ void check_class_target(const Spec& section, const std::string& name,
     section.refuse(
         "target",
         "field '" + name + "' is neither a category nor a multi_hot field",
-        "name a \"category\" field: {\"category\": {\"column\": "
-        "...}}, or a \"multi_hot\" one of several labels");
+        "name a \"category\" field, {\"category\": {\"column\": ...}}, or a "
+        "\"multi_hot\" field for several labels");
   check_not_one_hot(section, field);
 }
 

@@ -29,48 +29,57 @@ const ModelKind& kind_named(const std::string& name) {
 const SettingsTable<Learning>& learning_settings() {
   static const SettingsTable<Learning> table =
       SettingsTable<Learning>()
-          .number("lr", &Learning::lr, 0, 1000, "the peak, after the warm-up")
-          .integer("warmup_steps", &Learning::warmup_steps, 0, kMany, "")
-          .number("weight_decay", &Learning::weight_decay, 0, 1000, "")
+          .number("lr", &Learning::lr, 0, 1000,
+                  "Peak learning rate, reached at the end of the warm-up")
+          .integer(
+              "warmup_steps", &Learning::warmup_steps, 0, kMany,
+              "Steps over which the learning rate rises from 0 to its peak")
+          .number("weight_decay", &Learning::weight_decay, 0, 1000,
+                  "Weight decay of AdamW")
           .number("clip_norm", &Learning::clip_norm, 0, 1e9,
-                  "of all gradients together; 0: no clipping")
+                  "Greatest norm of all gradients together: longer gradients "
+                  "are scaled down to it. 0: no clipping")
           .integer("threads", &Learning::threads, 0, 1024,
-                   "of the model's mathematics; 0: all that we may use")
+                   "CPU threads for the model's computation. 0: all processors "
+                   "that this process may use")
           .choice("precision", &Learning::precision,
                   {{"float32", Dtype::float32},
                    {"bfloat16", Dtype::bfloat16},
                    {"float16", Dtype::float16}},
-                  "of a network's mathematics; its weights stay float32")
+                  "Type that a network computes in. Its weights stay float32")
           .boolean("tf32", &Learning::tf32,
-                   "faster products of float32 on a GPU, less exact")
-          .integer("accumulate", &Learning::accumulate, 1, 1 << 20,
-                   "steps whose gradients together move the weights")
+                   "Whether float32 products on a GPU may use TF32, which is "
+                   "faster and less exact")
+          .integer(
+              "accumulate", &Learning::accumulate, 1, 1 << 20,
+              "Steps whose gradients are accumulated before the weights change")
           .number("ema", &Learning::ema, 0, 0.999999,
-                  "decay of a moving average of the weights, which is what is "
-                  "validated and left behind; 0: none")
-          .number("label_smoothing", &Learning::label_smoothing, 0, 0.999999,
-                  "share of a true class that is given to all classes")
+                  "Decay of an exponential moving average of the weights, "
+                  "which is then validated and saved. 0: no average")
+          .number(
+              "label_smoothing", &Learning::label_smoothing, 0, 0.999999,
+              "Share of a target's probability that is spread over all classes")
           .choice("class_weights", &Learning::balanced_classes,
                   {{"none", false}, {"balanced", true}},
-                  "balanced: a class counts the more, the fewer train rows "
-                  "have it")
+                  "Weight of the classes in the loss. none: all the same; "
+                  "balanced: inversely proportional to their train rows")
           .boolean("gradient_checkpointing", &Learning::gradient_checkpointing,
-                   "less memory: what layers computed is computed again when "
-                   "their gradients are")
+                   "Whether to save memory by computing activations again "
+                   "during the backward pass")
           .choice("attention", &Learning::attention,
                   {{"auto", Learning::Attention::by_device},
                    {"mask", Learning::Attention::mask},
                    {"documents", Learning::Attention::documents}},
-                  "how documents of a row are kept apart: by a mask, or each "
-                  "by itself, on the cpu");
+                  "How the documents of a row are kept apart. mask: by an "
+                  "attention mask; documents: one attention call per document; "
+                  "auto: documents on the cpu, else mask");
   return table;
 }
 
 SettingsTable<ModelSpec> with_shared(SettingsTable<ModelSpec> own) {
-  return std::move(
-      own.text("path", &ModelSpec::path,
-               "a safetensors file of the first weights; default: they are "
-               "drawn"));
+  return std::move(own.text(
+      "path", &ModelSpec::path,
+      "Safetensors file with the initial weights. Default: random weights"));
 }
 
 void check_switches(const Spec& train, const ModelSpec& model) {
@@ -84,7 +93,7 @@ void check_switches(const Spec& train, const ModelSpec& model) {
         "class_weights", "gradient_checkpointing", "attention"})
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
-                   "leave it out; of its kind the model has " + list);
+                   "leave it out; this kind of model has " + list);
 }
 
 bool reads_path(const ModelSpec& model) {
@@ -139,7 +148,8 @@ Json model_schema() {
   Json none;
   none["const"] = "none";
   Json schema;
-  schema["description"] = "none: the device alone takes the steps.";
+  schema["description"] =
+      "The model that is trained. none: batches are only read and delivered.";
   schema["oneOf"].push_back(std::move(none));
   for (const ModelKind& kind : model_kinds()) {
     SettingSchema name{.key = "kind", .required = true};

@@ -58,7 +58,7 @@ std::shared_ptr<void> tell_nvtx_where_asked() {
   auto telling = tell_nvtx(open_nvtx(library));
   if (telling == nullptr)
     log(LogLevel::warning,
-        "the stages are not named to NVIDIA's tools: " + library +
+        "NVIDIA's tools will not show the names of stages: " + library +
             " cannot be opened, or holds no NVTX; name the library with "
             "PENSTOCK_NVTX");
   return telling;

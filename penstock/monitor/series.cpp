@@ -29,10 +29,10 @@ double busiest_drive(const MachineCounters& before, const MachineCounters& now,
 }
 
 Json why_no_gpu(const std::string& gpus) {
-  if (gpus == "none") return "none is looked at";
+  if (gpus == "none") return "GPUs are not monitored";
   return nvml_of_this_machine().init == nullptr
-             ? "no NVML (libnvidia-ml.so.1) is here"
-             : "NVML tells of no GPU";
+             ? "NVML (libnvidia-ml.so.1) was not found"
+             : "NVML reports no GPU";
 }
 
 /// Where each number of the machine is from.
@@ -62,8 +62,8 @@ std::string why_not_in(const std::filesystem::path& root,
   std::error_code none;
   if (!std::filesystem::exists(root / file, none))
     return "there is no /" + file;
-  if (!std::ifstream(root / file)) return "/" + file + " may not be read";
-  return "/" + file + " does not tell";
+  if (!std::ifstream(root / file)) return "/" + file + " is not readable";
+  return "/" + file + " does not report it";
 }
 
 }  // namespace
@@ -85,11 +85,11 @@ MachineSeries::MachineSeries(Options options) : options_(std::move(options)) {
   if (!process_before_)
     throw Error(ErrorKind::request,
                 {.code = "monitor.process",
-                 .what = "cannot look at a process",
+                 .what = "cannot monitor the process",
                  .where = "process " + std::to_string(*options_.process),
-                 .why = "there is none of that number that this user may see",
-                 .next = "look for its number with 'ps aux', or run this as "
-                         "its user"});
+                 .why = "there is no such process, or this user may not see it",
+                 .next = "find its number with 'ps aux', or run this command "
+                         "as the user of the process"});
   process_first_ = process_before_;
   for (pid_t child : processes_below(*options_.process, options_.root))
     if (auto counters = read_process(child, options_.root))
@@ -291,12 +291,12 @@ std::map<std::string, std::string> MachineSeries::not_known() const {
       return why_not_in(options_.root, file);
     });
   look("cpu_throttled_percent", [](const std::string&) {
-    return std::string("no quota of a cgroup is told of");
+    return std::string("no cgroup CPU quota is set");
   });
   for (std::size_t i = 0; i < gpus_.size(); ++i)
     for (const char* name : kOfGpu)
       look("gpu" + std::to_string(i) + "." + name, [](const std::string&) {
-        return std::string("its driver does not tell");
+        return std::string("its driver does not report it");
       });
   if (options_.process)
     for (const char* name :

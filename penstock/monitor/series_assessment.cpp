@@ -43,34 +43,33 @@ void MachineSeries::find_in_gpus(Findings& to) const {
     const auto use = mean(gpu + ".utilisation_percent");
     const auto memory = mean(gpu + ".memory_percent");
     if (use && *use >= kBusyGpu)
-      to.add(
-          gpu + " is busy",
-          formatted("some kernel ran %.0f %% of the time; that is a share of "
-                    "time, and says nothing of how much of the GPU it used",
-                    *use));
+      to.add(gpu + " is busy",
+             formatted("kernels ran for %.0f %% of the time; this is a share "
+                       "of time, not of the GPU's capacity",
+                       *use));
     if (use && *use < kIdleGpu) {
-      const char* why =
-          cpu && disk ? "neither processors nor drives are busy: look for "
-                        "waiting, for answers or locks"
-                      : "what is n/a may be what limits";
+      const char* why = cpu && disk
+                            ? "neither processors nor drives are busy: look "
+                              "for waiting on a network or on locks"
+                            : "the bottleneck may be one of the unknown values";
       if (is_above(cpu, kBusyPart))
-        why = "the processors are busy: the work before the GPU limits";
+        why = "the processors are busy: work before the GPU is the bottleneck";
       else if (is_above(disk, kBusyPart))
-        why = "a drive is busy: reading limits";
+        why = "a drive is busy: reading is the bottleneck";
       to.add(gpu + " is mostly idle",
-             formatted("some kernel ran %.0f %% of the time (processors %s, "
+             formatted("kernels ran for %.0f %% of the time (processors %s, "
                        "drives %s); %s",
                        *use, percent(cpu).c_str(), percent(disk).c_str(), why));
     }
     if (is_above(memory, 95))
       to.add(gpu + "'s memory is nearly full",
-             formatted("%.0f %% of it are used", *memory));
+             formatted("%.0f %% of it is used", *memory));
   }
   for (const auto& [reason, count] : clock_reasons_) {
     const double share =
         static_cast<double>(count) / static_cast<double>(samples_);
     if (reason != "idle" && share > 0.2)
-      to.add("clocks are held down: " + reason,
+      to.add("clocks are reduced: " + reason,
              formatted("in %.0f %% of the samples", 100 * share));
   }
 }
@@ -81,22 +80,24 @@ void MachineSeries::find_in_machine(Findings& to) const {
            formatted("%.0f %% of their time", *busy));
   if (auto waits = mean("cpu_pressure_percent"); is_above(waits, kWaiting))
     to.add("programs wait for a processor",
-           formatted("some did for %.0f %% of the time", *waits));
+           formatted("some waited for %.0f %% of the time", *waits));
   if (auto throttled = mean("cpu_throttled_percent"); is_above(throttled, 5))
-    to.add("the container's CPU quota holds the process back",
-           formatted("for %.2g s of every second, on all processors together",
-                     *throttled / 100));
+    to.add(
+        "the container's CPU quota limits the process",
+        formatted(
+            "it was stopped for %.2g s of every second, summed over processors",
+            *throttled / 100));
   if (auto busy = mean("disk_busy_percent"); is_above(busy, kBusyPart))
     to.add("a drive is busy", formatted("%.0f %% of the time", *busy));
   if (auto waits = mean("io_pressure_percent"); is_above(waits, kWaiting))
     to.add("programs wait for drives",
-           formatted("some did for %.0f %% of the time", *waits));
+           formatted("some waited for %.0f %% of the time", *waits));
   if (auto used = mean("memory_percent"); is_above(used, 90))
-    to.add("memory is nearly full", formatted("%.0f %% of it are used", *used));
+    to.add("memory is nearly full", formatted("%.0f %% of it is used", *used));
   if (auto waits = mean("memory_pressure_percent");
       is_above(waits, kWaitingForMemory))
     to.add("programs wait for memory",
-           formatted("some did for %.0f %% of the time", *waits));
+           formatted("some waited for %.0f %% of the time", *waits));
 }
 
 /// In a container the processors of the host may be idle while those that the
@@ -105,9 +106,9 @@ void MachineSeries::find_in_process(Findings& to) const {
   const auto used = mean("process.tree_cpu_percent");
   const double cpus = read_host_limits(options_.root).cpus;
   if (is_above(used, kBusyPart * cpus))
-    to.add("the process uses the processors that there are for it",
-           formatted("%.1f of %.3g, with %.0f processes below it", *used / 100,
-                     cpus, mean("process.children").value_or(0)));
+    to.add("the process uses all processors that it may use",
+           formatted("%.1f of %.3g, including %.0f child processes",
+                     *used / 100, cpus, mean("process.children").value_or(0)));
 }
 
 Json MachineSeries::assessment(Json begin) const {
@@ -117,7 +118,7 @@ Json MachineSeries::assessment(Json begin) const {
   find_in_process(findings);
   if (!findings.empty()) return findings.take();
   const auto cpu = mean("cpu_percent"), disk = mean("disk_busy_percent");
-  findings.add(cpu || disk ? "nothing stands out" : "too little is known",
+  findings.add(cpu || disk ? "nothing stands out" : "too few values are known",
                formatted("processors %s, drives %s", percent(cpu).c_str(),
                          percent(disk).c_str()));
   return findings.take();

@@ -46,7 +46,7 @@ TEST_F(SeriesTest, SumsUpWhatItSampled) {
   EXPECT_NEAR(number(summary, "cpu_percent", "p95"), 90, 1e-9);
   EXPECT_EQ(series.recent("cpu_percent").size(), 3u);
   EXPECT_THAT(findings(summary), HasSubstr("nothing stands out"));
-  EXPECT_EQ(summary.find("no_gpu")->string(), "none is looked at");
+  EXPECT_EQ(summary.find("no_gpu")->string(), "GPUs are not monitored");
 }
 
 TEST_F(SeriesTest, SaysWhyThereIsNoGpu) {
@@ -70,7 +70,7 @@ TEST_F(SeriesTest, WhatIsNotKnownIsMissingAndNeverZero) {
             "there is no /proc/stat");
   EXPECT_EQ(summary.find("not_known")->find("io_pressure_percent")->string(),
             "there is no /proc/pressure/io");
-  EXPECT_THAT(findings(summary), HasSubstr("too little is known"));
+  EXPECT_THAT(findings(summary), HasSubstr("too few values are known"));
   EXPECT_THAT(findings(summary), HasSubstr("processors n/a, drives n/a"));
   EXPECT_TRUE(series.recent("cpu_percent").empty());
 }
@@ -142,7 +142,7 @@ TEST_F(SeriesTest, AProcessIsSummedUpWithThoseBelowIt) {
   EXPECT_EQ(sample.find("process.tree_resident_bytes")->number(),
             4 * sample.find("process.resident_bytes")->number());
   EXPECT_THAT(findings(series.summary()),
-              HasSubstr("the process uses the processors that there are"));
+              HasSubstr("the process uses all processors"));
 }
 
 TEST_F(SeriesTest, HoldsASyntheticGpuWhereItIsAskedFor) {

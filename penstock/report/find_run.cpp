@@ -135,10 +135,10 @@ std::string last_sign_of(const fs::path& folder) {
 void note_version(const Json& document, std::vector<std::string>& notes) {
   auto version = number_in(document, {"version"});
   if (version && *version > double{kReportVersion})
-    notes.push_back("it was written by a newer Penstock (version " +
+    notes.push_back("the report was written by a newer Penstock (version " +
                     shown_number(*version) + ", this program knows " +
                     std::to_string(kReportVersion) +
-                    "): what is known here is shown");
+                    "): only what this version knows is shown");
 }
 
 /// What a run that goes on, or was killed, had measured of itself.
@@ -163,8 +163,8 @@ FoundRun unfinished(const fs::path& folder, const Json& run) {
   verdict["limit"] = "unknown";
   verdict["cause"] = "the run has not written its report";
   verdict["no_action"] =
-      "a run that ends, also by Ctrl-C, writes report.json; go on with "
-      "penstock train --resume " +
+      "a run writes report.json when it ends or is interrupted; continue it "
+      "with penstock train --resume " +
       folder.string();
   std::string why;
   const std::optional<Json> progress =
@@ -173,8 +173,8 @@ FoundRun unfinished(const fs::path& folder, const Json& run) {
   steps.tell(found.report);
   note_version(run, found.notes);
   found.notes.push_back(
-      "it has no report.json: it is still going on, or was killed; its last "
-      "sign of life was " +
+      "the run has no report.json: it is still running, or was killed. Its "
+      "last sign of life was " +
       last_sign_of(folder) + ", " + std::to_string(steps.steps()) +
       (steps.steps() == 1 ? " step is written" : " steps are written"));
   return found;
@@ -185,7 +185,8 @@ FoundRun finished(Json report) {
   note_version(report, found.notes);
   const Json* interrupted = report.find("interrupted");
   if (interrupted != nullptr && *interrupted == Json(true))
-    found.notes.push_back("it was interrupted: the numbers are of what it did");
+    found.notes.push_back(
+        "the run was interrupted: the numbers cover what it did");
   found.report = std::move(report);
   return found;
 }
@@ -194,9 +195,9 @@ FoundRun finished(Json report) {
 std::string next_for(const fs::path& folder) {
   std::error_code none;
   if (fs::exists(folder / "latest", none))
-    return "name a run in it: penstock explain " + (folder / "latest").string();
-  return "name a folder that a run has written (output.dir/latest), or its "
-         "report.json";
+    return "name a run in the folder: penstock explain " +
+           (folder / "latest").string();
+  return "name the folder of a run (output.dir/latest), or its report.json";
 }
 
 }  // namespace
@@ -207,7 +208,8 @@ std::optional<Json> document_in(const fs::path& file, std::string& why) {
   try {
     Json json = Json::parse(real_files().read(file), file.string());
     if (json.is_object()) return json;
-    why = "it holds " + std::string(json.type_name()) + ", not an object";
+    why = "the file holds " + std::string(json.type_name()) +
+          ", not a JSON object";
   } catch (const Error& error) {
     why = error.parts().why;
   }
@@ -218,17 +220,16 @@ FoundRun find_run(const std::string& path, const char* what) {
   std::error_code none;
   if (!fs::exists(path, none))
     refuse(what, path, "there is no such file or folder",
-           "name a folder that a run has written (output.dir/latest), or its "
-           "report.json");
+           "name the folder of a run (output.dir/latest), or its report.json");
   std::string why;
   if (!fs::is_directory(path, none)) {
     std::optional<Json> report = document_in(path, why);
     if (!report || report->find("verdict") == nullptr)
       refuse(what, path,
              why.empty()
-                 ? "it is not the report of a run: it has no \"verdict\""
+                 ? "the file is not the report of a run: it has no \"verdict\""
                  : why,
-             "name a run folder, or the report.json in it");
+             "name a run folder or its report.json");
     return finished(std::move(*report));
   }
   // The run itself, where `latest` leads to it.
@@ -239,16 +240,17 @@ FoundRun find_run(const std::string& path, const char* what) {
   if (report) return finished(std::move(*report));
   const std::string damage = why;
   std::optional<Json> run = document_in(folder / "run.json", why);
-  const std::string no_run =
-      why.empty() ? "it holds no run.json" : "run.json is damaged: " + why;
+  const std::string no_run = why.empty() ? "the folder holds no run.json"
+                                         : "run.json is damaged: " + why;
   if (!run && steps_in(folder / "steps.jsonl").steps() == 0)
     refuse(what, path,
-           why.empty() ? "it holds neither report.json nor run.json" : no_run,
+           why.empty() ? "the folder holds neither report.json nor run.json"
+                       : no_run,
            next_for(path));
   FoundRun found = unfinished(folder, run.value_or(Json(Json::Object{})));
   if (!damage.empty())
     found.notes = {"report.json is damaged: " + damage +
-                   "; what the other files tell is shown"};
+                   "; only what the other files hold is shown"};
   if (!run) found.notes.push_back(no_run + "; its steps are shown");
   return found;
 }

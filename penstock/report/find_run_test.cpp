@@ -67,7 +67,7 @@ TEST_F(FindRunTest, SaysThatARunWasInterrupted) {
   report["interrupted"] = true;
   write("report.json", report.dump());
   EXPECT_THAT(find_run(path()).notes,
-              ElementsAre(HasSubstr("it was interrupted")));
+              ElementsAre(HasSubstr("run was interrupted")));
 }
 
 TEST_F(FindRunTest, SaysThatARunIsOfANewerVersionAndShowsWhatItKnows) {
@@ -120,8 +120,9 @@ TEST_F(FindRunTest, StepsAreShownWhereRunJsonIsDamagedOrMissing) {
 )");
   FoundRun found = find_run(path());
   EXPECT_EQ(number_in(found.report, {"steps"}), 2);
-  EXPECT_THAT(found.notes, testing::Contains(HasSubstr(
-                               "it holds no run.json; its steps are shown")));
+  EXPECT_THAT(
+      found.notes,
+      testing::Contains(HasSubstr("holds no run.json; its steps are shown")));
   write("run.json", R"({"version": 1, "sett)");
   found = find_run(path());
   EXPECT_THAT(found.notes,
@@ -150,7 +151,8 @@ TEST_F(FindRunTest, RefusesWhatIsNoRun) {
   write("other.json", R"({"some": "thing"})");
   EXPECT_THAT(refused(path("other.json")), HasSubstr("no \"verdict\""));
   write("list.json", "[1]");
-  EXPECT_THAT(refused(path("list.json")), HasSubstr("a list, not an object"));
+  EXPECT_THAT(refused(path("list.json")),
+              HasSubstr("a list, not a JSON object"));
   write("text.json", "some text");
   EXPECT_THAT(refused(path("text.json")), HasSubstr("explain.no_run: "));
   write("run.json", "{");

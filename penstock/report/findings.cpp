@@ -14,19 +14,19 @@ std::optional<Finding> memory_spilled(
     const std::optional<SpilledMemory>& spilled, bool driver_moves) {
   if (!spilled) return std::nullopt;
   return Finding{
-      .what = std::string("the device's memory is full, and its steps have "
-                          "become slower: ") +
-              (driver_moves ? "the driver moves memory to the host"
-                            : "samples may be longer, or the driver may move "
-                              "memory to the host"),
+      .what =
+          std::string("device memory is full and steps have become slower: ") +
+          (driver_moves ? "the driver is moving memory to the host"
+                        : "samples may be longer, or the driver may be moving "
+                          "memory to the host"),
       .because =
-          formatted("%.1f of %.1f GiB in use; a step takes %.1f ms, and "
-                    "took %.1f ms before",
+          formatted("%.1f of %.1f GiB are in use; a step takes %.1f ms, after "
+                    "%.1f ms before",
                     spilled->bytes / (1 << 30), spilled->total / (1 << 30),
                     1e3 * spilled->step_s, 1e3 * spilled->step_before_s),
       .next =
-          "give it less: a smaller batch, train.precision \"bfloat16\", "
-          "or loader.cache \"ram\""};
+          "use less device memory: a smaller batch, train.precision "
+          "\"bfloat16\", or loader.cache \"ram\""};
 }
 
 std::optional<Finding> bound_by_launches(const StepParts& parts) {
@@ -40,16 +40,17 @@ std::optional<Finding> bound_by_launches(const StepParts& parts) {
   // Twice the batch: at best the same time on the host for twice the rows.
   const double larger = wall + step;
   return Finding{
-      .what = "steps are short, and the host queues them late: launches limit",
+      .what =
+          "steps are short and the host queues them late: the run is bound by "
+          "kernel launches",
       .because =
           formatted("a step computes for %.2f ms and the device then waits "
                     "%.2f ms for the host, %.0f %% of the time",
                     1e3 * step, 1e3 * (wall * host), 100 * host),
-      .next =
-          formatted("a batch twice as large would give up to %.0f %% more for "
-                    "twice the memory of its activations; it changes the "
-                    "mathematics, so that it is never set by itself",
-                    100 * (2 * wall / larger - 1))};
+      .next = formatted("a batch twice as large would be up to %.0f %% faster "
+                        "and need twice the memory for activations. It changes "
+                        "the training, so it is never set automatically",
+                        100 * (2 * wall / larger - 1))};
 }
 
 std::vector<Finding> findings_of(const std::optional<SpilledMemory>& spilled,

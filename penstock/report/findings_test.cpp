@@ -42,11 +42,11 @@ TEST(MemorySpilled, AFullDeviceWhoseStepsJump) {
   const auto spilled = spilled_memory(run, 8 * kGiB);
   const auto found = memory_spilled(spilled, true);
   ASSERT_TRUE(found);
-  EXPECT_THAT(found->what, HasSubstr("the driver moves memory"));
+  EXPECT_THAT(found->what, HasSubstr("the driver is moving memory"));
   EXPECT_THAT(memory_spilled(spilled, false)->what,
-              HasSubstr("samples may be longer, or the driver may move"));
+              HasSubstr("samples may be longer, or the driver may be moving"));
   EXPECT_THAT(found->because, HasSubstr("8.0 of 8.0 GiB"));
-  EXPECT_THAT(found->because, HasSubstr("90.0 ms, and took 15.0 ms"));
+  EXPECT_THAT(found->because, HasSubstr("90.0 ms, after 15.0 ms"));
 }
 
 TEST(MemorySpilled, IsCertainOnlyWhereTheDriverIsThatOfWindows) {
@@ -88,7 +88,7 @@ TEST(BoundByLaunches, ShortStepsThatTheHostQueuesLate) {
   EXPECT_THAT(found->because, HasSubstr("waits 0.90 ms"));
   // 2 ms for one batch, 3 ms for one of twice the rows.
   EXPECT_THAT(found->next, HasSubstr("33 %"));
-  EXPECT_THAT(found->next, HasSubstr("changes the mathematics"));
+  EXPECT_THAT(found->next, HasSubstr("changes the training"));
 }
 
 TEST(BoundByLaunches, LongStepsAndThoseThatWaitForDataAreNot) {

@@ -43,7 +43,7 @@ LiveRun::LiveRun(const std::string& path) {
                 {.code = "monitor.run_ended",
                  .what = "cannot watch the run",
                  .where = path,
-                 .why = "it has ended",
+                 .why = "the run has ended",
                  .next = "penstock explain " + path + " shows what it did"});
   run_ = object_in(folder_ / "run.json");
   look();
@@ -62,7 +62,7 @@ std::optional<int> LiveRun::process() const {
 }
 
 std::string LiveRun::unseen() const {
-  return process() ? "" : ", and its process cannot be seen";
+  return process() ? "" : ", and its process is not visible";
 }
 
 void LiveRun::look() {
@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, double>> LiveRun::numbers() const {
 
 std::string LiveRun::line() const {
   if (ended_) return "the run has ended";
-  if (progress_.is_null()) return "no step is timed yet" + unseen();
+  if (progress_.is_null()) return "no step has been timed yet" + unseen();
   std::string line =
       "epoch " + of_all(progress_, "epoch", "epochs") + " step " +
       of_all(progress_, "step", "steps_per_epoch") + " " +
@@ -114,7 +114,7 @@ std::string LiveRun::line() const {
     line += formatted(" loss %.4g", *loss);
   const auto since = seconds_since();
   if (since && *since > kLongAgo)
-    line += formatted(", the last step %.0f s ago", *since) + unseen();
+    line += formatted(", last step %.0f s ago", *since) + unseen();
   return line;
 }
 

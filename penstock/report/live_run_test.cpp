@@ -69,7 +69,7 @@ class LiveRunTest : public testing::Test {
 
 TEST_F(LiveRunTest, TellsHowFarARunIsAndWhatLimitsIt) {
   LiveRun run(folder_.string());
-  EXPECT_EQ(run.line(), "no step is timed yet");
+  EXPECT_EQ(run.line(), "no step has been timed yet");
   EXPECT_EQ(run.verdict(), "");
   EXPECT_EQ(run.process(), ::getpid());
   ProgressFile file(folder_, whole_);
@@ -110,9 +110,9 @@ TEST_F(LiveRunTest, FilesThatAreDamagedOrOfAnotherFormTellNothing) {
 TEST_F(LiveRunTest, SaysHowLongItHasHeardNothing) {
   write("run.json", R"({"version": 1, "pid": 2147483600})");
   write("progress.json", R"({"at": 1000, "epoch": 0, "step": 4})");
-  EXPECT_THAT(LiveRun(folder_.string()).line(),
-              AllOf(HasSubstr("the last step "),
-                    HasSubstr("its process cannot be seen")));
+  EXPECT_THAT(
+      LiveRun(folder_.string()).line(),
+      AllOf(HasSubstr("last step "), HasSubstr("its process is not visible")));
 }
 
 TEST_F(LiveRunTest, AnotherProcessOfTheSameNumberIsNotTheRuns) {

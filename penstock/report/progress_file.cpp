@@ -50,7 +50,7 @@ void ProgressFile::step(const Now& now,
 } catch (const Error& error) {
   fails_ = true;
   log(LogLevel::warning,
-      std::string("from here on without it: ") + error.what());
+      std::string("the run continues without this file: ") + error.what());
 }
 
 }  // namespace penstock

@@ -21,11 +21,11 @@ std::string name_of_limit(const std::string& limit) {
       {"compute", "Compute-bound"},
       {"data", "Input-bound"},
       {"copy", "Copy-bound"},
-      {"order", "Bound by the order of the batches"},
+      {"order", "Bound by the order of batches"},
       {"host", "Bound by the training loop"},
-      {"outside", "Bound by what runs between the steps"}};
+      {"outside", "Bound by work outside the steps"}};
   auto name = kNames.find(limit);
-  return name == kNames.end() ? "What limits is not known" : name->second;
+  return name == kNames.end() ? "Bottleneck unknown" : name->second;
 }
 
 ShownStage stage_of(const Json& stage, const std::string& limiting) {
@@ -263,7 +263,7 @@ std::string held_name(const std::string& owner) {
   static const std::map<std::string, std::string> kNames = {
       {"rows", "prepared rows"},
       {"batches", "batches and their ring"},
-      {"copies", "copies on their way"},
+      {"copies", "copies in progress"},
       {"values", "parsed values"},
       {"keys", "keys of rows"},
       {"records", "records read ahead"},
@@ -302,9 +302,9 @@ std::vector<MemoryLine> memory_lines(const Json& report) {
       {.owner = "rows in mapped files",
        .planned = planned("disk_bytes"),
        .used = grown("mapped_bytes", "mapped_bytes_before")},
-      {.owner = "initial scan, until it was done",
+      {.owner = "initial scan, until it ended",
        .planned = number_in(report, {"plan", "scan", "bytes"})},
-      {.owner = "program before the rows were read",
+      {.owner = "program, before rows were read",
        .used = used("host_bytes_before")},
       {.owner = "the process", .peak = used("peak_bytes")}};
   for (const Json& held : list_in(report, {"memory", "held"}))

@@ -97,7 +97,7 @@ std::string top_of(const Json& report) {
     what += " · interrupted";
   const Json* unfinished = found_in(report, {"unfinished"});
   if (unfinished != nullptr && *unfinished == Json(true))
-    what += " · not finished: what its steps tell";
+    what += " · not finished: from its steps";
   std::string text = "<header><p class=\"run\">" + what + "</p>\n<h1>" +
                      escaped(verdict_sentence(report)) + "</h1>\n";
   const std::vector<std::string> actions = action_sentences(report);
@@ -268,9 +268,10 @@ std::string pipeline_section(const Json& report) {
       "<p>How many samples per second each stage can do, in the order of the "
       "data. ";
   if (needed)
-    text += "The line is what the accelerator would take if it never waited: " +
-            shown_rate(needed) +
-            "/s. Boxes that reach the right edge can do more than twice that.";
+    text +=
+        "The line shows what the accelerator would take if it never waited: " +
+        shown_rate(needed) +
+        "/s. Boxes that reach the right edge can do more than twice as many.";
   text += "</p>\n";
   for (const ShownStage& stage : stages)
     text += stage_box(stage, widest, needed);
@@ -423,8 +424,8 @@ std::string epochs_section(const Json& report) {
         return found_in(epoch, {"use"}) != nullptr;
       }))
     text +=
-        "<p class=\"because\">Of the machine: the mean over the epoch, and "
-        "the highest in brackets.</p>\n";
+        "<p class=\"because\">Use of the machine: the mean over the epoch, "
+        "with the highest value in brackets.</p>\n";
   return section("Epochs", text);
 }
 
@@ -495,9 +496,10 @@ std::string tuner_section(const Json& report) {
     for (std::string& cell : row) cell = escaped(cell);
   const std::string rests = text_in(report, {"tuner", "rests"});
   return section(
-      "What the tuner changed",
-      "<p>After so much of the time in which it measured; gains are "
-      "of the rate, predicted with the changes that follow.</p>\n" +
+      "Changes by the tuner",
+      "<p>Times count the seconds in which the tuner measured. Gains are "
+      "predicted gains of the rate, each together with the changes that follow "
+      "it.</p>\n" +
           table(rows) +
           (rests.empty()
                ? ""

@@ -116,7 +116,8 @@ TEST(ReportHtml, ListsWhatTheTunerChangedAndWhatThatGained) {
   EXPECT_THAT(page, HasSubstr("<td>loader.readers</td><td>4</td><td>8</td>"
                               "<td>+80 %</td><td>+75 %</td>"));
   EXPECT_THAT(page, HasSubstr("In the end: it is &lt;fast&gt;."));
-  EXPECT_THAT(report_html(sample_report()), Not(HasSubstr("tuner changed")));
+  EXPECT_THAT(report_html(sample_report()),
+              Not(HasSubstr("Changes by the tuner")));
 }
 
 TEST(ReportHtml, DrawsTheStageThatLimitsAndTheRateThatIsNeeded) {
@@ -169,7 +170,7 @@ TEST(ReportHtml, IsMadeOfWhatThereIs) {
       EXPECT_THAT(report_html(changed), HasSubstr("</html>"));
     });
   EXPECT_THAT(report_html(Json(Json::Object{})),
-              HasSubstr("What limits is not known."));
+              HasSubstr("Bottleneck unknown."));
 }
 
 TEST(ReportHtml, WhatIsNotKnownIsNotZero) {

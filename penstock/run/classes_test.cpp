@@ -132,7 +132,7 @@ TEST_F(ClassesTest, ARunSaysItOfItsTargetAlone) {
   EXPECT_THAT(notes[0],
               AllOf(HasSubstr("the target has an unknown class, the last: 'y' "
                               "(class 3: 4 train rows)"),
-                    HasSubstr("weigh 0"), Not(HasSubstr("place"))));
+                    HasSubstr("weight 0"), Not(HasSubstr("place"))));
 }
 
 // As a version left it that numbered classes from 1, behind the unknown one.
@@ -151,7 +151,7 @@ TEST_F(ClassesTest, ARunOfTheOldNumberingIsNotGoneOnFrom) {
       refused([&] { train(job_of_run(run), {.resume = run}); });
   EXPECT_EQ(parts.code, "resume.other_fields");
   EXPECT_EQ(parts.where, "fields.y.category.unknown");
-  EXPECT_THAT(parts.why, HasSubstr("the run numbered classes from 1"));
+  EXPECT_THAT(parts.why, HasSubstr("numbered its classes from 1"));
 
   auto session = open();
   session->load_state(session->state());

@@ -66,8 +66,8 @@ std::string measures_line(std::int64_t at, std::int64_t epochs,
 }
 
 constexpr const char* kLookAtRows =
-    "lower train.lr, look at the rows of that step ('penstock batch'), or "
-    "leave them out: --resume RUN --skip STEPS";
+    "lower train.lr, examine the rows of that step ('penstock batch'), or skip "
+    "them: --resume RUN --skip STEPS";
 
 RunTrace::Of traced(const Loop::Parts& p) {
   if (p.options.trace) return RunTrace::Of::all;
@@ -169,7 +169,7 @@ bool Loop::run() {
       save();
       finish_saving();
     });
-    logged("ending steps.jsonl", [&] { log_.end(); });
+    logged("closing steps.jsonl", [&] { log_.end(); });
     trace_.end({});
     throw;
   }
@@ -232,11 +232,9 @@ void Loop::step(const std::shared_ptr<Batch>& batch) try {
   held_out_ = held_out_rows(p_);
   if (freed == 0) throw;
   log(LogLevel::warning,
-      "the device has no memory for a step: the rows that it kept, " +
+      "the device is out of memory for a step: its cached rows, " +
           shown_bytes(freed) +
-          ", are in the host's memory from here on, and the step is taken "
-          "again: " +
-          error.what());
+          ", move to host memory and the step is repeated: " + error.what());
   p_.stepper.step(batch, p_.session.stream(), p_.state.steps_taken);
 }
 
@@ -287,7 +285,7 @@ void Loop::tell_store() {
   filling_ = false;
   if (p_.options.listener.note)
     p_.options.listener.note(
-        "all rows are prepared: from here on they are read from their store");
+        "all rows are prepared: from now on they are read from the store");
 }
 
 void Loop::take_losses(bool wait) {
@@ -308,7 +306,8 @@ void Loop::refuse_loss(double loss) {
   throw not_finite_error(
       "epoch " + at.find("epoch")->dump() + ", step " +
           at.find("step")->dump() + ", the loss",
-      std::isnan(loss) ? "it is not a number" : "it is infinite", kLookAtRows);
+      std::isnan(loss) ? "the loss is NaN" : "the loss is infinite",
+      kLookAtRows);
 }
 
 /// The stepper says which layer; the step has changed nothing.
@@ -326,13 +325,12 @@ void Loop::refuse_validation(std::int64_t epoch) {
     lost_ = true;
     throw not_finite_error(
         "epoch " + std::to_string(epoch) + ", tensor '" + *tensor + "'",
-        "it holds a value that is not a number", kLookAtRows);
+        "the tensor holds NaN", kLookAtRows);
   }
   throw not_finite_error(
       "epoch " + std::to_string(epoch) + ", the validation loss",
-      "it is infinite or not a number, and the model's own "
-      "numbers are finite",
-      "look at the held-out rows, or lower train.lr");
+      "the loss is infinite or NaN, while the weights of the model are finite",
+      "examine the validation rows, or lower train.lr");
 }
 
 void Loop::end_epoch(std::int64_t at) {
@@ -433,7 +431,7 @@ void Loop::save_if_requested() {
   if (p_.options.listener.note)
     p_.options.listener.note("saved on request after step " +
                              std::to_string(p_.state.steps_taken) + " in " +
-                             p_.folder.path().string() + ", the run continues");
+                             p_.folder.path().string() + "; the run continues");
 }
 
 /// What was not written is to be saved once more, but for a model that holds

@@ -151,7 +151,7 @@ TEST_F(OpenLoaderTest, UsesADeviceThatIsOpenAndSaysWhatItIsAboutToDo) {
                         said += line + "\n";
                       }});
   EXPECT_EQ(&loader->device(), device.get());
-  EXPECT_THAT(said, HasSubstr("the initial scan may hold"));
+  EXPECT_THAT(said, HasSubstr("the initial scan may use"));
   EXPECT_THAT(said, HasSubstr("where the rows will be stored"));
 }
 

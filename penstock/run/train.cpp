@@ -48,7 +48,7 @@ std::optional<OutputFolder> output_of(const Job& job,
   if (job.model.none())
     throw Error(ErrorKind::request,
                 {.code = "output.no_model",
-                 .what = "cannot leave the weights of the model",
+                 .what = "cannot write the weights of the model",
                  .where = "--output",
                  .why = "\"model\" is none",
                  .next = "name a model in the job, or leave out --output"});
@@ -74,7 +74,8 @@ void leave_weights(OutputFolder& folder, Stepper& stepper,
                    const Session& session, bool all,
                    const TrainOptions& options) {
   const std::string place = folder.path().string();
-  std::string line = "nothing is in " + place + " yet: resume the run";
+  std::string line = "the weights are not yet in " + place +
+                     ", since the run has not ended: resume it";
   if (all) {
     const std::string file = write_weights(folder, stepper);
     if (const Json found = session.opened()->statistics(); found.is_object())
@@ -97,7 +98,7 @@ const char* place_of(Tier tier) {
     case Tier::none:
       break;
   }
-  return "that are read when needed";
+  return "read when needed";
 }
 
 /// "3224 train + 806 val rows on the device, 0.3 GiB, ready after 2.1 s".
@@ -116,7 +117,7 @@ std::string opened_line(const DatasetFacts& facts, Nanoseconds took) {
   std::snprintf(seconds, sizeof(seconds), "%.1f s",
                 static_cast<double>(took.count()) / 1e9);
   const std::string train =
-      facts.endless ? "train rows without an end + "
+      facts.endless ? "an endless stream of train rows + "
                     : std::to_string(facts.on_side[0]) + " train + ";
   return train + std::to_string(facts.on_side[1]) + " val rows " + where +
          ", " + shown_bytes(bytes) + ", ready after " + seconds;
@@ -170,10 +171,10 @@ void note_skip(const TrainOptions& options, Position at) {
   if (!options.listener.note) return;
   const bool back = options.skip < 0;
   std::string steps = std::to_string(options.skip).substr(back ? 1 : 0);
-  options.listener.note((back ? "went back " : "skipped ") + steps +
-                        (steps == "1" ? " step" : " steps") +
-                        ": goes on at epoch " + std::to_string(at.epoch) +
-                        ", step " + std::to_string(at.step));
+  options.listener.note(
+      (back ? "went back " : "skipped ") + steps +
+      (steps == "1" ? " step" : " steps") + ": the run continues at epoch " +
+      std::to_string(at.epoch) + ", step " + std::to_string(at.step));
 }
 
 /// From here on the run can be resumed, however it ends.
@@ -205,9 +206,9 @@ void note_ended(const TrainOptions& options, const std::string& run,
                 std::int64_t steps, const Job& job) {
   if (!options.listener.note) return;
   const bool limited = job.training.max_steps == steps;
-  options.listener.note(run + " is finished: it has taken all " +
+  options.listener.note(run + " is finished: the run took all " +
                         std::to_string(steps) +
-                        " steps; to train on, resume it with a higher train." +
+                        " steps. To continue, resume it with a higher train." +
                         (limited ? "max_steps" : "epochs"));
 }
 
@@ -241,7 +242,7 @@ void fill_store(const Session& session, const TrainOptions& options) {
   const auto later = session.opened()->facts().later;
   if (later == nullptr || later->rows() != nullptr) return;
   if (options.listener.note)
-    options.listener.note("waiting until the store of the rows is complete");
+    options.listener.note("waiting for the store of the rows to be complete");
   later->wait(options.stop);
 }
 
@@ -309,7 +310,7 @@ TrainResult run_from_folder(Begun& run) {
   } ends{session.get()};
   if (session != nullptr) return take_steps(run, session);
   if (run.skips() && options.listener.note)
-    options.listener.note("nothing was skipped: resume " + run.resumed +
+    options.listener.note("no steps were skipped: resume " + run.resumed +
                           " again with --skip " + std::to_string(options.skip));
   return run.finish({.folder = run.folder.path().string(),
                      .started = run.started,
@@ -326,21 +327,19 @@ Job job_of_run(const std::string& run_folder) {
     run = Json::parse(real_files().read(path), path);
   } catch (const Error& error) {
     if (error.parts().code == "file.current_folder") throw;
-    throw Error(ErrorKind::request,
-                {.code = "resume.no_run",
-                 .what = "cannot resume the run",
-                 .where = path,
-                 .why = error.parts().why,
-                 .next = "name a folder that a run has written"});
+    throw Error(ErrorKind::request, {.code = "resume.no_run",
+                                     .what = "cannot resume the run",
+                                     .where = path,
+                                     .why = error.parts().why,
+                                     .next = "name the folder of a run"});
   }
   const Json* job = run.is_object() ? run.find("job") : nullptr;
   if (job == nullptr)
     throw Error(ErrorKind::request, {.code = "resume.no_run",
                                      .what = "cannot resume the run",
                                      .where = path,
-                                     .why = "it does not hold a job",
-                                     .next = "name a folder that a run has "
-                                             "written"});
+                                     .why = "the folder does not hold a job",
+                                     .next = "name the folder of a run"});
   return parse_job(*job);
 }
 

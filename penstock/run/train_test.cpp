@@ -163,13 +163,14 @@ TEST(Train, GivenAgainACommandThatFailedSkipsOnce) {
   options.stop = &stop;
   EXPECT_TRUE(train(job, options).interrupted);
   EXPECT_TRUE(leads_to_the_first());
-  EXPECT_THAT(notes.back(), HasSubstr("nothing was skipped"));
+  EXPECT_THAT(notes.back(), HasSubstr("no steps were skipped"));
   stop = false;
   Json report = train(job, options).report;
   EXPECT_EQ(steps_of(report), "0/3 1/0 1/1 1/2 1/3 2/0 2/1");
   EXPECT_FALSE(leads_to_the_first());
   EXPECT_THAT(notes,
-              testing::Contains("skipped 2 steps: goes on at epoch 0, step 3"));
+              testing::Contains(
+                  "skipped 2 steps: the run continues at epoch 0, step 3"));
   Json run = Json::parse(
       real_files().read(report.find("run")->string() + "/run.json"), "run");
   EXPECT_EQ(run.find("resumed_from")->string(), first);
@@ -215,10 +216,10 @@ TEST(Train, RefusesToSkipToWhereThereIsNoStep) {
       stopped_after_a_step(positions.job()).report.find("run")->string();
   for (std::int64_t skip : {std::int64_t{-2}, INT64_MIN})
     EXPECT_THAT(refused_skip(positions.job(), begun, skip).next,
-                HasSubstr("go back to step 0"));
+                HasSubstr("go back no further"));
   for (std::int64_t skip : {INT64_MAX, INT64_MAX / 2})
     EXPECT_THAT(refused_skip(positions.job(), begun, skip).next,
-                HasSubstr("go on by less"));
+                HasSubstr("skip fewer"));
   std::atomic<bool> stop{true};
   std::string never =
       train(positions.job(), {.stop = &stop}).report.find("run")->string();
@@ -232,7 +233,7 @@ TEST(Train, RefusesToSkipWhereNoStepIsLeft) {
   std::string all = train(job, {}).report.find("run")->string();
   std::string some = train(short_job, {}).report.find("run")->string();
   for (std::int64_t skip : {-1, 1}) {
-    EXPECT_EQ(refused_skip(job, all, skip).why, "no step is left");
+    EXPECT_EQ(refused_skip(job, all, skip).why, "the run has no steps left");
     EXPECT_EQ(refused_skip(job, all, skip).next, "raise train.epochs");
     EXPECT_EQ(refused_skip(short_job, some, skip).next,
               "raise train.max_steps");
@@ -277,18 +278,18 @@ TEST(Train, RefusesToResumeWithOtherFieldsAndNamesTheFirst) {
     EXPECT_EQ(parts.why, why);
   };
   refused("fields.receivers.json_set.max=7", "fields.receivers.json_set.max",
-          "found 7, the run was made with 8");
+          "found 7, but the run was made with 8");
   refused("fields.target.standardize=false", "fields.target.standardize",
-          "found false, the run was made with true");
+          "found false, but the run was made with true");
   refused("fields.target.dtype=float64", "fields.target.dtype",
-          R"(found "float64", the run was made with "float32")");
+          R"(found "float64", but the run was made with "float32")");
   refused(R"(fields.target.columns=["tx_lon", "tx_lat"])",
           "fields.target.columns",
-          R"(found ["tx_lon", "tx_lat"], the run was made with )"
+          R"(found ["tx_lon", "tx_lat"], but the run was made with )"
           R"(["tx_lat", "tx_lon"])");
   refused(R"(fields.more={"columns": ["tx_lat"]})", "fields.more",
           R"(found {"columns": ["tx_lat"], "dtype": "float32", )"
-          R"("standardize": false}, the run was made with nothing)");
+          R"("standardize": false}, but the run was made with nothing)");
 }
 
 /// As a program would that fits them in another way.
@@ -454,7 +455,7 @@ TEST(Train, OfAFinishedRunItSaysThatAndLeavesAllAsItIs) {
   };
   EXPECT_EQ(train(job_of_run(folder), options).report, whole);
   EXPECT_THAT(notes, testing::ElementsAre(
-                         HasSubstr("is finished: it has taken all 30 steps")));
+                         HasSubstr("is finished: the run took all 30 steps")));
   EXPECT_EQ(
       std::distance(std::filesystem::directory_iterator(positions.path("runs")),
                     std::filesystem::directory_iterator()),

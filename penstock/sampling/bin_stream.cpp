@@ -26,8 +26,8 @@ Pages pages_of(std::int64_t window) {
 [[noreturn]] void refuse_empty(std::int64_t samples) {
   throw Error(ErrorKind::source,
               {.code = "packing.empty",
-               .what = "there is nothing to put into rows",
-               .where = "the samples that are packed",
+               .what = "there are no tokens to put into rows",
+               .where = "the packed samples",
                .why = "none of the " + std::to_string(samples) +
                       " samples of a pass has a token",
                .next = "check the column, and 'source.where'"});

@@ -39,7 +39,7 @@ std::vector<std::uint64_t> whole_numbers(std::span<const double> weights) {
   if (!(largest > 0))
     refuse("the weights of all " + std::to_string(weights.size()) +
                " rows on the side 'train' are zero",
-           "give a row that may be drawn a weight above 0");
+           "give the rows that may be drawn a weight above 0");
   double sum = 0;
   for (double weight : weights) sum += weight / largest;
   const std::uint64_t all = kCell * weights.size();

@@ -35,9 +35,9 @@ constexpr std::int64_t kMostSamples = std::int64_t{1} << 48;
       {.code = "sampling.mixture",
        .what = "cannot mix these sources",
        .where = "sources",
-       .why = "an epoch that uses up each of them has more than 2^48 samples",
-       .next = "bring their weights closer to each other, or set "
-               "\"loader.exhausted\" to \"stop\""});
+       .why = "an epoch that uses up all sources has more than 2^48 samples",
+       .next = "choose weights that differ less, or set \"loader.exhausted\" "
+               "to \"stop\""});
 }
 
 }  // namespace

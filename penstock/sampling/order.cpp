@@ -86,9 +86,9 @@ void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
        .where = "loader.batch_size",
        .why = "there are " + rows + " rows for a batch of " +
               std::to_string(order.batch_size) +
-              ", and tail 'drop' leaves out what does not fill a batch",
+              ", and the tail 'drop' leaves out rows that do not fill a batch",
        .next = order.samples == 0
-                   ? "check 'where' and 'split': no row is on this side"
+                   ? "check 'where' and 'split': this side has no rows"
                    : "set loader.tail to 'pad' or 'exact', or a smaller "
                      "loader.batch_size: at most " +
                          rows});

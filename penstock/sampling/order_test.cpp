@@ -81,7 +81,7 @@ TEST(Order, SaysThatASideIsEmpty) {
     steps_per_epoch({.samples = 0, .batch_size = 256});
     FAIL() << "no rows make no batch";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no row is on this side"));
+    EXPECT_THAT(error.what(), HasSubstr("this side has no rows"));
   }
 }
 

@@ -11,21 +11,27 @@ namespace penstock {
 const SettingsTable<Split>& split_settings() {
   static const SettingsTable<Split> table =
       SettingsTable<Split>()
-          .number("train", &Split::train, 0, 1, "")
-          .number("val", &Split::val, 0, 1, "")
+          .number("train", &Split::train, 0, 1,
+                  "Share of the rows to train on. Default: what `val` leaves")
+          .number("val", &Split::val, 0, 1,
+                  "Share of the rows to validate on. Rows that neither side "
+                  "takes are not used")
           .integer("seed", &Split::seed, 0,
-                   std::numeric_limits<std::int64_t>::max(), "")
+                   std::numeric_limits<std::int64_t>::max(),
+                   "Seed of the division. Another seed gives other sides")
           .text("by", &Split::by,
-                "rows that share its value share the side; default: the key")
+                "Column by whose value rows are divided: rows with the same "
+                "value are on the same side. Default: the key of a row")
           .rule("description",
-                "Sides by a keyed hash; train + val <= 1, the rest is unused.")
+                "Divides the rows into train and validation by a hash, so that "
+                "a row always has the same side.")
           .check([](Spec& spec, Split& split) {
             if (!spec.has("train")) split.train = 1 - split.val;
             if (split.train + split.val <= 1) return;
             spec.refuse("val",
                         "train " + Json(split.train).dump() + " and val " +
                             Json(split.val).dump() + " add up to more than 1",
-                        "lower one of them; what they leave of 1 is not used");
+                        "lower one of them; the rest up to 1 is not used");
           });
   return table;
 }

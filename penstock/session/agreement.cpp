@@ -29,14 +29,15 @@ struct Answer {
 using Stated = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
 [[noreturn]] void refuse_answers(const Rank& rank, std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "ranks.agree",
-               .what = "cannot compare the ranks",
-               .where = "rank " + std::to_string(rank.rank) + " of " +
-                        std::to_string(rank.world),
-               .why = std::move(why),
-               .next = "'agree' takes the text of this rank and returns those "
-                       "of all ranks: an all-gather, called once by each"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "ranks.agree",
+       .what = "cannot compare the ranks",
+       .where = "rank " + std::to_string(rank.rank) + " of " +
+                std::to_string(rank.world),
+       .why = std::move(why),
+       .next = "pass an 'agree' that takes this rank's text and returns the "
+               "texts of all ranks: an all-gather that each rank calls once"});
 }
 
 Json document_of(const Rank& rank) {
@@ -64,7 +65,7 @@ ErrorKind kind_named(const std::string& name) {
 }
 
 Answer parse_answer(const std::string& text) {
-  Json json = Json::parse(text, "what a rank gave");
+  Json json = Json::parse(text, "the text of a rank");
   Spec spec(json, "");
   spec.integer("v", {}, kVersion, kVersion);
   Answer answer{.rank = spec.integer("rank", {}, 0, INT32_MAX)};
@@ -85,8 +86,8 @@ std::vector<Answer> parse_answers(const std::vector<std::string>& texts,
       answers.push_back(parse_answer(text));
     } catch (const Error& error) {
       refuse_answers(rank,
-                     "it returned a text that no rank of this version "
-                     "gives: " +
+                     "'agree' returned a text that does not come from a rank "
+                     "of this version: " +
                          error.parts().why);
     }
   }
@@ -99,9 +100,9 @@ void check_all_there(const std::vector<Answer>& answers, const Rank& rank) {
   for (const Answer& answer : answers)
     if (answer.rank == next) ++next;
   if (next >= rank.world) return;
-  refuse_answers(rank, "it returned " + std::to_string(answers.size()) +
+  refuse_answers(rank, "'agree' returned " + std::to_string(answers.size()) +
                            " texts for " + std::to_string(rank.world) +
-                           " ranks, none of them of rank " +
+                           " ranks, but no text of rank " +
                            std::to_string(next));
 }
 
@@ -200,8 +201,8 @@ bool is_of_data(const std::string& path) {
                  .what = "the ranks did not read the same rows",
                  .where = differ.front().first,
                  .why = std::move(why),
-                 .next = "let nothing write to the table while the ranks "
-                         "start, or give all of them one copy of it; then "
+                 .next = "make sure that nothing writes to the table while the "
+                         "ranks start, or give all ranks the same copy; then "
                          "start all ranks again"});
   throw Error(ErrorKind::request,
               {.code = "ranks.settings",
@@ -222,12 +223,13 @@ void check_no_failure(const std::vector<Answer>& answers) {
       ranks.push_back(answer.rank);
   }
   if (first == nullptr) return;
-  throw Error(*first->failed,
-              {.code = "ranks.failed",
-               .what = "another rank could not open its data set",
-               .where = shown(ranks),
-               .why = first->failure,
-               .next = "fix it there, and start all ranks again"});
+  throw Error(
+      *first->failed,
+      {.code = "ranks.failed",
+       .what = "another rank could not open its data set",
+       .where = shown(ranks),
+       .why = first->failure,
+       .next = "fix the error on that rank, and start all ranks again"});
 }
 
 }  // namespace

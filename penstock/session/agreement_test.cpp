@@ -167,15 +167,15 @@ TEST(Agreement, RefusesAnAnswerThatIsNoneOfEachRank) {
   EXPECT_THAT(why_with([](const std::string&) { return Texts{}; }),
               HasSubstr("0 texts for 2 ranks"));
   EXPECT_THAT(why_with([](const std::string& mine) { return Texts{mine}; }),
-              HasSubstr("none of them of rank 1"));
+              HasSubstr("no text of rank 1"));
   EXPECT_THAT(why_with([](const std::string& mine) {
                 return Texts{mine, mine};
               }),
-              HasSubstr("none of them of rank 1"));
+              HasSubstr("no text of rank 1"));
   EXPECT_THAT(why_with([](const std::string&) {
                 return Texts{"", ""};
               }),
-              HasSubstr("no rank of this version"));
+              HasSubstr("rank of this version"));
   // Two processes of one rank are fine.
   EXPECT_EQ(why_with(
                 [](const std::string& mine) {

@@ -47,9 +47,10 @@ std::string read_committed(const std::string& path, const std::string& saved) {
   }
   std::string found = sha256_of(bytes);
   if (found != saved)
-    refuse(path, "its " + std::to_string(bytes.size()) +
+    refuse(path, "the file's " + std::to_string(bytes.size()) +
                      " bytes have the SHA-256 " + found.substr(0, 12) +
-                     ", the run wrote " + saved.substr(0, 12));
+                     ", but the run wrote a file with SHA-256 " +
+                     saved.substr(0, 12));
   return bytes;
 }
 
@@ -64,7 +65,7 @@ std::optional<ModelState> read_model(const std::string& run_folder,
   const Json* remark =
       model.json.is_object() ? model.json.find(kModelRemark) : nullptr;
   if (remark == nullptr || !remark->is_string())
-    refuse(path, "it does not hold a model of Penstock");
+    refuse(path, "the file does not hold a Penstock model");
   model.json = Json::parse(std::string(remark->string()), path);
   return model;
 }
@@ -87,7 +88,7 @@ Resumption read_model_and_state(const std::string& run_folder) {
     if (!before || before->checkpoint.empty()) throw;
     return {.state = *before,
             .model = read_model(run_folder, *before),
-            .warning = "the newest checkpoint is not usable (" +
+            .warning = "the newest checkpoint cannot be used (" +
                        error.parts().where + ": " + error.parts().why +
                        "); resuming from step " +
                        std::to_string(before->steps_taken) + " instead"};
@@ -137,9 +138,9 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
       throw not_finite_error(
           "step " + std::to_string(state.steps_taken) + ", tensor '" + *tensor +
               "'",
-          "it holds a value that is not a number: no checkpoint was written",
-          "resume the checkpoint before it with another train.lr, or leave "
-          "out the rows that it met: --resume RUN --skip STEPS");
+          "the tensor holds NaN, so no checkpoint was written",
+          "resume the previous checkpoint with another train.lr, or skip the "
+          "rows of these steps: --resume RUN --skip STEPS");
     sweep_checkpoints(folder_.path());
     Json remarks;
     remarks[kModelRemark] = model->json.dump();

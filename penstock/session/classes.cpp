@@ -92,13 +92,13 @@ std::string unknown_class_text(const Job& job, const Dataset& rows) {
       found == 1 ? "ignore_index=" + number : "that number as ignore_index";
   return target != nullptr
              ? "the target has an unknown class, the last: " + fields +
-                   ". These rows weigh 0, as " + ignored +
-                   " would have it in a loss of your own; \"unknown\": "
-                   "\"error\" in the field refuses them"
-             : "an unknown class, the last, occurs in " + fields +
-                   ". Where it is a target, give the loss " + ignored +
-                   ", or set \"unknown\": \"error\" in the field to refuse "
-                   "such rows";
+                   ". These rows get weight 0, like " + ignored +
+                   " in a PyTorch loss. Set \"unknown\": \"error\" in the "
+                   "field to reject such rows instead"
+             : "rows of the unknown class, the last, occur in " + fields +
+                   ". If the field is a target, pass " + ignored +
+                   " to the loss, or set \"unknown\": \"error\" in the field "
+                   "to reject such rows";
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ std::vector<Json> classes_of(const std::string& field, const Dataset& rows) {
               {.code = "fields.no_classes",
                .what = "cannot name the classes of a field",
                .where = "field '" + field + "'",
-               .why = "there is no category or multi_hot field of that name",
+               .why = "the job has no category or multi_hot field of that name",
                .next = others.empty()
                            ? "give the job a field {\"category\": {\"column\": "
                              "...}}"

@@ -75,35 +75,38 @@ class OpenedFile {
 
 [[noreturn]] void cannot_read(const StagedFile& file) {
   const int reason = errno;
-  throw Error(ErrorKind::source,
-              {.code = "files.unreadable",
-               .what = "cannot read '" + file.from + "'",
-               .where = "source.path",
-               .why = std::strerror(reason),
-               .next = "check the file; what is copied stays"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.unreadable",
+       .what = "cannot read '" + file.from + "'",
+       .where = "source.path",
+       .why = std::strerror(reason),
+       .next = "check the file; files that were already copied are kept"});
 }
 
 [[noreturn]] void cannot_write(const fs::path& to) {
   const int reason = errno;
   const bool full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
-  throw Error(ErrorKind::request,
-              {.code = full ? "source.stage_room" : "file.write",
-               .what = "cannot copy the source's files",
-               .where = to.string(),
-               .why = std::strerror(reason),
-               .next = full ? "free room, or name a folder on another drive as "
-                              "source.stage; what is copied stays"
-                            : "check who may write there, or name another "
-                              "folder as source.stage"});
+  throw Error(
+      ErrorKind::request,
+      {.code = full ? "source.stage_room" : "file.write",
+       .what = "cannot copy the source's files",
+       .where = to.string(),
+       .why = std::strerror(reason),
+       .next = full ? "free some space, or name a folder on another drive as "
+                      "source.stage; files that were already copied are kept"
+                    : "check the permissions of that folder, or name another "
+                      "one as source.stage"});
 }
 
 [[noreturn]] void changed(const StagedFile& file) {
-  throw Error(ErrorKind::source,
-              {.code = "files.changed",
-               .what = "cannot copy '" + file.from + "'",
-               .where = "source.path",
-               .why = "it has changed since the files were listed",
-               .next = "start again when no other program writes the files"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.changed",
+       .what = "cannot copy '" + file.from + "'",
+       .where = "source.path",
+       .why = "the file has changed since the files were listed",
+       .next = "start again when no other program writes to the files"});
 }
 
 /// The hash of the first `bytes`; none where there are fewer.
@@ -167,13 +170,14 @@ std::uint64_t copy_file(const StagedFile& file, const fs::path& to,
   }
   if (hash_of(copy, file.bytes, piece) != hash) {
     ::unlink(part.c_str());
-    throw Error(ErrorKind::source,
-                {.code = "source.stage_damaged",
-                 .what = "the copy of '" + file.from + "' is damaged",
-                 .where = to.string(),
-                 .why = "what is read there is not what was written",
-                 .next = "check the drive, or name a folder on another one as "
-                         "source.stage"});
+    throw Error(
+        ErrorKind::source,
+        {.code = "source.stage_damaged",
+         .what = "the copy of '" + file.from + "' is damaged",
+         .where = to.string(),
+         .why = "reading the copy returns other bytes than were written",
+         .next = "check the drive, or name a folder on another drive as "
+                 "source.stage"});
   }
   const timespec time{.tv_sec = file.changed_ns / 1'000'000'000,
                       .tv_nsec = file.changed_ns % 1'000'000'000};

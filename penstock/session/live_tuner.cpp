@@ -68,7 +68,7 @@ std::vector<Knob> knobs_of(const Job& job, const Dataset& rows,
 std::string line_of(const Decision& change) {
   const std::string line = change.text() + ": " + change.reason;
   char gain[64];
-  std::snprintf(gain, sizeof(gain), " (%.0f %% more predicted)",
+  std::snprintf(gain, sizeof(gain), " (predicted gain %.0f %%)",
                 100 * change.predicted_gain);
   return change.predicted_gain > 0 ? line + gain : line;
 }
@@ -132,7 +132,7 @@ bool LiveTuner::set(Loader& loader) try {
   return true;
 } catch (const Error& error) {
   log(LogLevel::warning,
-      std::string("the loader stays as it is: ") + error.what());
+      std::string("the loader's settings stay unchanged: ") + error.what());
   return false;
 }
 

@@ -80,7 +80,7 @@ TEST_F(LiveTunerTest, RaisesTheReadersOfASlowSourceWindowByWindow) {
   ASSERT_EQ(lines_.size(), 1u);
   EXPECT_EQ(lines_[0],
             "loader.readers 4 -> 8: 'readers' gives 320 samples/s, the lowest "
-            "(100 % more predicted)");
+            "(predicted gain 100 %)");
   EXPECT_EQ(tuner_->tuner().decisions().size(), 1u);
   // The rate did not grow: it looks once more, then takes them back.
   take(6 + 31 + 31);

@@ -208,7 +208,8 @@ Json machine_profile(const std::filesystem::path& folder, Device* device,
       const Json* of = kept.is_object() ? kept.find("of") : nullptr;
       if (of != nullptr && *of == identity) return kept;
     } catch (const Error& error) {
-      log(LogLevel::info, std::string("measured anew: ") + error.what());
+      log(LogLevel::info,
+          std::string("the machine is measured again: ") + error.what());
     }
   real_files().make_folders(folder);
   Json json = measure_machine(folder, device);

@@ -25,7 +25,7 @@ const FittedFields& fields_for(const ModelSpec& model,
               {.code = "model.needs_table",
                .what = "cannot train a model on these rows",
                .where = "model",
-               .why = "they are read by position, without the initial scan "
+               .why = "the rows are read by position, without the initial scan "
                       "that the model needs",
                .next = "keep the rows: \"loader\": {\"cache\": \"ram\"}; or "
                        "set \"model\" to \"none\""});
@@ -49,21 +49,21 @@ void check_one_rank(const Job& job) {
       {.code = "ranks.not_here",
        .what = "cannot train this model on several ranks",
        .where = "model '" + job.model.kind + "'",
-       .why = "the environment announces " + std::to_string(ranks) +
-              " ranks (torchrun, srun or mpirun), and each of them "
-              "would train the whole model on all rows",
-       .next = "start the training once, without a launcher; for "
-               "several ranks write the loop in Python, over "
-               "penstock.open(), with DDP or FSDP2 (docs/how-to/frames.md)"});
+       .why = "the environment describes " + std::to_string(ranks) +
+              " ranks (torchrun, srun or mpirun), and each would train the "
+              "whole model on all rows",
+       .next = "start the training once, without a launcher; to use several "
+               "ranks, write the loop in Python with penstock.open() and DDP "
+               "or FSDP2 (docs/how-to/frames.md)"});
 }
 
 [[noreturn]] void refuse_without_python() {
   throw Error(ErrorKind::request,
               {.code = "model.needs_python",
-               .what = "cannot train a model of your own here",
+               .what = "this program cannot train your own model",
                .where = "model",
-               .why = "\"kind\" is own: a module of torch, in Python",
-               .next = "use 'penstock train' or penstock.train() of Python"});
+               .why = "\"kind\" is \"own\", a torch module in Python",
+               .next = "use 'penstock train', or penstock.train() in Python"});
 }
 
 }  // namespace
@@ -113,11 +113,11 @@ std::string warmup_line(const Job& job, std::int64_t steps) {
   const std::int64_t warmup = job.model.learning.warmup_steps;
   if (job.model.none() || warmup < steps) return "";
   return "the warm-up is longer than the run: train.warmup_steps is " +
-         std::to_string(warmup) + ", and the run takes " +
+         std::to_string(warmup) + ", but the run takes only " +
          std::to_string(steps) +
-         " steps, so that the learning rate does not get beyond train.lr at "
-         "its last step; set train.warmup_steps to " +
-         std::to_string(steps / 10) + ", say";
+         " steps, so the learning rate reaches train.lr at the last step at "
+         "the earliest. Set train.warmup_steps to " +
+         std::to_string(steps / 10) + ", for example";
 }
 
 std::string memory_line(const Stepper& stepper, const Job& job) {
@@ -132,10 +132,10 @@ std::string memory_line(const Stepper& stepper, const Job& job) {
   const std::int64_t all =
       memory->parameters + memory->gradients + memory->optimizer + activations;
   return "memory of the model: parameters " + shown(memory->parameters) +
-         ", gradients " + shown(memory->gradients) + ", optimiser " +
+         ", gradients " + shown(memory->gradients) + ", optimizer " +
          shown(memory->optimizer) + ", activations of " + std::to_string(rows) +
          " rows about " + shown(activations) + ": about " + shown(all) +
-         " in all";
+         " in total";
 }
 
 void check_room(Stepper& stepper, const std::filesystem::path& folder,
@@ -150,14 +150,15 @@ void check_room(Stepper& stepper, const std::filesystem::path& folder,
   const std::optional<std::size_t> free = free_bytes(folder);
   const std::string size = shown_bytes(bytes);
   if (free && *free < at_once * bytes)
-    throw Error(ErrorKind::request,
-                {.code = "output.no_room",
-                 .what = "there is no room for checkpoints",
-                 .where = folder.string(),
-                 .why = "each takes " + size + ", there are up to " +
-                        std::to_string(at_once) + " at once, and " +
-                        shown_bytes(*free) + " are free",
-                 .next = "make room, or name another folder as output.dir"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "output.no_room",
+         .what = "there is not enough space for checkpoints",
+         .where = folder.string(),
+         .why = "each checkpoint takes " + size + ", up to " +
+                std::to_string(at_once) + " exist at once, and " +
+                shown_bytes(*free) + " are free",
+         .next = "free some space, or name another folder as output.dir"});
   if (note)
     note("checkpoints: " + size + " each, up to " + std::to_string(at_once) +
          " at once; " + (free ? shown_bytes(*free) : "n/a") + " free in " +

@@ -55,7 +55,7 @@ bool may_overflow(const ModelState& model, const NamedTensor& tensor) {
 Error not_finite_error(std::string where, std::string why, std::string next) {
   return {ErrorKind::transform,
           {.code = kNotFinite,
-           .what = "the model cannot learn any further",
+           .what = "the model cannot continue to train",
            .where = std::move(where),
            .why = std::move(why),
            .next = std::move(next)}};

@@ -19,23 +19,24 @@ namespace penstock {
 namespace {
 
 [[noreturn]] void refuse_closed() {
-  throw Error(ErrorKind::request,
-              {.code = "loader.closed",
-               .what = "cannot use the loader",
-               .where = "the loader",
-               .why = "it was closed",
-               .next = "open it again, and close it after the last batch"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "loader.closed",
+       .what = "cannot use the loader",
+       .where = "the loader",
+       .why = "it was closed",
+       .next = "open the loader again, and close it after the last batch"});
 }
 
 [[noreturn]] void refuse_endless() {
   throw Error(
       ErrorKind::request,
       {.code = "packing.endless",
-       .what = "the job has no end",
+       .what = "the job would never end",
        .where = "train.max_steps",
-       .why = "rows that are packed as a \"stream\" have no epochs, and "
-              "no number of steps is given",
-       .next = "say how many: \"train\": {\"max_steps\": 10000}"});
+       .why = "rows packed as a \"stream\" have no epochs, and the job sets no "
+              "number of steps",
+       .next = "set the number of steps: \"train\": {\"max_steps\": 10000}"});
 }
 
 }  // namespace
@@ -376,7 +377,7 @@ std::size_t Session::release_memory(std::size_t bytes) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::out_of_memory) throw;
     log(LogLevel::info,
-        std::string("no row stays on the device: ") + error.what());
+        std::string("no rows are kept on the device: ") + error.what());
   }
   less = {};
   open_at(at);

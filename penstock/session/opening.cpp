@@ -134,9 +134,9 @@ void warn_of_shared_elements(const TableDatasetOptions& wanted) {
         "windows of column '" + request.column + "' overlap (length " +
             std::to_string(request.window) + ", stride " +
             std::to_string(request.stride) +
-            "), and the split is by row: elements of validation rows stand in "
-            "train rows too; with several files set \"split\": {\"by\": "
-            "\"path\"}, else a stride of the length");
+            ") and the split is by row, so train rows contain elements of "
+            "validation rows. With several files set \"split\": {\"by\": "
+            "\"path\"}, else set the stride to the length");
   }
 }
 
@@ -159,15 +159,14 @@ std::unique_ptr<Source> open_or_stored(TableDatasetOptions& wanted,
     if (!wanted.source.stored_if_missing) {
       ErrorParts parts = error.parts();
       parts.next +=
-          "; or set \"source.on_missing\": \"store\", to use the rows "
-          "that an earlier run has stored in " +
+          "; or set \"source.on_missing\": \"store\" to use the rows that an "
+          "earlier run stored in " +
           store->path().string();
       throw Error(error.kind(), std::move(parts)).caused_by(error.cause());
     }
     const std::string line =
-        std::string("the source cannot be opened, and its rows are those of ") +
-        store->path().string() +
-        ", whatever has changed since: " + error.what();
+        std::string("the source cannot be opened: its rows are read from ") +
+        store->path().string() + ", without any later changes: " + error.what();
     log(LogLevel::warning, line);
     if (wanted.scanning) wanted.scanning(line);
     return source_of_store(*store,
@@ -204,9 +203,9 @@ std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
                .what = "cannot draw rows by their weights",
                .where = job.loading.drawing.balance ? "loader.balance"
                                                     : "loader.weights",
-               .why = "the rows are made by a function: they have no columns",
-               .next = "leave it out, or give the rows as arrays, a table or a "
-                       "source with columns"});
+               .why = "the rows come from a function and have no columns",
+               .next = "leave the setting out, or pass the rows as arrays, a "
+                       "table or a source with columns"});
 }
 
 }  // namespace
@@ -290,7 +289,7 @@ std::string order_line(const Order& order) {
          " rows, shuffled in windows of " + std::to_string(order.pages.window) +
          ": a batch of " + std::to_string(order.batch_size) +
          " is spread as evenly as ~" + rows(order) +
-         " rows from anywhere (exact order: ~" + rows(exact) + ")";
+         " random rows (exact order: ~" + rows(exact) + ")";
 }
 
 std::string chunk_line(const Order& order, const DatasetFacts& facts) {
@@ -321,8 +320,8 @@ std::string chunk_line(const Order& order, const DatasetFacts& facts) {
     return std::to_string(std::llround(bytes / (1 << 20))) + " MiB";
   };
   std::string text = "chunks: this order decodes about " + count(decoded) +
-                     " chunks in an epoch, of " + count(chunks) +
-                     " that there are: of their " +
+                     " chunks per epoch, while the files have " +
+                     count(chunks) + ": of their " +
                      mib(static_cast<double>(facts.decoded_bytes)) + ", " +
                      mib(kept) + " stay in memory (source.decoded_gib)";
   if (pages < 1) return text;

@@ -82,7 +82,7 @@ void warn_if_starved(const Snapshot& run, const TrainListener& listener) {
   if (verdict.limit == Limit::unknown) return;
   char share[16];
   std::snprintf(share, sizeof(share), "%.1f %%", 100 * au);
-  std::string line = "warning: the accelerator works only " +
+  std::string line = "warning: the accelerator is busy only " +
                      std::string(share) + " of the time: " + verdict.cause;
   if (!verdict.actions.empty()) {
     const Action& best = verdict.actions.front();

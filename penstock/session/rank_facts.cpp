@@ -109,10 +109,10 @@ void check_named_rows(const Rank& rank, const Job& job, const Dataset& rows) {
        .what = "cannot open one rank of " + std::to_string(rank.world),
        .where = "rank " + std::to_string(rank.rank),
        .why = "the ranks have no way to compare the rows that they read: there "
-              "is neither a process group of torch nor an 'agree'",
-       .next = "open it after torch.distributed.init_process_group(), give "
-               "'agree' (an all-gather), or name the rows: the job's " +
-               fingerprints(job, rows) + " for those just read"});
+              "is neither a torch process group nor an 'agree'",
+       .next = "open the loader after torch.distributed.init_process_group(), "
+               "pass 'agree' (an all-gather), or name the rows in the job: " +
+               fingerprints(job, rows) + " for the rows just read"});
 }
 
 }  // namespace penstock

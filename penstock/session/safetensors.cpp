@@ -46,7 +46,7 @@ std::string_view name_in_file(Dtype dtype) {
 [[noreturn]] void refuse(const std::string& path, std::string why,
                          std::string next =
                              "the file is damaged or was not written by this "
-                             "program: use another one") {
+                             "program: use another file") {
   throw Error(ErrorKind::request, {.code = "safetensors.damaged",
                                    .what = "cannot read a safetensors file",
                                    .where = path,
@@ -58,10 +58,9 @@ std::string_view name_in_file(Dtype dtype) {
 void refuse_pickle(std::string_view bytes, const std::string& path) {
   if (!bytes.starts_with("PK\3\4") && !bytes.starts_with("\x80\2")) return;
   refuse(
-      path, "torch.save() wrote it, as a pickle",
-      "convert it once, in Python:\n"
-      "  import torch, safetensors.torch\n"
-      "  state = torch.load(\"" +
+      path, "the file is a pickle that torch.save() wrote",
+      "convert the file once, in Python:\n  import torch, safetensors.torch\n  "
+      "state = torch.load(\"" +
           path +
           "\", map_location=\"cpu\", weights_only=True)\n"
           "  safetensors.torch.save_file({name: one.clone() for name, one in "
@@ -185,17 +184,18 @@ std::string safetensors(const std::vector<NamedTensor>& tensors,
 SafetensorsView view_safetensors(std::string_view bytes,
                                  const std::string& path) {
   std::uint64_t length = 0;
-  if (bytes.size() < sizeof(length)) refuse(path, "it has no header");
+  if (bytes.size() < sizeof(length)) refuse(path, "the file has no header");
   refuse_pickle(bytes, path);
   std::memcpy(&length, bytes.data(), sizeof(length));
   if (length > kLongestHeader || length > bytes.size() - sizeof(length))
-    refuse(path, "its header of " + std::to_string(length) +
+    refuse(path, "the file's header of " + std::to_string(length) +
                      " bytes is longer than the file");
   std::string_view text = bytes.substr(sizeof(length), length);
   std::string_view rest = bytes.substr(sizeof(length) + length);
   try {
     Json header = Json::parse(text, path);
-    if (!header.is_object()) refuse(path, "its header is not an object");
+    if (!header.is_object())
+      refuse(path, "the file's header is not a JSON object");
     SafetensorsView view;
     for (const auto& [name, entry] : header.object()) {
       if (name == kRemarks)

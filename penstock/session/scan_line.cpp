@@ -19,7 +19,8 @@ std::string scan_line(const ScanProgress& progress, double taken) {
           std::to_string(static_cast<int>(100 * progress.share)) + " % [" +
           shown_time(taken) + "<" + shown_time(left) + "]";
   if (progress.found_rows > 0)
-    text += ", " + std::to_string(progress.found_rows) + " rows were there";
+    text += ", " + std::to_string(progress.found_rows) +
+            " rows were already prepared";
   return text;
 }
 

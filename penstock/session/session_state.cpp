@@ -49,7 +49,7 @@ Position Session::first_position() {
 void Session::check_state_of_run(const SavedState& state) const {
   if (options_.side != Side::train)
     refuse_state("resume.other_order", "state",
-                 "it is that of a run's training rows",
+                 "the state belongs to the training rows of a run",
                  "open the job's side \"train\"");
   check_same_fields(state, job_);
   check_goes_on(state, *rows_, order_, job_.split);
@@ -59,10 +59,10 @@ void Session::check_state_of_run(const SavedState& state) const {
   if (ours != state.statistics_sha256)
     refuse_state("resume.other_statistics", "state.statistics_sha256",
                  "found " + ours.substr(0, kDigits) +
-                     ", the run was made with " +
+                     ", but the run was made with " +
                      state.statistics_sha256.substr(0, kDigits),
-                 "open it with the statistics of the run, which are in its "
-                 "statistics.json");
+                 "open the loader with the statistics of the run, which are in "
+                 "its statistics.json");
 }
 
 // Batches that were made ahead are dropped with the loader, and a new one
@@ -72,12 +72,12 @@ void Session::seek(Position at) {
   end_step();
   if (at.step < 0 || at.epoch < 0 || at.epoch > kLastEpoch ||
       at.step >= steps_per_epoch())
-    refuse_state(
-        "resume.no_state", "the position",
-        "found epoch " + std::to_string(at.epoch) + ", step " +
-            std::to_string(at.step) + "; an epoch has " +
-            std::to_string(steps_per_epoch()) + " steps",
-        "give a step of an epoch, from 0, and an epoch before 2^63 - 1");
+    refuse_state("resume.no_state", "the position",
+                 "found epoch " + std::to_string(at.epoch) + ", step " +
+                     std::to_string(at.step) + ", but an epoch has " +
+                     std::to_string(steps_per_epoch()) + " steps",
+                 "give a step from 0 to the last one of an epoch, and an epoch "
+                 "below 2^63 - 1");
   end_loader();
   open_at(at);
 }
@@ -129,15 +129,14 @@ void Session::load_state(const Json& state) {
                  "start a new run");
   if (data != ours)
     refuse_state("resume.other_data", "state.data",
-                 "found " + ours + ", the state was saved with " + data +
+                 "found " + ours + ", but the state was saved with " + data +
                      ": rows or fields were added, removed or changed",
                  "start a new run, or restore the old rows");
   if (order != order_digest(order_, job_.split, options_.side))
-    refuse_state(
-        "resume.other_order", "state.order",
-        "the order is another one: " + order_json(order_, job_.split).dump(),
-        "continue with the side, split, global batch_size, seed, "
-        "shuffle, order and tail that the state was saved with");
+    refuse_state("resume.other_order", "state.order",
+                 "the order differs: " + order_json(order_, job_.split).dump(),
+                 "use the side, split, global batch_size, seed, shuffle, order "
+                 "and tail that the state was saved with");
   continue_at(at);
 }
 

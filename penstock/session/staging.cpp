@@ -44,8 +44,8 @@ constexpr double kInMemory = 0.95;  // of the bytes of the originals
 constexpr Nanoseconds kNextLine = std::chrono::seconds(10);
 
 constexpr const char* kNotCopied =
-    "source.stage: the files are in memory already (page cache or RAM disk): "
-    "they are not copied";
+    "source.stage: the files are not copied, since they are already in memory "
+    "(page cache or RAM disk)";
 
 [[noreturn]] void refuse(const fs::path& folder, std::string why,
                          std::string next) {
@@ -121,12 +121,12 @@ void check_room(const CopyPlan& plan) {
               {.code = "source.stage_room",
                .what = "cannot copy the source's files",
                .where = plan.folder.string(),
-               .why = shown(plan.bytes) + " are to be copied, and " +
+               .why = shown(plan.bytes) + " must be copied, but only " +
                       shown_bytes(*room) + " are free" +
                       (plan.to_memory ? " in memory" : ""),
                .next = "name a folder on another drive as source.stage, free "
-                       "room ('penstock cache prune --stage' removes copies), "
-                       "or leave it out"});
+                       "some space ('penstock cache prune --stage' removes "
+                       "copies), or leave source.stage out"});
 }
 
 std::string shown_drive(const Drive& drive) {
@@ -148,7 +148,7 @@ std::optional<double> rate_of_copies(const Drive& to,
 }
 
 std::string gain_of(std::optional<double> after, double now) {
-  if (!after) return " ('penstock doctor' measures how fast)";
+  if (!after) return " ('penstock doctor' measures the speed)";
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f", *after / now);
   return " at up to " + shown_rate(after) + ", predicted " + text +
@@ -164,18 +164,19 @@ std::string line_of(const CopyPlan& plan) {
   std::string line =
       "source.stage: " + std::to_string(plan.missing.size()) + " of " +
       std::to_string(plan.files.size()) + " files, " + shown(plan.bytes) +
-      ", are to be copied from " + shown_drive(from) + " to " +
+      ", will be copied from " + shown_drive(from) + " to " +
       plan.folder.string() + " on " + shown_drive(to) +
       (room ? ", where " + shown_bytes(*room) + " are free" : "");
-  if (!rate) return line + "; how fast they are read was not measured";
+  if (!rate) return line + "; their read rate was not measured";
   const double s = static_cast<double>(plan.bytes) / *rate;
   line += "; read at " + shown_rate(rate) + ", which takes " + shown_time(s);
   if (to.in_memory())
-    return line + "; an epoch then reads them out of memory" +
+    return line + "; epochs then read the files from memory" +
            gain_of(rate_of_copies(to, mounts), *rate);
   if (from.mount == to.mount)
-    return line + "; both are one drive: there is nothing to gain";
-  return line + "; an epoch then reads them from that drive" +
+    return line +
+           "; both folders are on the same drive, so copying gains nothing";
+  return line + "; epochs then read the files from that drive" +
          gain_of(rate_of_copies(to, mounts), *rate);
 }
 
@@ -198,12 +199,12 @@ void make_folder_of_copies(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0) real_files().make_folders(folder);
   struct stat found {};
   if (::stat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
-    refuse(folder, "it is not a folder", "name a folder as source.stage");
+    refuse(folder, "the path is not a folder", "name a folder as source.stage");
   if (found.st_uid != ::geteuid() && found.st_uid != 0)
     refuse(folder,
-           "it belongs to user " + std::to_string(found.st_uid) +
+           "the folder belongs to user " + std::to_string(found.st_uid) +
                ", who could change the files",
-           "name a folder of your own as source.stage");
+           "name your own folder as source.stage");
 }
 
 void copy_missing(const CopyPlan& plan,
@@ -266,8 +267,8 @@ fs::path folder_of_copies(const std::string& stage) {
   if (stage != "ram") return fs::absolute(stage);
   const fs::path memory = "/dev/shm";
   if (!drive_of(memory, read_mounts()).in_memory())
-    refuse(memory, "there is no RAM disk",
-           "name a folder on one as source.stage, or write \"disk\"");
+    refuse(memory, "this machine has no RAM disk",
+           "name a folder as source.stage, or write \"disk\"");
   return memory / ("penstock-" + std::to_string(::geteuid()));
 }
 
@@ -282,7 +283,7 @@ std::string staging_text(const SourceSpec& spec) {
   if (in_memory_already(plan)) return std::string(kNotCopied) + "\n";
   const std::optional<std::size_t> room = plan.room();
   const bool fits = !room || static_cast<std::size_t>(plan.bytes) <= *room;
-  return line_of(plan) + (fits ? "\n" : "; they do not fit\n");
+  return line_of(plan) + (fits ? "\n" : "; the files do not fit\n");
 }
 
 std::string not_copied_text(const SourceSpec& spec,
@@ -298,8 +299,8 @@ std::string not_copied_text(const SourceSpec& spec,
     if (!folder) continue;
     text += "source.stage: the files in '" + folder->path + "', which '" +
             folder->setting +
-            "' names, are not copied, and are read where they are: copy that "
-            "folder yourself and name the copy, or make it the source, whose "
+            "' names, are not copied but read in place: copy that folder "
+            "yourself and name the copy, or make the folder the source, whose "
             "files are copied (\"kind\": \"" +
             folder->source_kind + "\", with \"labels\")\n";
   }

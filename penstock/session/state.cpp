@@ -55,8 +55,8 @@ SavedState parse_state(const Json& json, const std::string& name) {
   spec.raw("before");
   spec.finish();
   if (state.checkpoint.find('/') != std::string::npos)
-    spec.refuse("checkpoint", "it is not a file of the run's own folder",
-                "name the file without a folder");
+    spec.refuse("checkpoint", "the path leads outside the run's folder",
+                "name a file in the run's folder, without a path");
   return state;
 }
 
@@ -139,26 +139,27 @@ void skip_steps(SavedState& state, std::int64_t steps, const Job& job) {
            std::move(next));
   };
   if (state.fingerprint.empty())
-    cannot("the run had not begun", "leave it out");
+    cannot("the run had not started", "leave --skip out");
   const Order order = lengths_of(state.order);
   const std::int64_t in_all = steps_in_all(job, order);
   if (state.steps_taken >= in_all)
-    cannot("no step is left", in_all == job.training.max_steps
-                                  ? "raise train.max_steps"
-                                  : "raise train.epochs");
+    cannot("the run has no steps left", in_all == job.training.max_steps
+                                            ? "raise train.max_steps"
+                                            : "raise train.epochs");
   const std::int64_t epoch = steps_per_epoch(order);
-  const std::string why = "the run stands at step " +
-                          std::to_string(state.position.step) + " of epoch " +
-                          std::to_string(state.position.epoch) +
-                          ", an epoch has " + std::to_string(epoch) + " steps";
+  const std::string why =
+      "the run is at step " + std::to_string(state.position.step) +
+      " of epoch " + std::to_string(state.position.epoch) +
+      ", and an epoch has " + std::to_string(epoch) + " steps";
   std::int64_t at = 0;
   const bool too_large =
       __builtin_mul_overflow(state.position.epoch, epoch, &at) ||
       __builtin_add_overflow(at, state.position.step, &at) ||
       __builtin_add_overflow(at, steps, &at) || at > kFarthest;
   if (steps > 0 && too_large)
-    cannot(why, "go on by less than " + std::to_string(kFarthest) + " steps");
-  if (too_large || at < 0) cannot(why, "go back to step 0 of epoch 0 at most");
+    cannot(why, "skip fewer than " + std::to_string(kFarthest) + " steps");
+  if (too_large || at < 0)
+    cannot(why, "go back no further than step 0 of epoch 0");
   state.position = {.epoch = at / epoch, .step = at % epoch};
 }
 
@@ -199,7 +200,7 @@ void check_same_fields(const SavedState& state, const Job& job) {
   if (other->path.starts_with("fields.loader.operations"))
     other->path = other->path.substr(std::string("fields.").size());
   refuse("resume.other_fields", other->path,
-         "found " + shown(other->found) + ", the run was made with " +
+         "found " + shown(other->found) + ", but the run was made with " +
              shown(other->made),
          "resume without changing the fields, or start a new run");
 }
@@ -212,13 +213,13 @@ void check_reachable(Position at, std::int64_t each, const std::string& where) {
     return;
   throw Error(ErrorKind::request,
               {.code = "resume.no_state",
-               .what = "no run gets to this position",
+               .what = "no run can reach this position",
                .where = where,
                .why = "found epoch " + std::to_string(at.epoch) + " and step " +
                       std::to_string(at.step) + ", expected at most " +
-                      std::to_string(kMostCounted) + " steps in all, " +
+                      std::to_string(kMostCounted) + " steps in total, with " +
                       std::to_string(each) + " in each epoch",
-               .next = "give a state that was saved, or an earlier epoch"});
+               .next = "use a saved state, or an earlier epoch"});
 }
 
 void check_goes_on(const SavedState& state, const Dataset& rows,
@@ -227,12 +228,13 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
   if (state.fingerprint != rows.fingerprint())
     refuse("resume.other_data", "dataset.fingerprint",
            "found " + rows.fingerprint().substr(0, 12) +
-               ", the run was made with " + state.fingerprint.substr(0, 12) +
+               ", but the run was made with " +
+               state.fingerprint.substr(0, 12) +
                ": rows were added, removed or changed",
            "start a new run, or restore the old rows");
   if (auto other = other_order(order_json(order, split), state.order))
     refuse("resume.other_order", other->path,
-           "found " + shown(other->found) + ", the run was made with " +
+           "found " + shown(other->found) + ", but the run was made with " +
                shown(other->made),
            "resume without changing split, batch_size, seed, shuffle, order, "
            "weights, balance, limit, tail, or the sources and their weights");
@@ -240,7 +242,7 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
   if (state.position.step > 0 && state.position.step >= steps_per_epoch(order))
     refuse("resume.no_state", "state.json",
            "found step " + std::to_string(state.position.step) +
-               ", an epoch has " + std::to_string(steps_per_epoch(order)),
+               ", and an epoch has " + std::to_string(steps_per_epoch(order)),
            "the file is damaged: start a new run");
 }
 

@@ -71,8 +71,8 @@ Json order_json(const Order& order, const Split& split);
 Json with_old_numbering(const Json& recipes);
 /// Why such a run cannot be gone on from.
 inline constexpr const char* kOldNumbering =
-    "the run numbered classes from 1, and the unknown one was 0; now they are "
-    "numbered from 0, and the unknown one is the last";
+    "the run numbered its classes from 1, with 0 for the unknown class; "
+    "classes are now numbered from 0, and the unknown class is the last";
 
 /// Throws Error(request) that names the first setting in which the job's fields
 /// or operations are not those of the run. Needs no table. Nothing is refused

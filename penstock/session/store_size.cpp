@@ -55,15 +55,15 @@ void StoreSize::check(const ScanProgress& progress) {
   throw Error(
       ErrorKind::request,
       {.code = "prepare.disk",
-       .what = "there is no room for the store",
+       .what = "there is not enough space for the store",
        .where = room_.folder.string(),
-       .why = "it and its parts will take about " +
+       .why = "the store and its parts will take about " +
               shown_bytes(static_cast<std::size_t>(most)) +
               (room_.parts > 0
-                   ? ", of which " + shown_bytes(room_.parts) + " are there"
+                   ? ", of which " + shown_bytes(room_.parts) + " exist already"
                    : "") +
               ", and " + shown_bytes(*room_.free) + " are free",
-       .next = "name a folder with more room as 'loader.cache_dir', or "
+       .next = "name a folder with more space as 'loader.cache_dir', or "
                "prepare fewer rows ('source.where')"});
 }
 

@@ -42,7 +42,7 @@ TEST(StoreSize, PartsThatAreThereNeedNoRoom) {
     size.check(half());
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.parts().why, HasSubstr(", of which 60.0 MiB are there"));
+    EXPECT_THAT(error.parts().why, HasSubstr(", of which 60.0 MiB exist"));
   }
 }
 

@@ -74,7 +74,7 @@ bool is_store(const Path& file) {
                .what = "cannot look for stores",
                .where = dir.string(),
                .why = std::move(why),
-               .next = "name the folder that 'loader.cache_dir' names"});
+               .next = "name the folder of 'loader.cache_dir'"});
 }
 
 /// The files of a folder; none where it is not there and need not be.
@@ -197,7 +197,7 @@ void add_nearest(Json& json, const Path& dir, const Json& recipe) {
     json["nearest"] = found.path.string();
   }
   if (least.empty()) {
-    json["why"] = "there is no store of this source in " + dir.string();
+    json["why"] = "this source has no store in " + dir.string();
     return;
   }
   std::string parts;
@@ -210,7 +210,7 @@ void add_nearest(Json& json, const Path& dir, const Json& recipe) {
     json["differs"].push_back(std::move(entry));
     parts += (parts.empty() ? "" : ", ") + difference.path;
   }
-  json["why"] = "the nearest store was made with another " + parts;
+  json["why"] = "the nearest store differs in " + parts;
 }
 
 }  // namespace
@@ -241,8 +241,7 @@ Json why_store(const TableDatasetOptions& of, const Source& source) {
     json["hit"] = found.store != nullptr;
     json["why"] = found.store == nullptr
                       ? "the store cannot be used: " + found.unusable
-                      : "the store was made from the same rows, fields and "
-                        "split";
+                      : "the store has the same rows, fields and split";
   } else {
     add_nearest(json, store.path.parent_path(), store.recipe);
   }

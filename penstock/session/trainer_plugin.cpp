@@ -12,25 +12,27 @@ void check_there_is_a_current_folder() {
   if (!std::filesystem::current_path(failed).empty() ||
       failed != std::errc::no_such_file_or_directory)
     return;
-  throw Error(ErrorKind::request,
-              {.code = "file.current_folder",
-               .what = "cannot load the plugin that trains models",
-               .where = "this process",
-               .why = "the current folder has been removed, and libtorch "
-                      "looks for it",
-               .next = "change to a folder that exists"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "file.current_folder",
+       .what = "cannot load the training plugin",
+       .where = "this process",
+       .why = "the current folder has been removed, and libtorch needs it",
+       .next = "change to an existing folder"});
 }
 
 }  // namespace
 
 void check_model_device(const ModelSpec& model, MemoryKind memory) {
   if (model.none() || memory != MemoryKind::sim) return;
-  throw Error(ErrorKind::request,
-              {.code = "model.on_sim",
-               .what = "cannot train a model on the simulated device",
-               .where = "model",
-               .why = "\"device\" is sim, which only takes time",
-               .next = "set \"device\" to \"auto\", or \"model\" to \"none\""});
+  throw Error(
+      ErrorKind::request,
+      {.code = "model.on_sim",
+       .what = "cannot train a model on the simulated device",
+       .where = "model",
+       .why =
+           "\"device\" is \"sim\", which simulates time and computes nothing",
+       .next = "set \"device\" to \"auto\", or \"model\" to \"none\""});
 }
 
 const TrainerPlugin& load_trainer(
@@ -40,20 +42,20 @@ const TrainerPlugin& load_trainer(
     throw Error(
         ErrorKind::out_of_memory,
         {.code = "trainer.out_of_memory",
-         .what = "cannot load the plugin that trains models",
+         .what = "cannot load the training plugin",
          .where = "this process",
          .why = "libtorch needs " + std::to_string(kTrainerBytes >> 20) +
-                " MiB of addresses, and a limit leaves fewer",
-         .next = "raise that limit (ulimit -v), or use \"model\": "
-                 "\"none\" to measure the input alone"});
+                " MiB of address space, and a limit leaves less",
+         .next = "raise the limit (ulimit -v), or set \"model\": \"none\" to "
+                 "measure the input alone"});
   return load_plugin<TrainerPlugin>(
       {.library = "libpenstock_trainer.so",
        .entry = kTrainerPartEntry,
-       .shown = "the plugin that trains models",
+       .shown = "the training plugin",
        .kind = ErrorKind::request,
        .code = "trainer",
-       .install = "in the sources, run tools/fetch_torch and build again "
-                  "(Python's wheel does not hold it); or use \"model\": "
+       .install = "in the sources, run tools/fetch_torch and build again (the "
+                  "Python wheel does not contain it); or set \"model\": "
                   "\"none\" to measure the input alone"},
       folders);
 }
@@ -67,7 +69,7 @@ std::unique_ptr<Device> training_device(
   std::string why = cuda_unavailable_reason();
   if (why.empty()) return opened;
   log(LogLevel::warning, "the device is 'cpu': " + opened->name() +
-                             " is there, but torch cannot use it: " + why);
+                             " exists, but torch cannot use it: " + why);
   return open_device({.kind = "cpu"});
 }
 

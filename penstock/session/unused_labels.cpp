@@ -17,8 +17,8 @@ std::string unused_labels_text(const Schema& schema,
             schema.columns.end())
       continue;
     return "the column '" + labels + "' beside '" + column +
-           "' is not used: every token is a target; where it says which ones "
-           "are (-100: none), set \"labels\": \"" +
+           "' is not used, so every token is a target. If the column marks "
+           "targets (-100: not a target), set \"labels\": \"" +
            labels + "\" in field '" + field.name + "'";
   }
   return {};

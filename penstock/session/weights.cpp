@@ -25,8 +25,8 @@ std::string described(const TensorView& view) {
 
 [[noreturn]] void refuse(const std::string& path, std::string why) {
   refuse_weights(path, std::move(why),
-                 "name a file of this model's weights: what --output left, or "
-                 "a checkpoint");
+                 "name a file with weights of this model: the result of "
+                 "--output, or a checkpoint");
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ void refuse_weights(const std::string& where, std::string why,
                     std::string next) {
   throw Error(ErrorKind::request,
               {.code = "model.weights",
-               .what = "cannot begin with the weights of model.path",
+               .what = "cannot start from the weights of model.path",
                .where = where,
                .why = std::move(why),
                .next = std::move(next)});
@@ -70,7 +70,8 @@ ModelState with_weights(ModelState state, const std::string& path) {
   const auto ours = weights_among(state.tensors);
   for (const auto& [name, view] : ours) {
     auto at = found.find(name);
-    if (at == found.end()) refuse(path, "it has no tensor '" + name + "'");
+    if (at == found.end())
+      refuse(path, "the file has no tensor '" + name + "'");
     if (at->second.dtype != view.dtype || at->second.shape != view.shape)
       refuse(path, "tensor '" + name + "' is " + described(at->second) +
                        ", expected " + described(view));

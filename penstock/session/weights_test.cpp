@@ -114,7 +114,7 @@ TEST_F(Weights, ThatDoNotFitAreRefusedByName) {
   EXPECT_THAT(refusal(state_of({{"model.w", {0, 0, 0}}}), path),
               HasSubstr("tensor 'w' is float32 [2], expected float32 [3]"));
   EXPECT_THAT(refusal(state_of({{"model.u", {0}}}), path),
-              HasSubstr("it has no tensor 'u'"));
+              HasSubstr("file has no tensor 'u'"));
   EXPECT_THAT(refusal(state_of({{"adamw.w", {0}}}), path),
               HasSubstr("the model has no tensor 'w'"));
   EXPECT_THAT(refusal(state_of({{"model.w", {0, 0}}}), "/nowhere/w"),

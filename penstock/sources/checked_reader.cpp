@@ -40,19 +40,19 @@ ColumnFault fault_of_offsets(const Column& column, std::int64_t end_of_all) {
   std::size_t width = column.wide ? sizeof(std::int64_t) : sizeof(std::int32_t);
   if (column.length == 0) return {};
   if (!holds(column.offsets, column.first + column.length + 1, width))
-    return short_column("its offsets end before its last row");
+    return short_column("the offsets end before the last row");
   std::int64_t begin = column.offset(0);
   for (std::int64_t row = 0; row < column.length; ++row) {
     std::int64_t end = column.offset(row + 1);
     if (begin < 0 || end < begin || end > end_of_all)
       return {"source.bad_offsets",
-              "it goes from element " + std::to_string(begin) + " to " +
+              "the row goes from element " + std::to_string(begin) + " to " +
                   std::to_string(end) + " of " + std::to_string(end_of_all),
               row};
     if (end - begin > kMostElements)
       return {"source.too_long",
-              "it has " + std::to_string(end - begin) +
-                  " elements, and a row can have 2147483647",
+              "the row has " + std::to_string(end - begin) +
+                  " elements, but a row can have at most 2147483647",
               row};
     begin = end;
   }
@@ -66,8 +66,8 @@ ColumnFault fault_of_indexes(const Column& column) {
     std::int64_t index = column.as_int64(row);
     if (index < 0 || index >= values)
       return {"source.bad_offsets",
-              "it is value " + std::to_string(index) + " of a dictionary of " +
-                  std::to_string(values),
+              "the row is value " + std::to_string(index) +
+                  " of a dictionary of " + std::to_string(values),
               row};
   }
   return {};
@@ -86,16 +86,16 @@ class BlockCheck {
     const std::vector<ColumnType>& types = source_.types();
     if (block.columns.size() != types.size())
       refuse("source.wrong_columns", "",
-             "it has " + std::to_string(block.columns.size()) +
-                 " columns where " + std::to_string(types.size()) +
+             "the row has " + std::to_string(block.columns.size()) +
+                 " columns, but " + std::to_string(types.size()) +
                  " were requested");
     for (std::size_t c = 0; c < types.size(); ++c) {
       const Column& column = block.columns[c];
       std::string place = "column " + std::to_string(c + 1);
       if (column.type != types[c])
         refuse("source.wrong_columns", place,
-               "it is " + std::string(name_of(column.type)) + ", and was " +
-                   std::string(name_of(types[c])) +
+               "the type is " + std::string(name_of(column.type)) +
+                   ", but was " + std::string(name_of(types[c])) +
                    " when the source was opened");
       ColumnFault fault = fault_of(column, block.rows);
       if (fault.code.empty()) continue;
@@ -107,15 +107,16 @@ class BlockCheck {
       if (problem.row < 0 || problem.row >= block.rows ||
           problem.column >= types.size())
         refuse("source.wrong_rows", "",
-               "it names a problem of row " + std::to_string(problem.row) +
-                   ", which it does not have: " + problem.why);
+               "the block reports a problem with row " +
+                   std::to_string(problem.row) +
+                   ", which does not exist: " + problem.why);
   }
 
   void check_rows(const Block& block, std::int64_t expected,
                   const char* of) const {
     if (block.rows == expected) return;
     refuse("source.wrong_rows", "",
-           "it has " + std::to_string(block.rows) + " rows for " +
+           "the row has " + std::to_string(block.rows) + " rows for " +
                std::to_string(expected) + " " + of);
   }
 
@@ -132,8 +133,8 @@ class BlockCheck {
         refuse("source.length_changed",
                "column " + std::to_string(c + 1) + ", position " +
                    std::to_string(position(row)),
-               "it has " + std::to_string(found) + " elements, and " +
-                   std::to_string(said) + " were announced");
+               "the row has " + std::to_string(found) + " elements, but " +
+                   std::to_string(said) + " were declared");
       }
     }
   }
@@ -143,11 +144,11 @@ class BlockCheck {
                            std::string why) const {
     throw Error(ErrorKind::source,
                 {.code = std::move(code),
-                 .what = "cannot use a block that the source gave",
+                 .what = "cannot use a block that the source returned",
                  .where = source_.shown() + (place.empty() ? "" : ", ") + place,
                  .why = std::move(why),
                  .next = "the data changed while it was read, or the source "
-                         "has a bug: report it to its author"});
+                         "has a bug: report it to the author of the source"});
   }
 
   const Source& source_;
@@ -197,7 +198,7 @@ class CheckedReader final : public Reader {
                     {.code = "source.row_gone",
                      .what = "cannot read position " + std::to_string(position),
                      .where = shown_,
-                     .why = "it has " + std::to_string(rows_) + " rows",
+                     .why = "the row has " + std::to_string(rows_) + " rows",
                      .next = "the data has changed: start the run again"});
     charge_.change_to(memory_.by_position);
     if (locked_) {
@@ -242,20 +243,20 @@ ColumnFault fault_of(const Column& column, std::int64_t rows) {
   if (column.length != rows || rows < 0 || column.first < 0 ||
       column.first > kFurthest - rows)
     return {"source.wrong_rows",
-            "it has " + std::to_string(column.length) + " rows from row " +
+            "the row has " + std::to_string(column.length) + " rows from row " +
                 std::to_string(column.first) + " on in a block of " +
                 std::to_string(rows)};
   const std::int64_t end = column.first + column.length;
   if (column.validity.size() != 0 && !holds_bits(column.validity, end))
-    return short_column("its validity ends before its last row");
+    return short_column("the validity bits end before the last row");
   const bool list = column.type.kind == ColumnKind::list;
   if (list || column.type.kind == ColumnKind::dictionary) {
     if (column.children.size() != 1)
-      return short_column("it has no child that holds its values");
+      return short_column("the column has no child with its values");
     const Column& child = column.children[0];
     ColumnFault fault = fault_of(child, child.length);
     if (!fault.code.empty()) {
-      fault.why = "its child: " + fault.why;
+      fault.why = "the column's child: " + fault.why;
       return fault;
     }
     if (list) return fault_of_offsets(column, child.length);
@@ -269,16 +270,16 @@ ColumnFault fault_of(const Column& column, std::int64_t rows) {
                               static_cast<std::int64_t>(column.values.size()));
     case ColumnKind::boolean:
       if (!holds_bits(column.values, end))
-        return short_column("its values end before its last row");
+        return short_column("the values end before the last row");
       return {};
     default:
       break;
   }
   for (std::int64_t size : column.item)
-    if (size < 0) return short_column("its item has a negative size");
+    if (size < 0) return short_column("the item has a negative size");
   std::size_t width = width_of(column);
   if (width != 0 && !holds(column.values, end, width))
-    return short_column("its values end before its last row");
+    return short_column("the values end before the last row");
   if (column.type.kind == ColumnKind::dictionary)
     return fault_of_indexes(column);
   return {};

@@ -57,7 +57,7 @@ TEST(CheckedReader, RefusesAColumnOfFewerRows) {
 TEST(CheckedReader, RefusesAnotherNumberOfColumns) {
   Error error = refusal([](Block& block) { block.columns.pop_back(); });
   EXPECT_EQ(error.parts().code, "source.wrong_columns");
-  EXPECT_THAT(error.parts().why, HasSubstr("2 columns where 3"));
+  EXPECT_THAT(error.parts().why, HasSubstr("2 columns, but 3"));
 }
 
 TEST(CheckedReader, RefusesAColumnOfAnotherType) {
@@ -65,7 +65,7 @@ TEST(CheckedReader, RefusesAColumnOfAnotherType) {
     block.columns[kValue].type = ColumnType::number(Dtype::float32);
   });
   EXPECT_EQ(error.parts().code, "source.wrong_columns");
-  EXPECT_THAT(error.parts().why, HasSubstr("float32, and was float64"));
+  EXPECT_THAT(error.parts().why, HasSubstr("float32, but was float64"));
 }
 
 TEST(CheckedReader, RefusesNegativeLengths) {
@@ -140,7 +140,7 @@ TEST(CheckedReader, RefusesALengthThatChanged) {
   });
   EXPECT_EQ(error.parts().code, "source.length_changed");
   EXPECT_THAT(error.parts().where, HasSubstr("position 5"));
-  EXPECT_THAT(error.parts().why, HasSubstr("6 elements, and 5"));
+  EXPECT_THAT(error.parts().why, HasSubstr("6 elements, but 5"));
 }
 
 TEST(CheckedReader, RefusesAProblemOfARowThatIsNotThere) {

@@ -16,31 +16,32 @@ namespace {
                .what = "cannot concatenate the sources",
                .where = source.shown(),
                .why = std::move(why),
-               .next = "give it the columns of " + first.shown() +
+               .next = "give this source the columns of " + first.shown() +
                        ", with a view or a cast for example"});
 }
 
 void check_alike(const Source& source, const Source& first) {
   if (source.types().size() != first.types().size())
     refuse(source, first,
-           "it gives " + std::to_string(source.types().size()) +
-               " columns, and the first one " +
+           "the source gives " + std::to_string(source.types().size()) +
+               " columns, but the first one gives " +
                std::to_string(first.types().size()));
   for (std::size_t c = 0; c < first.types().size(); ++c)
     if (source.types()[c] != first.types()[c])
       refuse(source, first,
-             "its column " + std::to_string(c + 1) + " is " +
+             "column " + std::to_string(c + 1) + " is " +
                  std::string(name_of(source.types()[c])) +
-                 ", and that of the first one " +
+                 ", but that of the first one is " +
                  std::string(name_of(first.types()[c])));
   const Abilities &its = source.abilities(), &other = first.abilities();
   if (its.by_key != other.by_key || its.by_position != other.by_position)
     refuse(source, first,
-           "one of them is read by keys and the other by positions");
+           "one source is read by keys and the other by positions");
   if (its.by_key && source.facts().key != first.facts().key)
     refuse(source, first,
-           "its keys are " + std::string(name_of(source.facts().key)) +
-               ", and those of the first one " +
+           "the keys of the source are " +
+               std::string(name_of(source.facts().key)) +
+               ", but those of the first one are " +
                std::string(name_of(first.facts().key)));
 }
 

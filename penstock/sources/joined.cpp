@@ -20,24 +20,25 @@ namespace {
 
 void check_keys(const Source& left, const Source& right) {
   if (left.facts().key != right.facts().key)
-    refuse(
-        left, right,
-        "the keys of the first are " + std::string(name_of(left.facts().key)) +
-            ", those of the second " + std::string(name_of(right.facts().key)),
-        "name columns of one type as source.key");
+    refuse(left, right,
+           "the keys of the first are " +
+               std::string(name_of(left.facts().key)) +
+               ", but those of the second are " +
+               std::string(name_of(right.facts().key)),
+           "name columns of one type as source.key");
 }
 
 void check_positions(const Source& left, const Source& right) {
   if (!left.abilities().by_position || !right.abilities().by_position)
-    refuse(left, right, "one of them has no keys and the other no positions",
+    refuse(left, right, "one source has no keys and the other no positions",
            "name a column whose values are unique as source.key");
   std::int64_t rows = left.count().rows.value_or(-1);
   std::int64_t others = right.count().rows.value_or(-1);
   if (rows != others)
     refuse(left, right,
-           "the first has " + std::to_string(rows) + " rows, the second " +
-               std::to_string(others),
-           "without keys, rows are matched by their position");
+           "the first has " + std::to_string(rows) +
+               " rows, but the second has " + std::to_string(others),
+           "without keys, rows are matched by position");
 }
 
 std::vector<JoinedColumn> all_of(const Source& left, const Source& right) {

@@ -50,11 +50,12 @@ TEST(Joined, RefusesOtherKeysAndOtherNumbersOfRows) {
   Error error = refusal(table({.key = ColumnType::text}, {{"value"}}),
                         table({}, {{"value"}}));
   EXPECT_EQ(error.parts().code, "source.cannot_join");
-  EXPECT_THAT(error.parts().why, HasSubstr("text, those of the second int64"));
+  EXPECT_THAT(error.parts().why,
+              HasSubstr("text, but those of the second are int64"));
   error =
       refusal(counting_store(5, {{"value"}}), counting_store(6, {{"packed"}}));
   EXPECT_EQ(error.parts().code, "source.cannot_join");
-  EXPECT_THAT(error.parts().why, HasSubstr("5 rows, the second 6"));
+  EXPECT_THAT(error.parts().why, HasSubstr("5 rows, but the second 6"));
   EXPECT_EQ(refusal(counting_store(5, {{"value"}}), table({}, {{"value"}}))
                 .parts()
                 .code,

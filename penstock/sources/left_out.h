@@ -55,13 +55,13 @@ inline std::vector<std::string> why_ambiguous(
 
 /// What can be done about such columns.
 inline constexpr const char* kRenameColumns =
-    "give each column a name of its own";
+    "give each column a different name";
 
 /// Why a column of a type that is not read is left out, and what can be done.
 inline std::string why_unsupported(const std::string& type) {
-  return "it is " + type + ", a type that is not supported";
+  return "it is " + type + ", an unsupported type";
 }
 inline constexpr const char* kConvertColumn =
-    "name other columns, or write this one as another type";
+    "name other columns, or write this column with another type";
 
 }  // namespace penstock

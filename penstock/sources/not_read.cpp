@@ -27,27 +27,26 @@ constexpr std::array<Format, 3> kFormats = {
     {{{"lmdb", "lmdb"},
       "LMDB",
       {".lmdb", ".lmdb"},
-      "write its values to Parquet, Arrow or tar, or read it by a source of "
-      "your own (docs/how-to/own_source.md)"},
+      "write its values to Parquet, Arrow or tar, or write your own source "
+      "(docs/how-to/own_source.md)"},
      {{"mds", "streaming"},
       "Mosaic's MDS",
       {".mds", ".mds"},
-      "write its samples to Parquet or tar, by a loop over "
+      "write its samples to Parquet or tar with a loop over "
       "streaming.LocalDataset"},
      {{"beton", "ffcv"},
       "FFCV's .beton",
       {".beton", ".beton"},
-      "read the folder or table that it was written from"}}};
+      "read the folder or table that it was made from"}}};
 
 [[noreturn]] void refuse(const Format& format, const std::string& named,
                          const std::string& setting) {
-  throw Error(
-      ErrorKind::request,
-      {.code = "files.not_read",
-       .what = "cannot read '" + without_password(named) + "'",
-       .where = setting,
-       .why = std::string(format.shown) + " is a format that is not read",
-       .next = format.instead});
+  throw Error(ErrorKind::request,
+              {.code = "files.not_read",
+               .what = "cannot read '" + without_password(named) + "'",
+               .where = setting,
+               .why = std::string(format.shown) + " is not a supported format",
+               .next = format.instead});
 }
 
 bool ends_with(const std::string& name, std::string_view end) {

@@ -35,9 +35,9 @@ void refuse_windows(const SourceSpec& spec,
           {.code = "source.window",
            .what = "cannot read windows of column '" + request.column + "'",
            .where = request.setting,
-           .why = "rows of " + kind->shown +
-                  " are rows of a table; windows are those of one "
-                  "long array",
+           .why =
+               "rows of " + kind->shown +
+               " are rows of a table, but windows are cut from one long array",
            .next = "leave \"window\" out, or read an array on disk "
                    "(npy, zarr, hdf5)"});
 }

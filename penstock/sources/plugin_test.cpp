@@ -108,7 +108,7 @@ TEST(Part, WithoutABuildOrAnEntryIsRefused) {
   for (const char* kind : {"stranger", "empty"}) {
     Error error = refusal(kind, kTestParts);
     EXPECT_EQ(error.parts().code, "source.part_version") << kind;
-    EXPECT_THAT(error.what(), HasSubstr("not a plugin of Penstock")) << kind;
+    EXPECT_THAT(error.what(), HasSubstr("not a Penstock plugin")) << kind;
   }
 }
 

@@ -93,15 +93,16 @@ std::string without_quotes(std::string_view quoted) {
 }
 
 [[noreturn]] void refuse_order(const std::string& place, std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "source.query_order",
-               .what = "cannot number the rows of the " + place,
-               .where = "source.query",
-               .why = std::move(why),
-               .next = "end the query with ORDER BY and columns of its result "
-                       "that no two rows share, or name a unique one as "
-                       "source.key; of a join select one: SELECT a.id, ... "
-                       "FROM a JOIN b ... ORDER BY id"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.query_order",
+       .what = "cannot number the rows of the " + place,
+       .where = "source.query",
+       .why = std::move(why),
+       .next =
+           "end the query with ORDER BY over result columns that are unique "
+           "together, or name a unique column as source.key. In a join select "
+           "such a column: SELECT a.id, ... FROM a JOIN b ... ORDER BY id"});
 }
 
 }  // namespace
@@ -281,11 +282,12 @@ std::string order_of_rows(const QueryText& query, const Schema& schema,
                           bool folds, const std::string& place) {
   const std::vector<OrderTerm> terms = query.order();
   if (terms.empty())
-    refuse_order(place, "it has no ORDER BY, and source.key names no column");
+    refuse_order(place,
+                 "the query has no ORDER BY, and source.key names no column");
   std::string order;
   for (const OrderTerm& term : terms) {
     if (!term.simple)
-      refuse_order(place, "it is ordered by '" + term.written +
+      refuse_order(place, "the query is ordered by '" + term.written +
                               "', which is not the name of a column of the "
                               "result" +
                               name_to_write(term.written, schema));
@@ -302,8 +304,8 @@ std::string order_of_rows(const QueryText& query, const Schema& schema,
       if (same) found = &column;
     }
     if (found == nullptr)
-      refuse_order(place, "it is ordered by '" + term.written +
-                              "', and its result has no such column");
+      refuse_order(place, "the query is ordered by '" + term.written +
+                              "', but its result has no such column");
     std::string name = "\"";
     for (char c : found->name) name.append(c == '"' ? 2 : 1, c);
     order += (order.empty() ? "" : ", ") + name + "\"" + term.how;
@@ -327,14 +329,15 @@ std::string numbered_rows(const std::string& query, const std::string& order) {
 }
 
 void refuse_same_order(const std::string& place) {
-  throw Error(ErrorKind::source,
-              {.code = "source.query_ties",
-               .what = "cannot number the rows of the " + place,
-               .where = "source.query",
-               .why = "two rows are equal in all columns that it is ordered "
-                      "by, so their order is not fixed",
-               .next = "add a unique column to its ORDER BY, or name one as "
-                       "source.key"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "source.query_ties",
+       .what = "cannot number the rows of the " + place,
+       .where = "source.query",
+       .why = "two rows are equal in all columns of the ORDER BY, so their "
+              "order is not fixed",
+       .next =
+           "add a unique column to the ORDER BY, or name one as source.key"});
 }
 
 }  // namespace penstock

@@ -36,7 +36,8 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                    .next = one.next});
   std::vector<std::string> names;
   for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
-  std::string why = "there is no such column", next = did_you_mean(name, names);
+  std::string why = "the column does not exist",
+              next = did_you_mean(name, names);
   const auto other =
       std::ranges::find(schema.left_out, kOtherColumns, &LeftOutColumn::name);
   if (other != schema.left_out.end()) {

@@ -30,7 +30,7 @@ void check_fingerprint(Spec& section, SourceSpec& spec) {
   section.refuse("fingerprint",
                  "found '" + spec.fingerprint +
                      "', expected 16 to 64 digits of 0..9 and a..f",
-                 "copy it from \"dataset\" in a report.json");
+                 "copy the fingerprint from \"dataset\" in a report.json");
 }
 
 /// Those of a source of any kind, but for `kind` itself.
@@ -38,21 +38,27 @@ const SettingsTable<SourceSpec>& row_settings() {
   static const SettingsTable<SourceSpec> table =
       SettingsTable<SourceSpec>()
           .choice("on_bad", &SourceSpec::skip_bad,
-                  {{"stop", false}, {"skip", true}}, "")
+                  {{"stop", false}, {"skip", true}},
+                  "What to do with a row that cannot be read or prepared. "
+                  "stop: the run ends with an error; skip: the row is left "
+                  "out, counted and listed")
           .identity(Identity::none)  // the recipe of a store has it
           .choice("on_missing", &SourceSpec::stored_if_missing,
                   {{"stop", false}, {"store", true}},
-                  "where the source cannot be opened: stop, or use the rows "
-                  "that an earlier run has stored")
+                  "What to do when the source cannot be opened. stop: the run "
+                  "ends with an error; store: the rows that an earlier run "
+                  "stored are used")
           .identity(Identity::none)
           .text("fingerprint", &SourceSpec::fingerprint,
-                "of the rows that must be read: dataset.fingerprint of a "
-                "report, or its first 16 digits")
+                "Fingerprint that the prepared rows must have, else the run "
+                "ends with an error: dataset.fingerprint of a report, or at "
+                "least its first 16 digits")
           .last_rule("minLength", 16)
           .identity(Identity::none)
-          .text("version", &SourceSpec::version,
-                "of the rows, for rows that are kept from run to run: change "
-                "it when they have changed")
+          .text(
+              "version", &SourceSpec::version,
+              "Version of the data, any text. Change it when the rows have "
+              "changed, so that rows kept by an earlier run are not used again")
           .identity(Identity::none)  // the recipe of a store has it
           .check(check_fingerprint);
   return table;
@@ -80,9 +86,9 @@ Json show_key(const SourceSpec& from) {
 Json key_rule() {
   Json rule;
   rule["description"] =
-      "a unique column without nulls, or a list of columns that are unique "
-      "together; default: the primary key, or what the database numbers rows "
-      "by";
+      "Column that identifies a row: unique and without NULLs, or a list of "
+      "columns that are unique together. Default: the primary key, or the "
+      "database's own row number";
   rule["anyOf"] = Json::Array{};
   rule["anyOf"].push_back(settings::rule_of("string", ""));
   Json list = settings::list_rule("", true);
@@ -94,10 +100,11 @@ Json key_rule() {
 void check_query(Spec& section, SourceSpec& spec) {
   if (spec.query.empty()) return;
   if (!spec.table.empty())
-    section.refuse("query", "there is a table too",
+    section.refuse("query", "both \"query\" and \"table\" are given",
                    "name a table, or write a query that reads it");
   if (!spec.where.empty())
-    section.refuse("where", "it belongs to a table, and there is a query",
+    section.refuse("where",
+                   "\"where\" applies to a table, but the source has a query",
                    "write the condition into the query");
 }
 
@@ -105,18 +112,23 @@ void check_query(Spec& section, SourceSpec& spec) {
 const SettingsTable<SourceSpec>& table_settings() {
   static const SettingsTable<SourceSpec> table =
       SettingsTable<SourceSpec>()
-          .text("table", &SourceSpec::table, "default: the only table")
+          .text("table", &SourceSpec::table,
+                "Name of the table. Default: the only table of the database")
           .identity(Identity::written)
           .text("query", &SourceSpec::query,
-                "in place of a table: a SELECT, which is checked to write "
-                "nothing")
+                "SELECT statement to read instead of a table. It is checked to "
+                "be read-only")
           .identity(Identity::written)
           .setting("key", key_rule(), read_key, show_key)
           .identity(Identity::written)
-          .text("where", &SourceSpec::where, "an SQL condition")
+          .text("where", &SourceSpec::where,
+                "SQL condition that rows must meet, as after WHERE. Default: "
+                "all rows")
           .identity(Identity::written)
           .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
-                  kLongestRoundTripMs, "simulated latency per statement")
+                  kLongestRoundTripMs,
+                  "Latency added to each statement, in milliseconds, to "
+                  "simulate a distant database")
           .identity(Identity::none)
           .check(check_query);
   return table;
@@ -125,25 +137,25 @@ const SettingsTable<SourceSpec>& table_settings() {
 SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
   return table
       .text("stage", &SourceSpec::stage,
-            "the files are copied before they are read, and read there: ram "
-            "(memory, "
-            "/dev/shm), disk (the cache folder) or a folder")
+            "Where to copy the files before they are read: ram (/dev/shm), "
+            "disk (the cache folder) or a folder. Default: the files are read "
+            "in place")
       .identity(Identity::none)
       .check([](Spec& section, SourceSpec& spec) {
         if (spec.stage.find("://") != spec.stage.npos)
-          section.refuse("stage", "it is an address, not a folder",
+          section.refuse("stage", "the value is a URL, not a folder",
                          "name a folder, \"ram\" or \"disk\"");
       });
 }
 
 /// Those of rows in files.
 const SettingsTable<SourceSpec>& file_row_settings() {
-  static const SettingsTable<SourceSpec> table =
-      with_stage(SettingsTable<SourceSpec>()
-                     .text("where", &SourceSpec::where,
-                           "a condition: comparisons, AND, OR, NOT, IN, "
-                           "BETWEEN, IS NULL, LIKE")
-                     .identity(Identity::written));
+  static const SettingsTable<SourceSpec> table = with_stage(
+      SettingsTable<SourceSpec>()
+          .text("where", &SourceSpec::where,
+                "Condition that rows must meet, of comparisons, AND, OR, NOT, "
+                "IN, BETWEEN, IS NULL and LIKE. Default: all rows")
+          .identity(Identity::written));
   return table;
 }
 
@@ -165,9 +177,9 @@ void check_part(const Json& section, const std::string& path) {
   Spec written(section, path);
   for (const SettingSchema& setting : row_settings().schemas())
     if (written.has(setting.key))
-      written.refuse(setting.key,
-                     "it stands in one of the sources that a source is made of",
-                     "put it beside \"sources\", where it is said of all rows");
+      written.refuse(
+          setting.key, "the key is set in one of several combined sources",
+          "set it next to \"sources\", where it applies to all rows");
 }
 
 Json place_section(const SourceSpec& spec);
@@ -193,7 +205,10 @@ const SettingsTable<SourceSpec>& composed_settings() {
       list.push_back(without_empty(place_section(source)));
     return list;
   };
-  Json rule = settings::rule_of("array", "each a section or a URI");
+  Json rule = settings::rule_of(
+      "array",
+      "The sources whose rows make up this one, each a section or a URI: one "
+      "after the other (concatenated) or joined by their key (joined)");
   rule["minItems"] = 2;
   rule["items"]["anyOf"] = Json::Array{};
   rule["items"]["anyOf"].push_back(settings::rule_of("string", "a URI"));
@@ -206,10 +221,11 @@ const SettingsTable<SourceSpec>& composed_settings() {
           .required()
           .check([](Spec& section, SourceSpec& spec) {
             if (spec.kind == kJoined && spec.sources.size() > 2)
-              section.refuse("sources",
-                             "found " + std::to_string(spec.sources.size()) +
-                                 ", and two are joined",
-                             "join two, and that source with the next one");
+              section.refuse(
+                  "sources",
+                  "found " + std::to_string(spec.sources.size()) +
+                      ", but exactly two sources can be joined",
+                  "join two sources, and join the result with the next one");
           });
   return table;
 }
@@ -244,10 +260,10 @@ bool has_setting(const SourceKind& kind, const std::string& key) {
 void refuse_settings_of_tables(const Spec& section) {
   for (const SettingSchema& setting : table_settings().schemas())
     if (section.has(setting.key))
-      section.refuse(setting.key,
-                     "it belongs to one table, and this source is made of "
-                     "several",
-                     "put it into the section of one of \"sources\"");
+      section.refuse(
+          setting.key,
+          "the key applies to one table, and this source combines several",
+          "move it into one of \"sources\"");
 }
 
 /// A setting of tables where rows are in files.
@@ -255,11 +271,11 @@ void refuse_settings_of_tables(const Spec& section, const SourceKind& kind) {
   if (!kind.files) return;
   for (const SettingSchema& setting : table_settings().schemas())
     if (section.has(setting.key) && setting.key != "where")
-      section.refuse(setting.key,
-                     "it belongs to a table of a database, and a source of "
-                     "kind \"" +
-                         kind.name + "\" has rows by their position",
-                     "leave it out");
+      section.refuse(
+          setting.key,
+          "the key applies to database tables, but in a source of kind \"" +
+              kind.name + "\" rows are read by position",
+          "leave it out");
 }
 
 /// Whether each key is one of a source of this kind.
@@ -289,7 +305,7 @@ void refuse_settings_of_others(const Spec& section, const SourceKind& ours) {
            .what = "cannot use the settings",
            .where = section.path_of(setting.key),
            .why = "'" + setting.key + "' belongs to kind \"" + other.name +
-                  "\", and this source is of kind \"" + ours.name + "\"",
+                  "\", but this source is of kind \"" + ours.name + "\"",
            .next = instead + ", or set " + section.path_of("kind") + " to \"" +
                    other.name + "\""});
     }
@@ -301,8 +317,8 @@ void refuse_password(const Spec& section, const SourceSpec& spec) {
       several ? paths_of(spec) : std::vector<std::string>{spec.path};
   if (std::ranges::any_of(paths, may_hold_password))
     section.refuse("path",
-                   "it looks like a connection string with a password, and "
-                   "there is no such file",
+                   "the value looks like a connection string with a password, "
+                   "and no such file exists",
                    "name a file");
 }
 
@@ -312,7 +328,7 @@ void refuse_connection_string(const Spec& section, const SourceSpec& spec) {
   const SourceKind* meant = kind_of_uri(spec.path);
   for (const SourceKind& kind : source_kinds())
     if (meant == nullptr && kind.server) meant = &kind;
-  section.refuse("path", "it is a connection string, not a file",
+  section.refuse("path", "the value is a connection string, not a file",
                  meant == nullptr ? "name a file"
                                   : "a server needs \"kind\": \"" +
                                         meant->name + "\" and \"uri\"");
@@ -340,7 +356,7 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   if (section.has("sources"))
     section.refuse(
         "sources",
-        "a source of kind \"" + kind.name + "\" is not made of others",
+        "a source of kind \"" + kind.name + "\" does not combine other sources",
         "leave it out, or set \"kind\" to \"concatenated\" or "
         "\"joined\"");
   if (!are_all_of(kind, json.object())) {
@@ -438,7 +454,10 @@ Json source_schema() {
   std::vector<SettingSchema> shared = row_settings().schemas();
   shared.insert(shared.begin(),
                 {.key = "kind",
-                 .rule = settings::choice_rule(names_of_kinds(), ""),
+                 .rule = settings::choice_rule(
+                     names_of_kinds(),
+                     "Where the rows are: a database, a format of files, or a "
+                     "combination of other sources"),
                  .required = true});
   std::vector<KindSettings> kinds;
   for (const SourceKind& kind : source_kinds()) {
@@ -455,7 +474,8 @@ Json source_schema() {
     kinds.push_back({std::move(named), composed_settings().schemas()});
   }
   Json more;
-  more["description"] = "Where the rows are.";
+  more["description"] =
+      "Where the rows come from, and what to do with rows that cannot be used.";
   return schema_of_kinds(shared, kinds, more);
 }
 

@@ -69,9 +69,10 @@ TEST(SourceSpec, TakesAQueryInPlaceOfATable) {
   EXPECT_EQ(spec.query, "SELECT id FROM t");
   EXPECT_EQ(source_section(parse_source_spec(source_section(spec), "source")),
             source_section(spec));
-  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "table": "t",
+  EXPECT_THAT(
+      refusal(R"({"kind": "sqlite", "path": "a", "table": "t",
                           "query": "SELECT 1"})"),
-              AllOf(HasSubstr("source.query"), HasSubstr("a table too")));
+      AllOf(HasSubstr("source.query"), HasSubstr("\"table\" are given")));
   EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "where": "x > 1",
                           "query": "SELECT 1"})"),
               AllOf(HasSubstr("source.where"),
@@ -133,13 +134,13 @@ TEST(SourceSpec, RefusesWhatASourceMadeOfOthersCannotHave) {
   const std::string two = R"("sources": ["sqlite:a", "sqlite:b"])";
   EXPECT_EQ(refused(two), "accepted");
   EXPECT_THAT(refused(two + R"(, "table": "t")"),
-              HasSubstr("put it into the section of one of \"sources\""));
+              HasSubstr("move it into one of \"sources\""));
   EXPECT_THAT(refused(two + R"(, "path": "t")"), HasSubstr("path"));
   EXPECT_THAT(refused(R"("on_bad": "stop")"), HasSubstr("source.sources"));
   EXPECT_THAT(refused(R"("sources": ["sqlite:a"])"),
               HasSubstr("at least two sources"));
   EXPECT_THAT(refused(R"("sources": ["sqlite:a", "sqlite:b", "sqlite:c"])"),
-              HasSubstr("two are joined"));
+              HasSubstr("exactly two sources can be joined"));
   EXPECT_THAT(refused(R"("sources": ["sqlite:a", {"kind": "sqlite"}])"),
               HasSubstr("source.sources[1]"));
   EXPECT_THAT(refused(R"("sources": ["sqlite:a",
@@ -188,7 +189,7 @@ TEST(SourceSpec, RefusesAKeyOfTheOtherKind) {
                            R"({"kind": "sqlite", "path": "a", "uri": "b"})"})
     EXPECT_THAT(refusal(text),
                 AllOf(HasSubstr("source.uri"),
-                      HasSubstr("belongs to kind \"postgres\", and this "
+                      HasSubstr("belongs to kind \"postgres\", but this "
                                 "source is of kind \"sqlite\""),
                       HasSubstr("name the file as source.path, or set "
                                 "source.kind to \"postgres\""),

@@ -44,12 +44,12 @@ namespace {
 /// A '#' may be in the name of a file, which has no tables.
 SourceSpec of_files(const SourceKind& kind, std::string file,
                     const std::string& uri, const std::string& path) {
-  if (file.empty()) refuse_part(uri, path, "it names no file");
+  if (file.empty()) refuse_part(uri, path, "the text names no file");
   if (files::is_stored(file)) files::check_stored(file);
   if (may_hold_password(file))
-    refuse_part(uri, path,
-                "it looks like a connection string, and there is no "
-                "such file");
+    refuse_part(
+        uri, path,
+        "the text looks like a connection string, and no such file exists");
   SourceSpec spec = kind.settings.defaults();
   spec.path = std::move(file);
   return spec;
@@ -65,7 +65,7 @@ SourceSpec with_settings(const SourceKind& kind, const std::string& place,
   if (parts.has_table) section["table"] = parts.table;
   for (const auto& [key, text] : parts.settings) {
     if (section.find(key) != nullptr)
-      refuse_part(uri, path, "'" + key + "' is there twice");
+      refuse_part(uri, path, "'" + key + "' appears twice");
     if (text.empty())
       refuse_part(uri, path,
                   key == "query" ? "no query follows 'query='"
@@ -150,12 +150,11 @@ SourceSpec spec_of_uri(const std::string& uri, const std::string& path) {
   // Then the table is a piece of a password, and is not shown.
   if (kind->server && parts.table.find('@') != std::string::npos)
     refuse_part(kind->prefixes[0], path,
-                "an '@' follows the '#': in a password, '#' is written as "
-                "%23");
+                "an '@' follows the '#'; in a password, write '#' as %23");
   const std::string place =
       kind->server ? parts.place
                    : parts.place.substr(prefix_of(*kind, uri).size());
-  if (place.empty()) refuse_part(uri, path, "it names no file");
+  if (place.empty()) refuse_part(uri, path, "the text names no file");
   if (!parts.settings.empty())
     return with_settings(*kind, place, parts, uri, path);
   SourceSpec spec = kind->settings.defaults();

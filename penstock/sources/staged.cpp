@@ -89,9 +89,10 @@ void refuse_open_database(const std::string& path) {
     if (::stat((path + end).c_str(), &found) != 0 || found.st_size == 0)
       continue;
     refuse(path,
-           "it is being written: " + path + end + " holds " +
+           "the database is being written: " + path + end + " holds " +
                std::to_string(found.st_size) + " bytes",
-           "close it in the program that writes it, or leave 'stage' out");
+           "close the database in the program that writes it, or leave 'stage' "
+           "out");
   }
 }
 
@@ -189,9 +190,9 @@ std::vector<StagedFile> staged_files(const SourceSpec& spec) {
   std::size_t number = 0;
   for (const std::string& path : paths_in(spec)) {
     if (files::is_stored(path))
-      refuse(path, "it is in an object store",
+      refuse(path, "the path is in an object store",
              "copy it to this machine with the tools of the store, or leave "
-             "'stage' out: it is then read from there");
+             "'stage' out, which reads it from the store");
     const std::string to = std::to_string(number++);
     const std::size_t before = found.size();
     if (names_several(path)) {
@@ -213,7 +214,7 @@ std::vector<StagedFile> staged_files(const SourceSpec& spec) {
                   {.code = "files.missing",
                    .what = "cannot read '" + path + "'",
                    .where = "source.path",
-                   .why = "it names no file",
+                   .why = "the path matches no file",
                    .next = "check the path; * does not match '/'"});
   }
   if (const std::string labels = labels_in(spec); !labels.empty())

@@ -115,16 +115,16 @@ TEST_F(StagedTest, ADatabaseThatIsBeingWrittenIsRefused) {
   folder_.write("d.sqlite-wal", "abc");
   EXPECT_THAT(refusal(spec("sqlite", file)),
               AllOf(HasSubstr("d.sqlite-wal holds 3 bytes"),
-                    HasSubstr("close it in the program that writes it")));
+                    HasSubstr("close the database in the program")));
 }
 
 TEST_F(StagedTest, WhatIsNotThereOrNotHereIsRefused) {
   EXPECT_THAT(refusal(spec("csv", folder_.path("none.csv"))),
               HasSubstr("No such file or directory"));
   EXPECT_THAT(refusal(spec("csv", folder_.path("*.csv"))),
-              HasSubstr("it names no file"));
+              HasSubstr("matches no file"));
   EXPECT_THAT(refusal(spec("parquet", "s3://bucket/a.parquet")),
-              HasSubstr("it is in an object store"));
+              HasSubstr("in an object store"));
 }
 
 TEST_F(StagedTest, AnotherVersionOfAFileHasAnotherText) {

@@ -30,7 +30,7 @@ void refuse_uri(const std::string& uri, const std::string& setting,
                 std::string why, std::string next) {
   std::string shown = shown_place(uri);
   if (shown.ends_with(kHiddenConnection))
-    why += "; it is not shown, since it may hold a password";
+    why += "; its text is hidden, since it may hold a password";
   throw Error(ErrorKind::request,
               {.code = "source.uri",
                .what = "cannot use the source '" + shown + "'",
@@ -136,16 +136,21 @@ struct Scheme {
   std::string_view begin, why, next;
 };
 constexpr std::array<Scheme, 9> kSchemes = {
-    {{"https://", "files are not read over HTTP", "download it: curl -LO "},
-     {"http://", "files are not read over HTTP", "download it: curl -LO "},
-     {"ftp://", "files are not read over FTP", "download it: curl -O "},
-     {"gs://", "Google's object store is not read", "copy it: gsutil cp "},
-     {"az://", "Azure's object store is not read", "copy it to a disk"},
-     {"abfs", "Azure's object store is not read", "copy it to a disk"},
-     {"hdfs://", "HDFS is not read", "copy it: hdfs dfs -get "},
-     {"mysql", "of servers PostgreSQL alone is read",
+    {{"https://", "files cannot be read over HTTP",
+      "download the file: curl -LO "},
+     {"http://", "files cannot be read over HTTP",
+      "download the file: curl -LO "},
+     {"ftp://", "files cannot be read over FTP", "download the file: curl -O "},
+     {"gs://", "Google's object store is not supported",
+      "copy the file: gsutil cp "},
+     {"az://", "Azure's object store is not supported",
+      "copy the file to a disk"},
+     {"abfs", "Azure's object store is not supported",
+      "copy the file to a disk"},
+     {"hdfs://", "HDFS is not supported", "copy the file: hdfs dfs -get "},
+     {"mysql", "PostgreSQL is the only supported server",
       "export the table as CSV or Parquet"},
-     {"mssql", "of servers PostgreSQL alone is read",
+     {"mssql", "PostgreSQL is the only supported server",
       "export the table as CSV or Parquet"}}};
 
 void refuse_scheme(const std::string& uri, const std::string& setting) {
@@ -173,7 +178,8 @@ void refuse_converted(const std::string& path, const std::string& setting) {
                 "\").to_csv(\"" +
                 path.substr(0, path.size() - each.end.size()) +
                 ".csv\", index=False)'";
-    refuse_uri(path, setting, "it is " + std::string(each.shown), command);
+    refuse_uri(path, setting, "the file is " + std::string(each.shown),
+               command);
   }
 }
 
@@ -255,7 +261,7 @@ std::string how_to_read_json(const std::string& path) {
   const std::size_t first = begin.find('{');
   if (firsts.starts_with('[') && first != begin.npos &&
       begin.find_first_not_of(" \t\r\n", begin.find('[') + 1) == first)
-    return "write one object a line: jq -c '.[]' " + path + " > " +
+    return "write one object per line: jq -c '.[]' " + path + " > " +
            (ascii_lower(path).ends_with(".json")
                 ? path.substr(0, path.size() - 5)
                 : path) +
@@ -269,28 +275,29 @@ std::string how_to_read_json(const std::string& path) {
 void refuse_folder(const std::string& folder, const std::string& kinds,
                    const std::string& setting) {
   auto refused = [&](std::string why, std::string next) {
-    return Error(ErrorKind::request,
-                 {.code = "source.uri",
-                  .what = "cannot tell what is in the folder '" + folder + "'",
-                  .where = setting,
-                  .why = std::move(why),
-                  .next = std::move(next)});
+    return Error(
+        ErrorKind::request,
+        {.code = "source.uri",
+         .what = "cannot determine what is in the folder '" + folder + "'",
+         .where = setting,
+         .why = std::move(why),
+         .next = std::move(next)});
   };
   if (!kinds.empty())
-    throw refused("its files are of several kinds", "write " + kinds);
+    throw refused("the folder has files of several kinds", "write " + kinds);
   const Held held = held_by(folder);
   const std::string named = " ('" + held.example + "')";
   const std::string place =
       folder.ends_with('/') ? folder.substr(0, folder.size() - 1) : folder;
   if (held.kind == "images")
-    throw refused("it holds pictures" + named, "write images:" + place);
+    throw refused("the folder holds pictures" + named, "write images:" + place);
   if (held.kind == "audio")
-    throw refused("it holds sounds" + named, "write audio:" + place);
+    throw refused("the folder holds sounds" + named, "write audio:" + place);
   if (held.kind == "tar")
-    throw refused("it holds tar files" + named,
+    throw refused("the folder holds tar files" + named,
                   "for shards of pictures write images:" + place + "/*.tar");
   throw refused("none of its files has a name that shows its kind",
-                "write the kind before it, for example parquet:" + place);
+                "write the kind first, for example parquet:" + place);
 }
 
 void refuse_unnamed(const std::string& uri, const std::string& setting) {
@@ -299,23 +306,23 @@ void refuse_unnamed(const std::string& uri, const std::string& setting) {
   const bool may_be_file = uri.find("://") == uri.npos;
   std::error_code unknown;
   if (!may_be_file || may_hold_password(uri))
-    refuse_uri(uri, setting, "it does not begin with a kind of source",
+    refuse_uri(uri, setting, "the text does not begin with a kind of source",
                kEveryKind);
   if (!fs::exists(uri, unknown))
-    refuse_uri(uri, setting, "there is no such file or folder",
+    refuse_uri(uri, setting, "the file or folder does not exist",
                advice_for_missing(uri));
   if (!fs::is_regular_file(uri, unknown))
-    refuse_uri(uri, setting, "it is neither a file nor a folder",
+    refuse_uri(uri, setting, "the path is neither a file nor a folder",
                "name a file or a folder");
   refuse_converted(uri, setting);
   if (ascii_lower(uri).ends_with(".json")) {
     const std::string how = how_to_read_json(uri);
     if (!how.empty())
-      refuse_uri(uri, setting, "names of files with JSON lines end with .jsonl",
+      refuse_uri(uri, setting, "the names of JSON lines files end with .jsonl",
                  how);
   }
   const std::string content = uri_by_content(uri);
-  refuse_uri(uri, setting, "its name does not show what kind of file it is",
+  refuse_uri(uri, setting, "the name does not show the kind of the file",
              content.empty() ? kEveryKind : "write " + content);
 }
 

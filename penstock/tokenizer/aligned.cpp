@@ -12,16 +12,15 @@ namespace {
 constexpr std::size_t kMostGrowth = 32, kFreeGrowth = std::size_t{16} << 20;
 
 [[noreturn]] void refuse_growth(std::size_t most) {
-  throw Error(ErrorKind::transform,
-              {.code = "tokenizer.growth",
-               .what = "cannot tokenise a document",
-               .where = "the normalizer of the tokenizer.json",
-               .why = "the tokenizer's normalizer makes more than " +
-                      std::to_string(most) +
-                      " bytes of this document, which is the limit: 32 times "
-                      "its size and 16 MiB",
-               .next = "look at what its Replace, Prepend and Precompiled "
-                       "steps insert"});
+  throw Error(
+      ErrorKind::transform,
+      {.code = "tokenizer.growth",
+       .what = "cannot tokenise a document",
+       .where = "the normalizer of the tokenizer.json",
+       .why = "the normalizer produces more than " + std::to_string(most) +
+              " bytes of this document, which is the limit: 32 times "
+              "its size and 16 MiB",
+       .next = "check what its Replace, Prepend and Precompiled steps insert"});
 }
 
 }  // namespace

@@ -43,8 +43,9 @@ Pairs read_halves(const FileValue& merges, const Recipe& recipe) {
   for (std::size_t i = 0; i < count; ++i) {
     texts.push_back(halves(merges, i));
     if (texts.back().second.size() < recipe.pairs.prefix.size())
-      merges.item(i).wrong("its second token is shorter than the prefix",
-                           "compare with the file that the model came with");
+      merges.item(i).wrong(
+          "the second token of this merge is shorter than the prefix",
+          "compare this file with the one that the model came with");
   }
   return texts;
 }
@@ -91,9 +92,10 @@ class HalfIds {
 std::uint32_t known_id(std::optional<std::uint32_t> id, std::string_view token,
                        const FileValue& merges, std::size_t which) {
   if (!id)
-    merges.item(which).wrong("the token '" + std::string(token) +
-                                 "' of this merge is not in the vocabulary",
-                             "compare with the file that the model came with");
+    merges.item(which).wrong(
+        "the token '" + std::string(token) +
+            "' of this merge is not in the vocabulary",
+        "compare this file with the one that the model came with");
   return *id;
 }
 

@@ -35,9 +35,8 @@ Error too_much(ErrorKind kind, std::string why, const std::string& origin) {
                       .where = origin,
                       .why = "the template " + origin +
                              " exceeds a limit: " + std::move(why),
-                      .next = "look at what the template does, or render the "
-                              "chats with transformers and train on a column "
-                              "of texts"});
+                      .next = "check the template, or render the chats with "
+                              "transformers and train on a column of texts"});
 }
 
 /// Roles as ShareGPT calls them.
@@ -73,7 +72,7 @@ Value::List messages_of(const Json& json) {
   if (!json.is_array())
     throw bad_chat("found " + std::string(json.type_name()) +
                    ", expected a list of messages");
-  if (json.array().empty()) throw bad_chat("it has no messages");
+  if (json.array().empty()) throw bad_chat("the list has no messages");
   Value::List messages;
   for (const Json& message : json.array())
     messages.push_back(message_of(message, messages.size()));
@@ -83,8 +82,8 @@ Value::List messages_of(const Json& json) {
 Value tools_of(const Json& json) {
   if (json.is_null()) return Value::None{};
   if (!json.is_array())
-    throw bad_chat("its tools are " + std::string(json.type_name()) +
-                   ", expected a list");
+    throw bad_chat("the tools of the chat are " +
+                   std::string(json.type_name()) + ", expected a list");
   return Value::of(json);
 }
 
@@ -169,9 +168,9 @@ ChatTemplate::Part ChatTemplate::Inside::turn(const Value::List& messages,
                        messages.begin() + static_cast<std::ptrdiff_t>(count));
   };
   auto unknown = [&] {
-    return bad_chat("the template does not say where message " +
+    return bad_chat("the template does not mark where message " +
                     std::to_string(at) +
-                    ", of the assistant, begins and ends; use one with "
+                    ", of the assistant, begins and ends; use a template with "
                     "{% generation %}");
   };
   // It begins where the prompt for it ends.
@@ -214,7 +213,7 @@ ChatTemplate::ChatTemplate(
                 {.code = "tokenizer.template",
                  .what = "cannot use this chat template",
                  .where = inside->origin,
-                 .why = failure.why + " is not known here",
+                 .why = failure.why + " is not supported",
                  .next = "render the chats with transformers and train on a "
                          "column of texts"});
   }
@@ -275,14 +274,15 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::load(
   auto found = of_config(beside("tokenizer_config.json"), text,
                          file.empty() ? config : file);
   if (found == nullptr)
-    throw Error(ErrorKind::request,
-                {.code = "tokenizer.template",
-                 .what = "cannot render chats",
-                 .where = config,
-                 .why = "it has no \"chat_template\", and no "
-                        "chat_template.jinja is beside it",
-                 .next = "put the model's own beside the tokenizer, or name a "
-                         "file as \"chat_template\""});
+    throw Error(
+        ErrorKind::request,
+        {.code = "tokenizer.template",
+         .what = "cannot render chats",
+         .where = config,
+         .why = "the tokenizer has no \"chat_template\", and its folder has no "
+                "chat_template.jinja",
+         .next = "copy the model's chat_template.jinja into the tokenizer's "
+                 "folder, or name a file as \"chat_template\""});
   return found;
 }
 

@@ -336,7 +336,7 @@ Value added(const Value& a, const Value& b) {
     return both_texts(*a.text(), *b.text());
   if (a.items() != nullptr && b.items() != nullptr) {
     if (a.items()->size() + b.items()->size() > kMostItems)
-      exceed("a list becomes longer than 2,000,000 items");
+      exceed("a list exceeds 2,000,000 items");
     Value::List all = *a.items();
     all.insert(all.end(), b.items()->begin(), b.items()->end());
     return Value::list(std::move(all));

@@ -40,8 +40,7 @@ void refuse(const std::string& what, const Value& of) {
 }
 
 void add_item(Value::List& to, Value item) {
-  if (to.size() == kMostItems)
-    exceed("a list becomes longer than 2,000,000 items");
+  if (to.size() == kMostItems) exceed("a list exceeds 2,000,000 items");
   to.push_back(std::move(item));
 }
 

@@ -23,7 +23,7 @@ void Meter::hold(std::size_t bytes) {
   held_ += bytes;
   if (held_ <= kMostHeld) return;
   held_ -= bytes;
-  exceed("its values take more than 512 MiB");
+  exceed("the values of the template take more than 512 MiB");
 }
 
 void Meter::add_work(std::size_t units) {
@@ -44,8 +44,7 @@ void work(std::size_t units) {
 void work_on(std::string_view text) { work(1 + text.size() / 16); }
 
 void append(std::string& to, std::string_view more) {
-  if (more.size() > kMostText - to.size())
-    exceed("a text becomes longer than 256 MiB");
+  if (more.size() > kMostText - to.size()) exceed("a text exceeds 256 MiB");
   to += more;
 }
 

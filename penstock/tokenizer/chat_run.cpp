@@ -112,7 +112,7 @@ class Run {
     append(out_.text, text);
     work_on(text);
     if (written_ + text.size() > kMostText)
-      exceed("its macros and blocks write more than 256 MiB");
+      exceed("the rendered chat exceeds 256 MiB");
     written_ += text.size();
   }
 
@@ -300,12 +300,12 @@ class Run {
     if (callable == nullptr) {
       const auto* missing = function.as<Value::Undefined>();
       throw Failure{missing != nullptr
-                        ? "the function '" + missing->name + "' is not known"
+                        ? "the function '" + missing->name + "' is not defined"
                         : std::string(function.kind()) + " is not a function"};
     }
     if (callable->macro != nullptr) return expanded(*callable->macro, with);
     if (callable->name == "raise_exception")
-      throw Failure{"the template says: " +
+      throw Failure{"the template raised: " +
                     (with.values.empty() ? "" : with.values[0].shown())};
     if (callable->name == "range") return range(with);
     auto made = std::make_shared<Value::Map>();

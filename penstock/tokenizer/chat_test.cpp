@@ -244,7 +244,7 @@ std::string grown(std::string_view start, std::string_view step, int times,
 
 // Templates come with models from anywhere.
 TEST(Chat, ATemplateEndsAtALimitAndNotTheProgram) {
-  const std::string often = "more than 500", mib = "longer than 256 MiB",
+  const std::string often = "more than 500", mib = "exceeds 256 MiB",
                     deep = "nested more than";
   for (const auto& [text, says] :
        std::initializer_list<std::pair<std::string, std::string>>{

@@ -44,7 +44,8 @@ std::string quoted(const std::string& text) {
 
 void check_walk(int depth) {
   work(1);
-  if (depth > kDeepestWalk) exceed("a value holds itself, or is too deep");
+  if (depth > kDeepestWalk)
+    exceed("a value contains itself, or is nested too deep");
 }
 
 void write_shown(const Value& value, int depth, std::string& out);
@@ -165,7 +166,7 @@ int depth_around(const Value::List& list) {
 
 Value::Text::Text(std::string of)
     : text(std::move(of)), charge(sizeof(Text) + text.size()) {
-  if (text.size() > kMostText) exceed("a text becomes longer than 256 MiB");
+  if (text.size() > kMostText) exceed("a text exceeds 256 MiB");
   work_on(text);
 }
 

@@ -34,8 +34,8 @@ constexpr std::size_t kMostOfToken = std::size_t{16} << 20;
               {.code = "tokenizer.growth",
                .what = "cannot write ids as text",
                .where = "the decoder of the tokenizer.json",
-               .why = "it makes more than 16 MiB of one token",
-               .next = "look at what its Replace steps insert"});
+               .why = "the decoder produces more than 16 MiB from one token",
+               .next = "check what its Replace steps insert"});
 }
 
 /// Tokens of byte-level characters become the bytes they stand for.

@@ -130,9 +130,9 @@ void Encoder::encode(std::string_view text, bool special,
     throw Error(ErrorKind::transform,
                 {.code = "tokenizer.document",
                  .what = "cannot tokenise a document",
-                 .why = "it has " + std::to_string(text.size()) +
-                        " bytes, at most 2147483648 can be used",
-                 .next = "cut it into several documents"});
+                 .why = "the document has " + std::to_string(text.size()) +
+                        " bytes, but at most 2147483648 can be tokenised",
+                 .next = "split it into several documents"});
   if (special)
     out.insert(out.end(), recipe.before.begin(), recipe.before.end());
   const std::size_t first = out.size();

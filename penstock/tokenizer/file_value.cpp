@@ -76,7 +76,7 @@ const std::string& FileValue::type() const { return at("type").text(); }
 
 void FileValue::wrong(std::string_view expected) const {
   wrong("found " + found(*json_) + ", expected " + std::string(expected),
-        "compare with the file that the model came with");
+        "compare this file with the one that the model came with");
 }
 
 void FileValue::wrong(std::string why, std::string next) const {
@@ -84,19 +84,18 @@ void FileValue::wrong(std::string why, std::string next) const {
 }
 
 void FileValue::unknown(std::string_view asked) const {
-  throw failed("tokenizer.part", where(),
-               std::string(asked) +
-                   " is not known here, and ids that are nearly right are "
-                   "wrong",
-               "tokenise with the tokenizers library and train on a column "
-               "of ids");
+  throw failed(
+      "tokenizer.part", where(),
+      std::string(asked) +
+          " is not supported, and approximate token ids would be wrong",
+      "tokenise with the tokenizers library, and train on a column of ids");
 }
 
 void FileValue::too_large(std::string_view found, std::string_view most) const {
   throw failed("tokenizer.size", where(),
-               "found " + std::string(found) + ", at most " +
-                   std::string(most) + " can be used",
-               "compare with the file that the model came with");
+               "found " + std::string(found) + ", but at most " +
+                   std::string(most) + " are supported",
+               "compare this file with the one that the model came with");
 }
 
 std::string FileValue::where() const {

@@ -68,7 +68,7 @@ void PatternSearch::spend(std::size_t work, std::size_t at) {
                .what = "cannot tokenise a document",
                .why = "the tokenizer's pattern takes too long at byte " +
                       std::to_string(at) + " of a part",
-               .next = "cut it into several documents"});
+               .next = "split the document into several"});
 }
 
 bool PatternSearch::failed_before(std::uint32_t step, std::size_t at) {

@@ -163,14 +163,14 @@ std::shared_ptr<const Normalizer> read_precompiled(const FileValue& part) {
   std::uint32_t size = 0;
   if (bytes && bytes->size() >= 4) std::memcpy(&size, bytes->data(), 4);
   if (!bytes || size == 0 || size % 4 != 0 || size > bytes->size() - 4)
-    map.wrong("it is not a map of characters",
-              "compare with the file that the model came with");
+    map.wrong("the value is not a character map",
+              "compare this file with the one that the model came with");
   std::vector<std::uint32_t> units(size / 4);
   std::memcpy(units.data(), bytes->data() + 4, size);
   std::string texts = bytes->substr(4 + size);
   if (unicode::first_invalid(texts) != texts.size())
-    map.wrong("it becomes bytes that are not UTF-8",
-              "compare with the file that the model came with");
+    map.wrong("the character map produces bytes that are not UTF-8",
+              "compare this file with the one that the model came with");
   return std::make_shared<Precompiled>(std::move(units), std::move(texts));
 }
 

@@ -48,9 +48,9 @@ void check_template(const FileValue& part, const Recipe& recipe) {
   for (const std::vector<std::uint32_t>* ids : {&recipe.before, &recipe.behind})
     for (std::uint32_t id : *ids)
       if (id >= recipe.written.size() || !recipe.written[id])
-        part.wrong(
-            "it adds the id " + std::to_string(id) + ", which no token has",
-            "get the whole tokenizer.json of this model");
+        part.wrong("the post-processor adds the id " + std::to_string(id) +
+                       ", which no token has",
+                   "get the complete tokenizer.json of this model");
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Recipe read_recipe(std::string_view json, std::string_view origin) {
   check_members(file);
   Recipe recipe;
   if (file.at("model").is_null())
-    file.wrong("it has no \"model\", so it is not a tokenizer.json",
+    file.wrong("the file has no \"model\", so it is not a tokenizer.json",
                "name the tokenizer.json that the model came with");
   read_normalizer(file.at("normalizer"), recipe);
   read_model(file.at("model"), file.at("pre_tokenizer"), recipe);

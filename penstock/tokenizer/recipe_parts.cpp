@@ -66,7 +66,7 @@ void read_piece(const FileValue& piece, const FileValue& special,
                 bool& behind_text, Recipe& recipe) {
   if (FileValue sequence = piece.at("Sequence"); !sequence.is_null()) {
     if (sequence.at("id").text() != "A" || behind_text)
-      sequence.wrong("a template of one text holds another one",
+      sequence.wrong("the template for one text contains a second text",
                      "write \"single\" with one Sequence, A");
     behind_text = true;
     return;

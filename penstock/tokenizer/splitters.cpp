@@ -288,7 +288,7 @@ std::shared_ptr<const Splitter> read_metaspace(const FileValue& part) {
       scheme.unknown("'" + scheme.text() + "'");
     if (!part.at("add_prefix_space").flag(true) && prepend != Prepend::never)
       part.wrong("\"add_prefix_space\" and \"prepend_scheme\" differ",
-                 "compare with the file that the model came with");
+                 "compare this file with the one that the model came with");
   } else if (!part.at("add_prefix_space").flag(true)) {
     part.at("add_prefix_space").unknown("it without \"prepend_scheme\"");
   }

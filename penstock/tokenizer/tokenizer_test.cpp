@@ -335,7 +335,7 @@ TEST(Tokenizer, NamesThePartThatItDoesNotKnow) {
           "content": ""})",
        "part", "a pattern that is empty"},
       {"normalizer", R"({"type": "Precompiled", "precompiled_charsmap": "?"})",
-       "file", "map of characters"},
+       "file", "character map"},
       {"pre_tokenizer", R"({"type": "UnicodeScripts"})", "part",
        "'UnicodeScripts'"},
       {"pre_tokenizer", R"({"type": "Metaspace", "replacement": "ab"})", "file",

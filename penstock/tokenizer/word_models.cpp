@@ -14,7 +14,7 @@ namespace {
               {.code = "tokenizer.unknown",
                .what = "cannot tokenise a document",
                .why = "the model has no token for " + beginning(word) +
-                      ", nor one for what is unknown",
+                      ", and none for unknown texts",
                .next = "leave the document out, or use a tokenizer that has "
                        "an unk_token"});
 }

@@ -62,24 +62,24 @@ at::Device torch_device(const Device& device) {
     case MemoryKind::cuda: {
       const CudaLibrary& cuda = cuda_library();
       if (cuda.devices == 0)
-        throw Error(
-            ErrorKind::device,
-            {.code = "trainer.no_cuda",
-             .what = "cannot train on " + device.name(),
-             .where = "device",
-             .why = cuda.why,
-             .next = "name a PyTorch with CUDA by PENSTOCK_TORCH_DIR and "
-                     "build again, or set \"device\" to \"cpu\""});
+        throw Error(ErrorKind::device,
+                    {.code = "trainer.no_cuda",
+                     .what = "cannot train on " + device.name(),
+                     .where = "device",
+                     .why = cuda.why,
+                     .next = "set PENSTOCK_TORCH_DIR to a PyTorch with CUDA "
+                             "and build again, or set \"device\" to \"cpu\""});
       return at::Device(at::kCUDA,
                         static_cast<at::DeviceIndex>(device.number()));
     }
     default:
-      throw Error(ErrorKind::request,
-                  {.code = "trainer.device",
-                   .what = "cannot train on " + device.name(),
-                   .where = "device",
-                   .why = "libtorch cannot compute in its memory",
-                   .next = "set \"device\" to \"cpu\" or \"cuda\""});
+      throw Error(
+          ErrorKind::request,
+          {.code = "trainer.device",
+           .what = "cannot train on " + device.name(),
+           .where = "device",
+           .why = "libtorch cannot compute in the memory of this device",
+           .next = "set \"device\" to \"cpu\" or \"cuda\""});
   }
 }
 

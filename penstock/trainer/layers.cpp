@@ -31,7 +31,7 @@ constexpr std::uint64_t kFirstWeight = 0x77656967687473;
                .what = "the model cannot learn from this batch",
                .where = "layer '" + layer + "'",
                .why = "batch normalisation found one value per channel (one "
-                      "row of 1 x 1 values), whose variance is not a number",
+                      "row of 1 x 1 values), whose variance is undefined",
                .next = "avoid batches of one row: change loader.batch_size, or "
                        "set loader.tail to \"drop\"; or use a model of less "
                        "depth"});

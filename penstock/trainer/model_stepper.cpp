@@ -264,13 +264,13 @@ std::vector<SwitchInForce> ModelStepper::in_force() const {
     switches.push_back({name, wanted, std::move(got), same ? "" : why_not});
   };
   add("precision", *asked.find("precision"), "");
-  add("tf32", learning_.tf32 && on_gpu_, "the cpu has none");
+  add("tf32", learning_.tf32 && on_gpu_, "the cpu does not support it");
   add("accumulate", learning_.accumulate, "");
   add("ema", learning_.ema, "");
   const ModelFacts& model = model_->facts();
   if (model.smoothing)
     add("label_smoothing", *model.smoothing,
-        "the target is a number, no class");
+        "the target is a number, not a class");
   std::ranges::copy(model.in_force, std::back_inserter(switches));
   return switches;
 }

@@ -63,7 +63,8 @@ void copy_state(const ModelState& state,
     found.emplace(tensor.name, &tensor.view);
   for (const Parameter& tensor : tensors) {
     auto at = found.find(tensor.name);
-    if (at == found.end()) refuse(tensor.name, "it is not in the checkpoint");
+    if (at == found.end())
+      refuse(tensor.name, "the checkpoint does not have this tensor");
     const TensorView& view = *at->second;
     Dtype dtype = dtype_of(tensor.value);
     Shape shape = tensor.value.sizes().vec();

@@ -9,17 +9,17 @@ namespace penstock {
 namespace {
 
 [[noreturn]] void refuse_one_class(const Field& field, const Json& classes) {
-  std::string why = "the train rows have no class in field '";
+  std::string why = "the train rows have no classes in field '";
   if (!classes.array().empty())
-    why = "the train rows have one class alone, " + classes.array()[0].dump() +
+    why = "the train rows have only one class, " + classes.array()[0].dump() +
           ", in field '";
   throw Error(ErrorKind::request,
               {.code = "model.one_class",
-               .what = "cannot learn to tell classes apart",
+               .what = "cannot learn to distinguish classes",
                .where = "model",
                .why = why + field.name + "', expected two or more",
-               .next = "look at the column, at \"source.where\" and at the "
-                       "category's \"min_count\""});
+               .next = "check the column, \"source.where\" and the category's "
+                       "\"min_count\""});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string first_line(const c10::Error& error) {
 Error shortage(const char* doing, std::string why) {
   return Error(ErrorKind::out_of_memory,
                {.code = "trainer.out_of_memory",
-                .what = "memory ran out while " + std::string(doing),
+                .what = "out of memory while " + std::string(doing),
                 .where = kWhere,
                 .why = std::move(why),
                 .next = "use a smaller loader.batch_size or model.width"});
@@ -55,7 +55,7 @@ void throw_as_error(const char* doing) {
                  .what = "the device failed while " + std::string(doing),
                  .where = kWhere,
                  .why = first_line(error),
-                 .next = "'penstock doctor' shows what this machine has"});
+                 .next = "check this machine with 'penstock doctor'"});
   } catch (const c10::Error& error) {
     std::string why = first_line(error);
     if (tells_of_no_host_memory(why)) throw shortage(doing, std::move(why));
@@ -64,7 +64,7 @@ void throw_as_error(const char* doing) {
                  .what = "libtorch failed while " + std::string(doing),
                  .where = kWhere,
                  .why = std::move(why),
-                 .next = "report it with the job file"});
+                 .next = "report this error with the job file"});
   } catch (const std::bad_alloc& error) {
     throw shortage(doing, error.what());
   } catch (const std::exception& error) {
@@ -75,7 +75,7 @@ void throw_as_error(const char* doing) {
                  .what = "something failed while " + std::string(doing),
                  .where = kWhere,
                  .why = error.what(),
-                 .next = "report it with the job file"});
+                 .next = "report this error with the job file"});
   }
 }
 

@@ -45,7 +45,8 @@ void WeightFiles::open_folder() {
     return open_index((folder / kIndex).string());
   if (std::filesystem::exists(folder / kOneFile))
     return open_file((folder / kOneFile).string());
-  refuse(path_, std::string("it holds neither ") + kOneFile + " nor " + kIndex);
+  refuse(path_, std::string("the folder holds neither ") + kOneFile + " nor " +
+                    kIndex);
 }
 
 void WeightFiles::open_index(const std::string& file) {
@@ -55,11 +56,11 @@ void WeightFiles::open_index(const std::string& file) {
     const Json index = Json::parse(real_files().read(file), file);
     const Json* map = index.is_object() ? index.find("weight_map") : nullptr;
     if (map == nullptr || !map->is_object())
-      refuse(file, "it has no object \"weight_map\"");
+      refuse(file, "the file has no object \"weight_map\"");
     for (const auto& [name, part] : map->object()) {
       if (!part.is_string() || part.string().find('/') != std::string::npos)
         refuse(file, "tensor '" + name + "' is in " + part.dump() +
-                         ", expected the name of a file beside it");
+                         ", expected the name of a file in the same folder");
       parts[name] = part.string();
       files.insert(part.string());
     }
@@ -94,7 +95,8 @@ std::vector<std::int64_t> WeightFiles::shape_of(const std::string& name) const {
 at::Tensor WeightFiles::take(const std::string& name,
                              at::IntArrayRef shape) const {
   auto found = tensors_.find(name);
-  if (found == tensors_.end()) refuse(path_, "it has no tensor '" + name + "'");
+  if (found == tensors_.end())
+    refuse(path_, "the file has no tensor '" + name + "'");
   const auto& [file, view] = found->second;
   if (view.shape != shape.vec() || !fits(view.dtype))
     refuse(file, "tensor '" + name + "' is " +

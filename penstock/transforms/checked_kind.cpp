@@ -126,15 +126,15 @@ class Writing {
     for (std::size_t row = 0; row <= rows.starts().size(); ++row)
       if (!rows.sound(row))
         refuse_bytes(tensor,
-                     row == 0 ? std::string("it wrote before row 0")
-                              : "it wrote behind the " +
+                     row == 0 ? std::string("the kind wrote before row 0")
+                              : "the kind wrote behind the " +
                                     std::to_string(rows.row(row - 1).size()) +
                                     " bytes of row " + std::to_string(row - 1));
   }
   void check_written(std::span<std::byte> written, std::size_t row,
                      const std::string& tensor) const {
     if (!all_written(written))
-      refuse_bytes(tensor, "it left bytes of row " + std::to_string(row) +
+      refuse_bytes(tensor, "the kind left bytes of row " + std::to_string(row) +
                                " unwritten, of " +
                                std::to_string(written.size()));
   }
@@ -143,10 +143,10 @@ class Writing {
   [[noreturn]] void refuse_bytes(const std::string& tensor,
                                  const std::string& why) const {
     refuse("transform.wrong_bytes",
-           "the kind of a field did not write the rows that it was given",
+           "a field kind did not write exactly the rows that it was given",
            "field '" + field_ + "', tensor '" + tensor + "'",
-           why + "; expected every byte of each row, and no other",
-           "correct its " + step_ + "(), or report it to its author");
+           why + "; expected it to write every byte of each row and no others",
+           "correct its " + step_ + "(), or report the error to its author");
   }
   const std::string field_, step_;
 };
@@ -341,7 +341,7 @@ std::string not_stored(const std::vector<Output>& outputs,
   const std::size_t tensors = stored.tensors.size(),
                     expected = tensors + (stored.element_bytes > 0 ? 1 : 0);
   if (outputs.size() != expected)
-    return "it has no finisher and " + std::to_string(outputs.size()) +
+    return "the kind has no finisher and " + std::to_string(outputs.size()) +
            " outputs, expected the " + std::to_string(expected) +
            " that are stored";
   RowLayout layout;
@@ -349,14 +349,14 @@ std::string not_stored(const std::vector<Output>& outputs,
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const bool run = o == tensors;
     if (varies(outputs[o]) != run)
-      return "it has no finisher, and output '" + outputs[o].name +
-             (run ? "', its run, is said to be of equal lengths"
-                  : "', a stored tensor, is said to differ in length");
+      return "the kind has no finisher, and output '" + outputs[o].name +
+             (run ? "', its run, is declared with equal lengths"
+                  : "', a stored tensor, is declared with different lengths");
     const std::size_t bytes =
         run ? stored.element_bytes : layout.tensors[o].bytes;
     if (outputs[o].bytes() != bytes)
-      return "it has no finisher, and output '" + outputs[o].name + "' has " +
-             std::to_string(outputs[o].bytes()) + " bytes where " +
+      return "the kind has no finisher, and output '" + outputs[o].name +
+             "' has " + std::to_string(outputs[o].bytes()) + " bytes where " +
              std::to_string(bytes) + " are stored";
   }
   return {};
@@ -365,7 +365,7 @@ std::string not_stored(const std::vector<Output>& outputs,
 std::string wrong_form(const FieldKind& kind) {
   const std::vector<Output>& outputs = kind.facts().outputs;
   const StoredForm& stored = kind.facts().stored;
-  if (outputs.empty()) return "it has no outputs";
+  if (outputs.empty()) return "the kind has no outputs";
   for (const Output& output : outputs) {
     if (varies(output) && stored.element_bytes == 0)
       return "output '" + output.name +
@@ -387,10 +387,10 @@ void check_declared(const Field& field) {
   const std::string why = wrong_form(*field.kind);
   if (!why.empty())
     refuse("transform.wrong_form",
-           "the kind of a field declares what does not fit together",
+           "the declarations of a field kind contradict each other",
            "field '" + field.name + "'", why,
-           "correct its stored(), outputs() or finisher(), or report it to its "
-           "author");
+           "correct its stored(), outputs() or finisher(), or report the error "
+           "to its author");
 }
 
 void check_runs(const Values& values, std::int64_t before, std::int64_t rows,
@@ -403,15 +403,15 @@ void check_runs(const Values& values, std::int64_t before, std::int64_t rows,
          .what = "cannot hold these rows",
          .where = "field '" + field + "', " + std::to_string(rows) +
                   " rows of one reading",
-         .why = "they have " + std::to_string(values.bytes.size()) +
-                " bytes, expected 4 GiB at most",
+         .why = "the rows have " + std::to_string(values.bytes.size()) +
+                " bytes, expected at most 4 GiB",
          .next = "use a smaller \"loader.batch_size\", or shorter rows"});
   std::string why;
   if (values.rows() - before != rows)
-    why = "it gave " + std::to_string(values.rows() - before) + " runs for " +
-          std::to_string(rows) + " rows";
+    why = "the kind returned " + std::to_string(values.rows() - before) +
+          " runs for " + std::to_string(rows) + " rows";
   else if (values.width != 0 && values.bytes.size() % values.width != 0)
-    why = "its runs have " + std::to_string(values.bytes.size()) +
+    why = "the runs have " + std::to_string(values.bytes.size()) +
           " bytes, which is not a multiple of their width, " +
           std::to_string(values.width);
   else if (values.width == 0) {
@@ -419,16 +419,17 @@ void check_runs(const Values& values, std::int64_t before, std::int64_t rows,
         values.ends.begin() + std::max<std::int64_t>(before - 1, 0);
     const std::size_t last = values.ends.empty() ? 0 : values.ends.back();
     if (!std::is_sorted(first, values.ends.end()))
-      why = "a run ends before the one in front of it";
+      why = "a run ends before the previous one";
     else if (last != values.bytes.size())
-      why = "its last run ends at byte " + std::to_string(last) + " of " +
+      why = "the last run ends at byte " + std::to_string(last) + " of " +
             std::to_string(values.bytes.size());
   }
   if (!why.empty())
-    refuse("transform.wrong_runs",
-           "the kind of a field did not make what it declared",
-           "field '" + field + "'", why,
-           "correct its parse() or encode(), or report it to its author");
+    refuse(
+        "transform.wrong_runs",
+        "a field kind returned something other than it declared",
+        "field '" + field + "'", why,
+        "correct its parse() or encode(), or report the error to its author");
 }
 
 std::unique_ptr<FieldEncoder> checked_encoder(const Field& field,

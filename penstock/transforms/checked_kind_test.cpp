@@ -170,8 +170,9 @@ TEST_F(CheckedKind, ARowThatIsTooLongIsNamed) {
                     static_cast<std::size_t>(to[1].lengths[r]));
       }
     };
-    EXPECT_THAT(finish(), HasSubstr("transform.wrong_bytes: it wrote behind "
-                                    "the 12 bytes of row 2"));
+    EXPECT_THAT(finish(),
+                HasSubstr("transform.wrong_bytes: the kind wrote behind "
+                          "the 12 bytes of row 2"));
   }
 }
 
@@ -187,7 +188,7 @@ TEST_F(CheckedKind, ElementsBeyondThePlaceOfASampleAreNamed) {
 
 TEST_F(CheckedKind, WhatLiesBeforeARowIsNotWritten) {
   finish_ = [](auto, auto to, auto&) { *(to[0].row(0) - 1) = std::byte{}; };
-  EXPECT_THAT(finish(), HasSubstr("it wrote before row 0"));
+  EXPECT_THAT(finish(), HasSubstr("wrote before row 0"));
 }
 
 TEST_F(CheckedKind, AnElementThatIsLeftOutIsNamed) {
@@ -197,7 +198,7 @@ TEST_F(CheckedKind, AnElementThatIsLeftOutIsNamed) {
       if (r == 2) std::memset(to[1].row(r), 2, 12);  // of 20
     }
   };
-  EXPECT_THAT(finish(), HasSubstr("it left bytes of row 0 unwritten, of 10"));
+  EXPECT_THAT(finish(), HasSubstr("left bytes of row 0 unwritten, of 10"));
 }
 
 TEST_F(CheckedKind, ARowThatIsRejectedNeedNotBeWritten) {
@@ -268,9 +269,9 @@ TEST_F(CheckedKind, RunsFollowEachOtherToTheLastByte) {
   EXPECT_EQ(said({2, 2, 6}, 3), "accepted");
   EXPECT_EQ(said({2, 6}, 1, 1), "accepted");
   EXPECT_THAT(said({2, 6}, 3), HasSubstr("2 runs for 3 rows"));
-  EXPECT_THAT(said({4, 2, 6}, 3), HasSubstr("ends before the one in front"));
+  EXPECT_THAT(said({4, 2, 6}, 3), HasSubstr("ends before the previous one"));
   EXPECT_THAT(said({2, 9}, 2), HasSubstr("ends at byte 9 of 6"));
-  EXPECT_THAT(said({4, 2}, 1, 1), HasSubstr("ends before the one in front"));
+  EXPECT_THAT(said({4, 2}, 1, 1), HasSubstr("ends before the previous one"));
   Values equal{.width = 4};
   equal.bytes.append("abcdef", 6);
   EXPECT_THAT(refused([&] { check_runs(equal, 0, 1, "own"); }),

@@ -81,7 +81,7 @@ TEST(FieldFacts, OfPicturesHaveTheFormThatIsKeptDecoded) {
 
 TEST(FieldFacts, OfFastPicturesSayWhatThatCosts) {
   const FieldFacts fast = facts_of(R"({"image": {"parity": "fast"}})");
-  EXPECT_THAT(fast.costs, StartsWith("\"parity\": \"fast\": of photo-like"));
+  EXPECT_THAT(fast.costs, StartsWith("\"parity\": \"fast\": in photo-like"));
   EXPECT_FALSE(fast.larger->same_bytes);
 }
 

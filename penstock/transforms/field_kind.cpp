@@ -33,16 +33,16 @@ void check_rejected(std::span<const RowFault> rejected, std::int64_t rows,
   std::int64_t least = 0;
   for (const RowFault& fault : rejected) {
     if (fault.row < least || fault.row >= rows)
-      throw Error(ErrorKind::internal,
-                  {.code = "transform.wrong_row",
-                   .what = "the kind of a field rejected a row that it was not "
-                           "given, or rows in another order",
-                   .where = "field '" + field + "'",
-                   .why = "found row " + std::to_string(fault.row) + " of " +
-                          std::to_string(rows) + ", expected at least " +
-                          std::to_string(least),
-                   .next = "correct what it rejects, or report it to its "
-                           "author"});
+      throw Error(
+          ErrorKind::internal,
+          {.code = "transform.wrong_row",
+           .what = "a field kind rejected a row that it was not given, or rows "
+                   "in another order",
+           .where = "field '" + field + "'",
+           .why = "found row " + std::to_string(fault.row) + " of " +
+                  std::to_string(rows) + ", expected at least " +
+                  std::to_string(least),
+           .next = "correct the kind, or report the error to its author"});
     least = fault.row + 1;
   }
 }

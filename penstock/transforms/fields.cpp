@@ -116,7 +116,7 @@ void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
   std::set<std::string> taken;
   for (const Field& field : fields) {
     if (field.name.empty())
-      section.refuse("\"\"", "a field has an empty name", "name it");
+      section.refuse("\"\"", "a field has an empty name", "name the field");
     for (auto [kept, what] :
          {std::pair("weight", "the weights of padding"),
           std::pair("__metadata__", "metadata of safetensors files")})
@@ -127,9 +127,8 @@ void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
       if (!taken.insert(tensor.name).second)
         section.refuse(
             field.name,
-            "two fields would make a tensor named '" + tensor.name + "'",
-            "rename one of them (a json_set field also makes "
-            "NAME_mask)");
+            "two fields would produce a tensor named '" + tensor.name + "'",
+            "rename one of them (a json_set field also produces NAME_mask)");
   }
 }
 
@@ -143,8 +142,8 @@ void check_column_uses(const Spec& section, const std::vector<Field>& fields) {
       if (request.as != ReadAs::json && documents.contains(request.column))
         section.refuse(field.name + ".columns",
                        "column '" + request.column +
-                           "' is read as JSON by another field and cannot be "
-                           "a number too",
+                           "' is read as JSON by another field and cannot also "
+                           "be a number",
                        "name a column of numbers");
 }
 
@@ -159,8 +158,8 @@ std::vector<Field> parse_fields(const Json& section, const std::string& path) {
     throw Error(ErrorKind::request, {.code = "settings.value",
                                      .what = "cannot use the settings",
                                      .where = path,
-                                     .why = "it has no fields",
-                                     .next = "describe at least one field"});
+                                     .why = "the section has no fields",
+                                     .next = "add at least one field"});
   if (fields.size() == 1)
     if (auto alone = fields[0].kind->alone()) fields[0].kind = std::move(alone);
   check_tensor_names(spec, fields);
@@ -175,7 +174,8 @@ Json fields_schema() {
   Json schema;
   schema["type"] = "object";
   schema["minProperties"] = 1;
-  schema["description"] = "Name of a tensor -> how it is made.";
+  schema["description"] =
+      "The tensors of a batch by name, and how each is made from columns.";
   schema["additionalProperties"] = schema_of_kinds({}, kinds);
   return schema;
 }

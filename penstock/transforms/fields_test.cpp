@@ -168,7 +168,7 @@ TEST(Fields, AnUnknownKindIsNamedWithTheNearestOne) {
 TEST(Fields, TwoTensorsOfOneNameAreRefused) {
   EXPECT_THAT(error_of(R"({"x": {"json_set": {"column": "c", "keys": ["a"],
                             "max": 2}}, "x_mask": {"columns": ["b"]}})"),
-              HasSubstr("two fields would make a tensor named 'x_mask'"));
+              HasSubstr("two fields would produce a tensor named 'x_mask'"));
   EXPECT_THAT(error_of(R"({"weight": {"columns": ["a"]}})"),
               AllOf(HasSubstr("fields.weight"), HasSubstr("padding")));
   EXPECT_THAT(error_of(R"({"": {"columns": ["a"]}})"),

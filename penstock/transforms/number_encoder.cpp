@@ -64,7 +64,7 @@ RowFault NumberEncoder::what_does_not_fit(const double* raw,
                         : ""),
             .what = "cannot hold a value in " + std::string(name_of(dtype_)),
             .next = place_.word == "key"
-                        ? "check the data, or leave out such rows by 'where'"
+                        ? "check the data, or leave such rows out with 'where'"
                         : "use \"dtype\": \"float64\", or check the data"};
   }
   fail_assertion("a value does not fit", "a refused value is found again",

@@ -31,21 +31,23 @@ const OperationDescriptor& operation_kind(const Spec& entry) {
     if (!entry.has(kind.key)) continue;
     if (found != nullptr)
       entry.refuse(kind.key,
-                   "both '" + found->key + "' and '" + kind.key + "' are there",
-                   "give each operation an entry of its own");
+                   "both '" + found->key + "' and '" + kind.key + "' are given",
+                   "give each operation its own entry");
     found = &kind;
   }
   if (found == nullptr)
     entry.refuse(operation_descriptors()[0].key,
-                 "the entry has no " + all + ", which would name its kind",
-                 "name the kind, with the tensors that it changes");
+                 "the entry has neither " + all + ", which names its kind",
+                 "name the kind with the tensors that it changes");
   return *found;
 }
 
 SettingSchema side_schema() {
   SettingSchema side{.key = "side",
                      .rule = settings::choice_rule(
-                         {"train", "all"}, "whose batches are changed")};
+                         {"train", "all"},
+                         "Which batches are changed. train: those of the train "
+                         "side; all: validation batches too")};
   side.rule["default"] = "train";
   return side;
 }
@@ -82,7 +84,7 @@ Json operations_schema() {
     kinds.push_back({.settings = kind.settings()});
   Json schema;
   schema["type"] = "array";
-  schema["description"] = "what is done to whole batches, one after the other";
+  schema["description"] = "Changes to whole batches, applied in this order";
   schema["items"] = schema_of_kinds({side_schema()}, kinds);
   return schema;
 }
@@ -99,11 +101,12 @@ Json recipes_of(const std::vector<Operation>& operations) {
 
 void refuse_operation(const std::string& path, std::string why,
                       std::string next) {
-  throw Error(ErrorKind::request, {.code = "loader.operations",
-                                   .what = "cannot do this to the batches",
-                                   .where = path,
-                                   .why = std::move(why),
-                                   .next = std::move(next)});
+  throw Error(ErrorKind::request,
+              {.code = "loader.operations",
+               .what = "cannot apply this operation to batches",
+               .where = path,
+               .why = std::move(why),
+               .next = std::move(next)});
 }
 
 std::size_t find_output(const std::vector<Output>& outputs,
@@ -121,7 +124,7 @@ std::size_t find_output(const std::vector<Output>& outputs,
         path,
         "the samples of '" + name + "' differ in length (" +
             (found->lengths == Lengths::packed ? "packed" : "padded") +
-            "), and rows of one size are needed",
+            "), but the operation needs rows of equal size",
         "name a tensor whose samples are of equal size");
   return static_cast<std::size_t>(found - outputs.begin());
 }

@@ -25,7 +25,7 @@ std::vector<double> ascending(Spec& spec, std::string_view key) {
     for (const Json& number : found->array())
       numbers.push_back(number.number());
   if (!good || !std::ranges::is_sorted(numbers))
-    spec.refuse(key, "it is not an ascending list of numbers",
+    spec.refuse(key, "the value is not an ascending list of numbers",
                 "fit the data set again");
   return numbers;
 }
@@ -239,10 +239,10 @@ class NumbersFit final : public FieldFit {
                   {.code = "transform.range",
                    .what = "cannot standardise values this far apart",
                    .where = place_.of(number.name),
-                   .why = "their distance is beyond float64; they run from " +
+                   .why = "their range exceeds float64: it runs from " +
                           Json(sum.min).dump() + " to " + Json(sum.max).dump(),
-                   .next = "check the data, or leave out the rows with these "
-                           "values by 'where'"});
+                   .next = "check the data, or leave the rows with these "
+                           "values out with 'where'"});
     if (number.min_max) {
       number.divisor = farthest;
       return;
@@ -273,11 +273,11 @@ std::int64_t train_rows(std::span<const std::uint8_t> train) {
 Error nothing_to_fit(std::string where) {
   return Error(ErrorKind::transform,
                {.code = "transform.nothing_to_fit",
-                .what = "there is no value to find statistics of",
+                .what = "there are no values to compute statistics from",
                 .where = std::move(where),
-                .why = "no row on the side 'train' holds one",
-                .next = "check the name, and the query or file that fills it; "
-                        "or leave it out of the field"});
+                .why = "no row on the side 'train' holds a value",
+                .next = "check the name, and the query or file that fills the "
+                        "column, or leave the column out of the field"});
 }
 
 Json json_of(const std::vector<Standardization>& numbers) {

@@ -74,7 +74,7 @@ class Classes(unittest.TestCase):
             with self.assertRaises(penstock.RequestError) as caught:
                 loader.load_state_dict(old)
         self.assertEqual(caught.exception.code, "resume.other_fields")
-        self.assertIn("the run numbered classes from 1", str(caught.exception))
+        self.assertIn("the run numbered its classes from 1", str(caught.exception))
 
     def test_the_names_of_folders_are_a_list_that_can_be_called(self):
         names = images.ClassNames(lambda field: [field], ["cat", "dog"])

@@ -241,7 +241,7 @@ class Folder(unittest.TestCase):
                 job.setdefault(section, {}).update(settings)
                 with self.subTest(section=section, cache=cache), \
                         penstock.open(job) as loader:
-                    told = "batches are the same" in str(loader.plan)
+                    told = "batches stay the same" in str(loader.plan)
                     self.assertEqual(told, cache == "auto")
                     seen[cache] = [batch.numpy()["x"].tobytes()
                                    for _ in range(4) for batch in loader]

@@ -122,7 +122,7 @@ class Stored(unittest.TestCase):
             for _ in loader:
                 pass
         self.assertEqual(caught.exception.code, "files.store")
-        self.assertIn("the store says", str(caught.exception))
+        self.assertIn("the store reports", str(caught.exception))
 
 
 @unittest.skipUnless(HAVE_PYARROW, "without pyarrow")

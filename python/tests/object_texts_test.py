@@ -68,7 +68,7 @@ class ObjectTexts(unittest.TestCase):
     def test_of_many_rows_none_is_scanned_for_their_classes(self):
         frame = self.frame(400_000)
         with penstock.Loader(frame, batch_size=4000, num_workers=2) as loader:
-            self.assertIn("packed in memory beside the first batches",
+            self.assertIn("while all samples are packed in memory",
                           " ".join(loader.plan["notes"]))
             for _ in range(3):
                 found = all_rows(loader)

@@ -354,7 +354,7 @@ class ByThemselves(Folder):
         file = self.write("t.jsonl", text[:middle] + '{"i": 1, "rare": 5}\n'
                           + text[middle:])
         loader = penstock.Loader(file, batch_size=10)
-        self.assertIn("only parts of the file were looked at", repr(loader))
+        self.assertIn("types were determined from parts of the file", repr(loader))
         with self.assertRaises(penstock.RequestError) as caught:
             penstock.Loader(file, {"rare": {"column": "rare",
                                             "missing": "zero"}}, batch_size=10)

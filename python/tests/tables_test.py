@@ -287,7 +287,7 @@ class DataFrames(unittest.TestCase):
         with penstock.Loader(frame, batch_size=1000, shuffle=True,
                              seed=4) as loader:
             notes = " ".join(loader.plan["notes"])
-            self.assertIn("packed in memory beside the first batches", notes)
+            self.assertIn("while all samples are packed in memory", notes)
             self.assertEqual(loader.statistics["size"]["classes"],
                              ["s", "m", "l"])
             from_memory = False

@@ -295,11 +295,11 @@ class Switches(Case):
             "precision": "bfloat16", "tf32": True, "label_smoothing": 0.1,
             "max_steps": 3})))
         self.assertIn("precision: bfloat16\n", told)
-        self.assertIn("tf32: false (asked: true): the cpu has none", told)
+        self.assertIn("tf32: false (asked: true): the cpu does not support it", told)
         found = self.effective(run)
         self.assertEqual(found["precision"],
                          {"asked": "bfloat16", "got": "bfloat16"})
-        self.assertEqual(found["tf32"]["why"], "the cpu has none")
+        self.assertEqual(found["tf32"]["why"], "the cpu does not support it")
         self.assertEqual(found["label_smoothing"]["got"], 0)
         self.assertEqual(set(found), {"precision", "tf32", "accumulate", "ema",
                                       "label_smoothing"})

@@ -416,7 +416,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         told = self.told(Items(60, lambda i: compute(0.005)),
                          lambda: time.sleep(0.005))
         self.assertEqual((told.limit, told.stage), ("data", "__getitem__"))
-        self.assertIn("items are fetched by the loop itself", told.cause)
+        self.assertIn("the loop itself fetches the items", told.cause)
         self.assertIn("it computes for", told.cause)
         if len(os.sched_getaffinity(0)) > 1:
             self.assertEqual(told.actions[0]["knob"], "num_workers")
@@ -534,7 +534,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
                 told = self.told(Items(40, lambda i: source.read(1)),
                                  batch_size=1)
             thread.join()
-        self.assertIn("answers from the network", told.cause)
+        self.assertIn("replies from the network", told.cause)
 
     def test_an_item_that_fails_stays_the_users_error(self):
         def fails(index):

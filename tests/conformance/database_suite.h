@@ -283,7 +283,7 @@ TYPED_TEST_P(DatabaseSuite, HasNoKeyForAView) {
   EXPECT_EQ(error.kind(), ErrorKind::request);
   EXPECT_EQ(error.parts().code, "source.no_key");
   EXPECT_EQ(error.parts().where, "source.key");
-  EXPECT_THAT(error.parts().why, testing::HasSubstr("is a view"));
+  EXPECT_THAT(error.parts().why, testing::HasSubstr("view has no primary key"));
   spec.key = {"a", "b"};
   EXPECT_EQ(scan_all(*open_source(spec, {})).keys.size(), 5);
 }

@@ -60,8 +60,8 @@ TEST_F(CudaPictures, WhatStreamsHoldIsPlanned) {
   const auto set = PicturesDataset(folder_).prepare("device", *cuda_);
   ASSERT_EQ(set->plan().notes.size(), 1U);
   EXPECT_EQ(set->plan().notes[0],
-            "field 'x' is finished on the device: each stream holds 1.0 MiB "
-            "there for it, and 2.0 MiB pinned");
+            "field 'x' is finished on the device: each stream uses 1.0 MiB "
+            "of device memory for it, and 2.0 MiB pinned");
   DatasetFacts info = set->facts();
   const RingBytes with = ring_bytes(loading_, info);
   info.device_fields[0][0].stream_bytes = {};
@@ -112,8 +112,9 @@ TEST_F(CudaFiles, WhatStreamsHoldIsPlanned) {
   const auto set = pictures_.prepare("device", *cuda_);
   ASSERT_EQ(set->plan().notes.size(), 1U);
   EXPECT_EQ(set->plan().notes[0],
-            "field 'x' is finished on the device: each stream holds 9.0 MiB "
-            "there for it, and 10.0 MiB pinned; its decoders hold 128.0 MiB");
+            "field 'x' is finished on the device: each stream uses 9.0 MiB "
+            "of device memory for it, and 10.0 MiB pinned; its decoders use "
+            "128.0 MiB");
   // Decoders are the device's, whatever streams and loaders there are.
   EXPECT_EQ(decoder_bytes(set->facts()),
             kDecoders * (kDecodedBytes + kDecoderBytes));

@@ -89,7 +89,7 @@ class NotRead(Case):
         for uri, name, way in (
                 ("d.lmdb", "LMDB", "Parquet"), ("env", "LMDB", "Parquet"),
                 ("lmdb:env", "LMDB", "Parquet"), ("mds", "MDS", "Parquet"),
-                ("x.beton", "FFCV", "written from")):
+                ("x.beton", "FFCV", "made from")):
             with self.subTest(uri):
                 self.refused(self.run_it("peek", uri, "--json"), "request",
                              "files.not_read", name, way)

@@ -137,7 +137,7 @@ class BadNames(Case):
 
     def test_a_condition_that_is_none(self):
         self.good_start()
-        for where, says in (("y >", "SQLite says"), ("yy > 3", "yy"),
+        for where, says in (("y >", "SQLite reports"), ("yy > 3", "yy"),
                             ("y > ?", "parameter"), ("1) ; DROP TABLE t; --",
                                                      "where")):
             self.refuse("request", "source.where", where, says,

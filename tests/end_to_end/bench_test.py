@@ -32,7 +32,7 @@ class Bench(Case):
         self.good_start()
         text = self.succeed("bench", "job.json", "--ceiling", "--seconds",
                             "0.03", "--set", "device=cpu").out
-        self.assertIn("there is no ceiling", text)
+        self.assertIn("no upper limit to compare", text)
 
     def test_a_source_as_it_is(self):
         self.database([(i, "text", i / 2) for i in range(64)])

@@ -45,7 +45,7 @@ class Stores(Case):
                      "loader.cache_dir")
         why = self.cache("why")
         self.assertFalse(why["hit"])
-        self.assertIn("no store of this source", why["why"])
+        self.assertIn("no store", why["why"])
         first = self.train()
         [store] = self.cache("ls")["stores"]
         self.assertEqual(store["path"], "stores/" + self.only_store().name)
@@ -79,7 +79,7 @@ class Stores(Case):
         on_request = ["--set", "source.on_missing=store"]
         answer = self.succeed("train", "job.json", "--json", *on_request)
         second = answer.json()
-        self.assertIn("the source cannot be opened, and its rows are those of",
+        self.assertIn("the source cannot be opened: its rows are",
                       answer.err)
         for name in ("fingerprint", "rows", "train_rows", "val_rows"):
             self.assertEqual(second["dataset"].get(name),

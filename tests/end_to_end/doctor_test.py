@@ -40,7 +40,7 @@ class Doctor(Case):
     def test_says_how_much_memory_may_be_pinned(self):
         answer = self.run_it("doctor", "--device", "cpu",
                              XDG_CACHE_HOME=str(self.folder / "cache"))
-        self.assertRegex(answer.out, r"locked or pinned memory, at most: "
+        self.assertRegex(answer.out, r"limit of locked or pinned memory: "
                                      r"(no limit|[\d.]+ \w?i?B)")
 
     def test_measures_the_machine_once_and_keeps_that(self):

@@ -284,7 +284,7 @@ class NotFinished(Explained):
         going_on = self.explain()
         self.end_by(process, signal.SIGKILL)
         for text in (going_on, self.explain()):
-            self.assertIn("note: it has no report.json: it is still going on, "
+            self.assertIn("note: the run has no report.json: it is still running, "
                           "or was killed", text)
             self.assertIn("penstock train --resume runs/",
                           " ".join(text.split()))

@@ -70,7 +70,7 @@ class Interrupts(Case):
         self.assertEqual(rest["epochs"][0]["epoch"], both[first["steps"]][0])
         folders = set((self.folder / "runs").iterdir())
         again = self.succeed("train", "--resume", rest["run"], "--json")
-        self.assertIn("finished: it has taken all 64 steps", again.err)
+        self.assertIn("finished: the run took all 64 steps", again.err)
         self.assertEqual(again.json(), rest)
         self.assertEqual(set((self.folder / "runs").iterdir()), folders)
 

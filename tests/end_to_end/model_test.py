@@ -190,13 +190,13 @@ class Model(Positions):
                               "train.precision=bfloat16", "--set",
                               "train.accumulate=2")
         self.assertIn("precision: bfloat16\n", answer.err)
-        self.assertIn("tf32: false (asked: true): the cpu has none",
+        self.assertIn("tf32: false (asked: true): the cpu does not support it",
                       answer.err)
         run = self.folder / answer.json()["run"] / "run.json"
         found = json.loads(run.read_text())["effective"]
         self.assertEqual(found, {
             "precision": {"asked": "bfloat16", "got": "bfloat16"},
-            "tf32": {"asked": True, "got": False, "why": "the cpu has none"},
+            "tf32": {"asked": True, "got": False, "why": "the cpu does not support it"},
             "accumulate": {"asked": 2, "got": 2},
             "ema": {"asked": 0, "got": 0}})
 
@@ -291,7 +291,7 @@ class OwnModel(Case):
     def test_a_model_of_ones_own_needs_a_python_with_this_package(self):
         self.good_start(device="cpu")
         for python, words in (("/nowhere/python", "No such file"),
-                              ("true", "does not import penstock")):
+                              ("true", "importing penstock fails")):
             answer = self.run_it("train", "job.json", "--json", "--model",
                                  "net.py:Net", PENSTOCK_PYTHON=python)
             error = self.refused(answer, "request", "cli.python", words)

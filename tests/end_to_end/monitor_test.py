@@ -26,7 +26,7 @@ class Monitor(Case):
         text = self.succeed("monitor", "--duration=0.3", "--interval=0.1",
                             "--gpus=synthetic").out
         self.assertEqual(text.count("gpu0.utilisation "), 3)
-        self.assertIn("the GPU is synthetic", text)
+        self.assertIn("the GPU is simulated", text)
         self.assertRegex(text, r"cpu_percent +\d+\.\d %")
 
     def test_a_file_that_cannot_be_written_is_refused_at_once(self):

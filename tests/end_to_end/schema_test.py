@@ -86,7 +86,22 @@ def is_within(number, schema):
 
 def in_full(rule):
     """The rule of the full form, where a setting also has short ones."""
-    return rule["anyOf"][-1] if list(rule) == ["anyOf"] else rule
+    several = "anyOf" in rule and "properties" not in rule
+    return rule["anyOf"][-1] if several else rule
+
+
+def descriptions(rule, place=""):
+    """(place of a key, its description) for each key of the schema."""
+    for key, inner in rule.get("properties", {}).items():
+        at = f"{place}.{key}".lstrip(".")
+        yield at, inner.get("description", "")
+        yield from descriptions(inner, at)
+    for word in ("anyOf", "oneOf"):
+        for inner in rule.get(word, ()):
+            yield from descriptions(inner, place)
+    for word in ("items", "additionalProperties"):
+        if isinstance(rule.get(word), dict):
+            yield from descriptions(rule[word], f"{place}[]")
 
 
 class Schema(Case):
@@ -369,6 +384,15 @@ class Schema(Case):
         self.assertNotIn("required", self.schema)  # "sources" may do
         self.assertEqual([rule["required"] for rule in self.schema["oneOf"]],
                          [["source"], ["sources"]])
+
+    def test_describes_every_key(self):
+        described = {}
+        for place, about in descriptions(self.schema):
+            described[place] = described.get(place, "") or about
+        self.assertGreater(len(described), 200)
+        self.assertEqual([place for place, about in described.items()
+                          if len(about.split()) < 3 and about[:3] != "As "],
+                         [])
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ class Sim(Case):
 
     def test_names_what_is_wrong(self):
         for change, code, words in (
-                ({"stages": []}, "settings.value", "it has no stage"),
+                ({"stages": []}, "settings.value", "no stages"),
                 ({"step_ms": -3}, "settings.value", "step_ms"),
                 ({"stage": []}, "settings.unknown_key",
                  "did you mean 'stages'?"),
@@ -112,7 +112,7 @@ class Sim(Case):
             self.refused(self.run_it("sim", "bad.json", "--json"), "request",
                          code, words)
         self.refused(self.run_it("sim", "--json"), "request", "cli.arguments",
-                     "no file is named")
+                     "names no file")
         (self.folder / "text.json").write_text("{")
         self.refused(self.run_it("sim", "text.json", "--json"), "request",
                      "json.syntax", "text.json")

@@ -237,7 +237,7 @@ class Sounds(Batches):
                 self.assertIn("hum/04.wav", found["bad"][0]["why"])
                 self.assertIn("its sample 2000 is NaN", found["bad"][0]["why"])
         (self.folder / "sounds/hum/04.wav").unlink()
-        self.assertIn("every row can be used",
+        self.assertIn("all rows can be used",
                       self.succeed("check", "audio:sounds").out)
 
 

@@ -121,7 +121,7 @@ class Refusals(Stored):
 
     def test_kinds_that_read_disks_alone_say_so(self):
         self.refused("token_store:s3://train-data/rows.bin", "files.store",
-                     "copy it to a disk")
+                     "copy the file to a disk")
 
     def test_a_damaged_file_is_named(self):
         self.buckets["train-data"]["bad.parquet"] = (

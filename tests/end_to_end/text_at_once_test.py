@@ -110,7 +110,7 @@ class AtOnce(TokensCase):
     def test_a_plan_says_what_will_be_done(self):
         self.write(WAYS[0])
         answer = self.succeed("train", "job.json", "--plan")
-        self.assertIn("while batches are made", answer.out + answer.err)
+        self.assertIn("while batches are produced", answer.out + answer.err)
         self.assertEqual(self.stores(), [])
 
     def test_verify_resume_holds_in_the_first_epoch(self):

@@ -93,7 +93,7 @@ class Tokenize(Case):
     def test_a_line_that_holds_no_text_is_named(self):
         self.refuse_line("[1]", "t.jsonl:2:1", "JSON object")
         self.refuse_line('{"other": "a"}', "t.jsonl:2", "field 'text'",
-                         "found nothing")
+                         "is missing")
         self.refuse_line('{"text": 5}', "t.jsonl:2:10", "holds 5", "a text")
         self.refuse_line('{"text": ["a"]}', "t.jsonl:2", 'holds ["a"]',
                          "a text")

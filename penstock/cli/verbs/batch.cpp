@@ -52,17 +52,18 @@ RunVerb add_batch(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<BatchArguments>();
   BatchQuery& query = arguments->query;
   options.add("job", arguments->job, "The job file", {.required = true});
-  options.add("--epoch", query.epoch, "From 0", {.least = 0});
-  options.add("--steps", arguments->steps, "A:B, half-open");
-  options.add("--split", arguments->split, "train or val",
+  options.add("--epoch", query.epoch, "Epoch, counted from 0", {.least = 0});
+  options.add("--steps", arguments->steps,
+              "Steps A to B-1 of the epoch, as A:B");
+  options.add("--split", arguments->split, "Side of the split: train or val",
               {.one_of = {"train", "val"}});
   options.add("--rank", query.rank.rank, "Of --world", {.least = INT_MIN});
   options.add("--world", query.rank.world, "Number of ranks",
               {.least = INT_MIN});
   options.add("--out", query.out,
-              "Write one .safetensors per step into this folder");
+              "Write one .safetensors file per step to this folder");
   add_sets(options, arguments->sets);
-  add_json(options, invocation, "Errors as a document");
+  add_json(options, invocation, "Print errors as a JSON document");
   return [arguments](Invocation& invoked) { run_batch(*arguments, invoked); };
 }
 
@@ -70,7 +71,7 @@ RunVerb add_batch(Options& options, Invocation& invocation) {
 
 Verb batch_verb() {
   return {.name = "batch",
-          .help = "Show which samples are in a step, and their tensors",
+          .help = "Show the samples and tensors of a step",
           .example = "penstock batch job.json --epoch 3 --steps 10:12",
           .ends_in_order = true,
           .add = add_batch};

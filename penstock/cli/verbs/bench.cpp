@@ -47,8 +47,8 @@ std::string named(const Json& setting) {
 std::string ceiling_of(const Json& json) {
   const Json& ceiling = *json.find("ceiling");
   if (ceiling.is_null())
-    return "the steps take no time here, so that the rates are those of the "
-           "input alone\n";
+    return "the steps take no time here: the rates are those of the input "
+           "alone\n";
   return "the steps alone, without any input: " + rate(ceiling.number()) +
          " samples/s\n";
 }
@@ -111,8 +111,8 @@ std::string best_of_ceiling(const Json& json) {
   const Json* of = json.find("best_of_ceiling");
   if (of == nullptr) return {};
   return "the best reaches " + percent(*of) + " of that" +
-         (of->number() < kNear ? "; what else limits, penstock train and "
-                                 "penstock explain tell of the job"
+         (of->number() < kNear ? "; to find the bottleneck, run penstock "
+                                 "train, then penstock explain"
                                : "") +
          "\n";
 }
@@ -120,30 +120,31 @@ std::string best_of_ceiling(const Json& json) {
 std::string summary_of_sweep(const Json& json) {
   if (json.find("settings") == nullptr)
     return json.find("ceiling")->is_null()
-               ? "there is no ceiling: the steps take no time here\n"
+               ? "there is no upper limit to compare with: the steps take no "
+                 "time here\n"
                : ceiling_of(json);
   const SweepRows sweep(json);
-  std::string text =
-      sweep.table() +
-      "batches are copied from pinned memory wherever the device has such: "
-      "there is no setting to try\n\n";
+  std::string text = sweep.table() +
+                     "batches are always copied from pinned memory if the "
+                     "device has it: there is no setting to try\n\n";
   for (const Json& step : json.find("cumulative")->array())
     text += step.find("what")->string() + ": " +
             rate(step.find("rate")->number()) + " samples/s\n";
   text += ceiling_of(json) + best_of_ceiling(json);
   if (sweep.is_beaten())
     text +=
-        "(noise): a higher rate, but rounds of one setting differ by up to " +
+        "(noise): a higher rate, but rounds with the same setting differ by up "
+        "to " +
         percent(Json(sweep.noise())) + "\n";
   if (sweep.at("best") == sweep.at("present"))
     return text +
-           "keep the present settings: no other is faster by 2 % and by more "
-           "than the noise\n";
+           "keep the present settings: no other is faster by more than 2 % and "
+           "the noise\n";
   text += "best: " + named(sweep.setting("best")) + ", " +
           percent(*json.find("gain")) + " faster than the present " +
           named(sweep.setting("present")) + "\n";
   if (json.find("rounds")->integer() == 1)
-    text += "that is of one round: what differs by chance is not known\n";
+    text += "measured in one round: the noise is unknown\n";
   return text;
 }
 
@@ -167,7 +168,7 @@ Json document_of(const BenchArguments& arguments,
                  .what = "cannot write the best settings",
                  .where = "--apply",
                  .why = "'" + without_password(arguments.job) +
-                        "' is a source, and no job file",
+                        "' is a source, not a job file",
                  .next = "leave --apply out, or name a job file, NAME.json"});
   constexpr std::int64_t kRows = 256;
   Json document = job_of_source(
@@ -220,17 +221,18 @@ RunVerb add_bench(Options& options, Invocation& invocation) {
               "A job file, NAME.json, or a source: " + source_examples(),
               {.required = true});
   options.add("--batch-size", arguments->batch_size,
-              "Rows of a batch; default: the job's, of a source 256",
+              "Rows in a batch. Default: the job's, or 256 for a source",
               {.least = 0, .most = 1 << 24});
-  options.flag("--ceiling", arguments->ceiling,
-               "Only the steps, over one batch: the most that input can give");
+  options.flag(
+      "--ceiling", arguments->ceiling,
+      "Run the steps alone, over one batch: the rate with perfect input");
   options.flag("--apply", arguments->apply,
-               "Write the job with the best settings as JOB.tuned.json");
+               "Write the job with the best settings to JOB.tuned.json");
   options.add("--seconds", arguments->seconds,
-              "Of steps, for each setting and round",
+              "Seconds of steps for each setting and round",
               {.least = 0.01, .most = 3600});
-  options.add("--repeats", arguments->repeats, "Rounds over all settings",
-              {.least = 1, .most = 1000});
+  options.add("--repeats", arguments->repeats,
+              "Number of rounds over all settings", {.least = 1, .most = 1000});
   add_sets(options, arguments->sets);
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& of) { run_bench(*arguments, of); };
@@ -239,11 +241,13 @@ RunVerb add_bench(Options& options, Invocation& invocation) {
 }  // namespace
 
 Verb bench_verb() {
-  return {.name = "bench",
-          .help = "Measure a job or a source under other workers and batches",
-          .example = "penstock bench job.json --apply",
-          .ends_in_order = true,
-          .add = add_bench};
+  return {
+      .name = "bench",
+      .help =
+          "Measure a job or a source with different workers and batch sizes",
+      .example = "penstock bench job.json --apply",
+      .ends_in_order = true,
+      .add = add_bench};
 }
 
 }  // namespace penstock

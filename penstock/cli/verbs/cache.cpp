@@ -47,7 +47,7 @@ void run_ls(const CacheArguments& arguments, Invocation& invocation) {
 
 void print_why(const Json& json) {
   const bool hit = std::get<bool>(json.find("hit")->value());
-  print(std::string(hit ? "hit: the next run makes no scan"
+  print(std::string(hit ? "hit: the next run needs no scan"
                         : "miss: the next run scans ") +
         (hit ? "" : json.find("source")->string()) + "\n  " +
         json.find("why")->string() +
@@ -57,7 +57,7 @@ void print_why(const Json& json) {
   if (const Json* differs = json.find("differs"))
     for (const Json& part : differs->array())
       print("    " + part.find("part")->string() + ": " +
-            part.find("stored")->dump() + " there, " +
+            part.find("stored")->dump() + " stored, " +
             part.find("now")->dump() + " now\n");
 }
 
@@ -194,32 +194,32 @@ RunVerb add_cache(Options& cache, Invocation& invocation) {
     Options options = cache.verb(name, help, [chosen, run] { *chosen = run; });
     add_json(options, invocation, "One JSON document");
     if (run != run_why)
-      options.add("--dir", arguments->dir, "The folder of the stores");
+      options.add("--dir", arguments->dir, "Folder of the stores");
     return options;
   };
   add("ls", "List the stores", run_ls);
   Options why =
-      add("why", "Say whether a job finds its rows in a store", run_why);
+      add("why", "Tell whether a job finds its rows in a store", run_why);
   why.add("job", arguments->job, "The job file", {.required = true});
   add_sets(why, arguments->sets);
   Options prune =
-      add("prune", "List the stores that are no longer used, and remove them",
-          run_prune);
+      add("prune", "List and remove stores that are no longer used", run_prune);
   prune.add("--unused-days", arguments->unused_days,
-            "Those that were not used for so long; 0: all",
+            "Only those unused for this long. 0: all",
             {.least = 0, .most = 36'500});
-  prune.flag("--dry-run", arguments->dry, "Only say what would go");
-  prune.flag("--store", arguments->store, "The stores: this is the default");
+  prune.flag("--dry-run", arguments->dry,
+             "List what would be removed, and remove nothing");
+  prune.flag("--store", arguments->store,
+             "Prune the stores. This is the default");
   prune.flag("--stage", arguments->stage,
-             "In place of stores: copies of the files of sources "
-             "(source.stage)");
+             "Prune copies of source files (source.stage) instead of stores");
   prune.flag(
       "--hub", arguments->hub,
-      "In place of stores: data sets in the hub's cache of Hugging Face");
+      "Prune data sets in the cache of the Hugging Face hub instead of stores");
   prune.flag("--datasets", arguments->datasets,
-             "In place of stores: what load_dataset() made of them");
+             "Prune what load_dataset() made of data sets instead of stores");
   prune.flag("--yes", arguments->yes,
-             "Remove them; without it they are listed");
+             "Remove them. Without this option they are only listed");
   add("verify", "Read every byte of the stores", run_verify);
   return [arguments, chosen](Invocation& invoked) {
     (*chosen)(*arguments, invoked);

@@ -41,12 +41,12 @@ std::string undecided_text(const Json& columns) {
   }
   std::string text;
   if (!nulls.empty())
-    text += "NULL or NaN among numbers: " + printable(nulls) +
-            "; a field needs \"missing\" to take such rows\n";
+    text += "columns of numbers with NULL or NaN: " + printable(nulls) +
+            "; a field needs \"missing\" to accept these rows\n";
   if (!infinities.empty())
-    text += "infinities: " + printable(infinities) +
+    text += "columns with infinite values: " + printable(infinities) +
             "; a field with \"missing\": \"nan\" passes them on, any other "
-            "refuses such rows\n";
+            "rejects these rows\n";
   return text;
 }
 
@@ -61,7 +61,7 @@ std::string summary_of_check(const Json& json) {
     for (const Json& source : sources->array())
       text += "  " + source.find("source")->string() + ": " +
               counted(source.find("rows")->integer()) + ", " +
-              source.find("bad_rows")->dump() + " not usable\n";
+              source.find("bad_rows")->dump() + " unusable\n";
   if (const Json* columns = json.find("columns"))
     text += "\n" + columns_text(*columns, rows) + left_out_text(json) + "\n";
   if (const Json* train = json.find("train"))
@@ -69,10 +69,10 @@ std::string summary_of_check(const Json& json) {
             ", too short " + json.find("too_short")->dump() + "\n";
   if (const Json* twice = json.find("duplicate_keys"))
     text += twice->dump() +
-            " keys are those of more than one row: name a column of different "
+            " keys belong to more than one row: name a column with unique "
             "values as source.key\n";
   else if (bad == 0)
-    text += "every row can be used\n";
+    text += "all rows can be used\n";
   if (const Json* columns = json.find("columns"))
     text += undecided_text(*columns);
   if (bad == 0) return text;
@@ -92,8 +92,8 @@ std::string summary_of_check(const Json& json) {
     text += "  ... (--json lists up to " +
             std::to_string(ParseNotes::kMostBad) + ")\n";
   return text +
-         "correct them, leave them out with 'source.where', or set "
-         "\"source.on_bad\": \"skip\", or for damaged files "
+         "correct these rows, or leave them out with 'source.where' or "
+         "\"source.on_bad\": \"skip\"; for damaged files set "
          "\"loader.on_bad\"\n";
 }
 
@@ -137,7 +137,7 @@ void run_check(const CheckArguments& arguments, Invocation& invocation) try {
 
 Verb check_verb() {
   return {.name = "check",
-          .help = "Read all rows of a job or a source, list what is wrong",
+          .help = "Read all rows of a job or a source and list the bad ones",
           .example = "penstock check job.json",
           .ends_in_order = true,
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
@@ -148,7 +148,7 @@ Verb check_verb() {
                 {.required = true});
             add_sets(options, arguments->sets);
             options.add("--workers", arguments->workers,
-                        "Threads that read; default: the processors",
+                        "Threads that read. Default: the number of processors",
                         {.least = 1, .most = 1024});
             add_json(options, invocation, "One JSON document");
             return [arguments](Invocation& of) { run_check(*arguments, of); };

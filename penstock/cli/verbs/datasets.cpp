@@ -84,7 +84,7 @@ void print_sets(const Json& json) {
           drive.find("device")->string() + ", " + drive.find("type")->string() +
           "): " +
           (rate.is_null()
-               ? std::string("read rate not measured")
+               ? std::string("read rate was not measured")
                : "read at " +
                      shown_bytes(static_cast<std::size_t>(rate.number())) +
                      "/s") +
@@ -100,13 +100,13 @@ void print_sets(const Json& json) {
 
 Verb datasets_verb() {
   return {.name = "datasets",
-          .help = "Find the Hugging Face data sets of this machine",
+          .help = "Find the Hugging Face data sets on this machine",
           .example = "penstock datasets ~/data job.json --json",
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
             auto arguments = std::make_shared<DatasetsArguments>();
             options.add("path", arguments->paths,
-                        "Folders in which others may be, and job files that "
-                        "may use them; default: job files here");
+                        "Further folders to search, and job files that may use "
+                        "the data sets. Default: the job files in this folder");
             options.flag("--no-measure", arguments->no_measure,
                          "Do not measure how fast the drives are read");
             add_json(options, invocation, "One JSON document");

@@ -44,15 +44,18 @@ void write_positions(const DemoArguments& arguments, Invocation& invocation) {
 RunVerb add_positions(Options& demo, Invocation& invocation) {
   auto arguments = std::make_shared<DemoArguments>();
   Options options = demo.verb(
-      "positions", "Receivers that heard a transmitter, with its position");
-  options.add("--rows", arguments->rows, "How many", {.least = 1});
-  options.add("--seed", arguments->seed, "The same seed, the same rows",
-              {.least = 0});
+      "positions",
+      "Sets of receivers that heard a transmitter, with its position");
+  options.add("--rows", arguments->rows, "Number of rows", {.least = 1});
+  options.add("--seed", arguments->seed,
+              "Seed: the same seed gives the same rows", {.least = 0});
   options.add("--to", arguments->to, source_examples(), {.required = true});
-  options.add("--json-type", arguments->json_type, "jsonb, json or text",
+  options.add("--json-type", arguments->json_type,
+              "Type of the JSON column: jsonb, json or text",
               {.one_of = {"jsonb", "json", "text"}});
-  options.flag("--replace", arguments->replace, "Replace an existing table");
-  add_json(options, invocation, "Errors as a document");
+  options.flag("--replace", arguments->replace,
+               "Replace the table if it exists");
+  add_json(options, invocation, "Print errors as a JSON document");
   options.footer(
       "Example: penstock demo positions --rows 4030 --to sqlite:d.db");
   return [arguments](Invocation& invoked) {

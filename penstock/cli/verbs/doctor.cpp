@@ -72,10 +72,10 @@ std::string system_text(const Json& json) {
                    {"docker", "docker", ""},
                    {"nvidia_container_toolkit", "GPUs in containers", ""},
                    {"gpu_driver", "NVIDIA driver", ""},
-                   {"least_driver", "for CUDA 13 at least", ""},
-                   {"open_files", "open files, at most", ""},
+                   {"least_driver", "supports CUDA 13 or later", ""},
+                   {"open_files", "limit of open files", ""},
                    {"shared_bytes", "/dev/shm", "B"}}) +
-         "  locked or pinned memory, at most: " +
+         "  limit of locked or pinned memory: " +
          (system.find("locked_bytes")->is_null()
               ? std::string("no limit")
               : shown(*system.find("locked_bytes"), "B")) +
@@ -92,13 +92,13 @@ std::string profile_text(const Json& profile) {
   return "\nmeasured " + profile.find("measured")->string() + "\n" +
          facts_of(profile, {{"memory_bytes_s", "memory, one thread", "B/s"},
                             {"memory_bytes_s_all", "memory, all", "B/s"},
-                            {"cores", "processors really there", ""},
+                            {"cores", "processors in effect", ""},
                             {"copy_bytes_s", "to the GPU", "B/s"}}) +
          facts_of(*profile.find("drive"),
                   {{"write_bytes_s", "drive writes", "B/s"},
                    {"read_bytes_s", "drive reads", "B/s"},
                    {"read_latency_ms", "a read of a page", "ms"},
-                   {"direct", "past the page cache", ""}});
+                   {"direct", "without the page cache", ""}});
 }
 
 std::string tests_text(const Json& tests) {
@@ -184,14 +184,14 @@ void run_doctor(const DoctorArguments& arguments, Invocation& invocation) {
 RunVerb add_doctor(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<DoctorArguments>();
   options.add("--device", arguments->device,
-              "The device to be tested: cpu, cuda, cuda:1, or auto");
+              "Device to test: cpu, cuda, cuda:1 or auto");
   options.flag("--parts", arguments->parts,
-               "List the optional parts alone: nothing is measured or tested");
+               "Only list the optional parts, without measuring or testing");
   options.flag("--quick-train", arguments->quick_train,
-               "Train a small network for ten steps, in six checkpoints; the "
-               "exit code is 0 where all hold");
+               "Train a small network for ten steps with six checks. The exit "
+               "code is 0 if all pass");
   options.flag("--measure", arguments->measure,
-               "Measure this machine again, and keep the result");
+               "Measure this machine again and keep the result");
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& of) { run_doctor(*arguments, of); };
 }
@@ -200,7 +200,7 @@ RunVerb add_doctor(Options& options, Invocation& invocation) {
 
 Verb doctor_verb() {
   return {.name = "doctor",
-          .help = "Show what this machine and this build can do, and test it",
+          .help = "Show and test what this machine and this build can do",
           .example = "penstock doctor --quick-train",
           .add = add_doctor};
 }

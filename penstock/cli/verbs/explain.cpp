@@ -45,7 +45,7 @@ void run_explain(const ExplainArguments& arguments, Invocation& invocation) {
                   {.code = "cli.arguments",
                    .what = "cannot write the page",
                    .where = "--html",
-                   .why = "two runs are named, and a page is of one",
+                   .why = "two runs are named, and a page shows one",
                    .next = "name one run"});
     return compare(run, find_run(arguments.other), invocation);
   }
@@ -61,8 +61,8 @@ RunVerb add_explain(Options& options, Invocation& invocation) {
   options.add("run", arguments->run,
               "A run folder, runs/latest, or a report.json",
               {.required = true});
-  options.add("other", arguments->other, "A second run, to be compared");
-  options.add("--html", arguments->html, "Write the page of the run here");
+  options.add("other", arguments->other, "A second run to compare with");
+  options.add("--html", arguments->html, "Write the run's page to this file");
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& invoked) { run_explain(*arguments, invoked); };
 }

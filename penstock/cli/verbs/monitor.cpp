@@ -105,7 +105,7 @@ std::string summary_of_machine(const Json& json) {
     rows.push_back({name, "n/a", "n/a", "n/a", "n/a"});
   std::string text = table_text(rows);
   for (const auto& [reason, names] : by_reason(json)) {
-    text += "n/a, as " + reason + ":";
+    text += "n/a because " + reason + ":";
     for (const std::string& name : names) text += " " + name;
     text += "\n";
   }
@@ -122,7 +122,7 @@ std::string summary_of_machine(const Json& json) {
   if (const Json& why = *json.find("no_gpu"); !why.is_null())
     text += "\nGPU n/a: " + why.string() + "\n";
   if (std::get<bool>(json.find("synthetic_gpu")->value()))
-    text += "\nthe GPU is synthetic: its numbers mean nothing\n";
+    text += "\nthe GPU is simulated: its numbers mean nothing\n";
   text += "\n";
   for (const Json& finding : json.find("assessment")->array())
     text += finding.find("finding")->string() + ": " +
@@ -155,7 +155,7 @@ Json read_summary(const std::string& file) {
               {.code = "monitor.compare",
                .what = "cannot compare with an earlier summary",
                .where = file,
-               .why = "it is no summary of 'penstock monitor'",
+               .why = "it is not a summary of 'penstock monitor'",
                .next = "write one with 'penstock monitor --output FILE'"});
 }
 
@@ -176,8 +176,8 @@ void check_output(const std::string& file) {
                .why = std::filesystem::is_directory(file, none)
                           ? "it is a folder"
                           : folder.string() +
-                                " is no folder in which this user may write",
-               .next = "name a file in a folder that is there"});
+                                " is not a folder that this user may write to",
+               .next = "name a file in an existing folder"});
 }
 
 bool stopped(const Invocation& invocation) {
@@ -221,10 +221,10 @@ Json findings_of(const std::optional<LiveRun>& run,
     findings.push_back(std::move(entry));
   };
   if (run && !run->verdict().empty())
-    add("the run says", printable(run->verdict()));
+    add("from the run", printable(run->verdict()));
   if (lock && lock->limits())
-    add("Python's lock limits the process",
-        formatted("a thread held it in %.0f %% of the looks",
+    add("Python's global interpreter lock (GIL) limits the process",
+        formatted("a thread held it in %.0f %% of the samples",
                   100 * lock->json().find("held")->number()));
   return findings;
 }
@@ -237,7 +237,7 @@ void show_summary(const Json& summary, const std::optional<LiveRun>& run,
   if (!lives && !run) print("the process has ended\n");
   if (run && run->ended())
     print("the run has ended. " + printable(run->verdict()) +
-          "\npenstock explain " + run->folder().string() + " says more\n");
+          "\npenstock explain " + run->folder().string() + " shows more\n");
   if (lock) print(lock->text());
   if (const Json* changes = summary.find("compared"))
     print(comparison_of(*changes));
@@ -292,22 +292,23 @@ void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
 
 RunVerb add_monitor(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<MonitorArguments>();
+  options.add("run", arguments->run,
+              "Folder of a running run: show its progress, AU and bottleneck",
+              {});
   options.add(
-      "run", arguments->run,
-      "A folder of a run that goes on: its progress, AU and what limits", {});
-  options.add("--duration", arguments->duration,
-              "Seconds; 0: until Ctrl-C, or the process or run ends",
-              {.least = 0, .most = 1e7});
-  options.add("--interval", arguments->interval, "Seconds between two samples",
+      "--duration", arguments->duration,
+      "Seconds to watch. 0: until Ctrl-C, or until the process or run ends",
+      {.least = 0, .most = 1e7});
+  options.add("--interval", arguments->interval, "Seconds between samples",
               {.least = 0.05, .most = 3600});
-  options.add("--pid", arguments->pid, "A process to look at, with its threads",
+  options.add("--pid", arguments->pid, "Process to watch, with its threads",
               {.least = 0});
-  options.add("--gpus", arguments->gpus, "Which GPUs",
+  options.add("--gpus", arguments->gpus, "Numbers of the GPUs to watch",
               {.one_of = {"auto", "synthetic", "none"}});
   options.add("--output", arguments->output, "Write the summary to this file");
   options.add("--compare", arguments->compare,
-              "A file of --output: show the changes since then");
-  add_json(options, invocation, "The summary as one JSON document");
+              "Compare with this earlier file of --output");
+  add_json(options, invocation, "Print the summary as one JSON document");
   return [arguments](Invocation& of) { run_monitor(*arguments, of); };
 }
 
@@ -315,7 +316,7 @@ RunVerb add_monitor(Options& options, Invocation& invocation) {
 
 Verb monitor_verb() {
   return {.name = "monitor",
-          .help = "Watch GPUs, processors, memory, drives, a process or run",
+          .help = "Watch GPUs, processors, memory, drives, a process or a run",
           .example = "penstock monitor --duration 30 --pid 4711",
           .ends_in_order = true,
           .add = add_monitor};

@@ -23,7 +23,7 @@ std::string summary_of_table(const Json& json) {
     text += (rows.is_null() ? "more than " + std::to_string(seen)
                             : "~" + rows.dump()) +
             " rows, of which the first " + std::to_string(seen) +
-            " were looked at, ";
+            " were examined, ";
   const auto columns = json.find("columns")->array().size();
   text += std::to_string(columns) +
           (columns == 1 ? " column, " : " columns, ") +
@@ -56,7 +56,7 @@ void run_peek(const std::string& named, const std::string& column,
 
 Verb peek_verb() {
   return {.name = "peek",
-          .help = "Show what the columns of a source hold, and its first rows",
+          .help = "Show the columns of a source and its first rows",
           .example = "penstock peek train.csv",
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
             auto uri = std::make_shared<std::string>();
@@ -66,10 +66,10 @@ Verb peek_verb() {
                         source_examples() + "; or a job file, JOB.json",
                         {.required = true});
             options.add("--sheet", *sheet,
-                        "Write the pictures of a batch, as training gets them, "
+                        "Write the pictures of a batch, as training sees them, "
                         "to this .png or .html file");
             options.add("--column", *column,
-                        "With --sheet: the column of pictures; default: image");
+                        "With --sheet: column of the pictures. Default: image");
             add_json(options, invocation, "One JSON document");
             return [=](Invocation& of) {
               run_peek(*uri, *column, *sheet, of.json);

@@ -29,10 +29,9 @@ const Json* tokens_in(const Json& statistics) {
 }
 
 std::string text_of_tokens(const Json& found) {
-  std::string text =
-      "longest document: " + number_of(found, "longest") +
-      " tokens; without any: " + number_of(found, "empty") +
-      "; the same as another: " + number_of(found, "duplicates") + "\n";
+  std::string text = "longest document: " + number_of(found, "longest") +
+                     " tokens; empty documents: " + number_of(found, "empty") +
+                     "; duplicates: " + number_of(found, "duplicates") + "\n";
   if (const Json* per = found.find("characters_per_token");
       per != nullptr && !per->is_null())
     text += "characters per token: " + per->dump() + "\n";
@@ -61,7 +60,7 @@ std::string text_of_prepared(const Json& json) {
   if (json.find("invalid_utf8") != nullptr &&
       json.find("invalid_utf8")->integer() > 0)
     text += number_of(json, "invalid_utf8") +
-            " documents held bytes that are not UTF-8\n";
+            " documents contain bytes that are not UTF-8\n";
   if (const Json* left_out = json.find("left_out");
       left_out != nullptr && left_out->integer() > 0) {
     const Json* list = json.find("left_out_list");
@@ -70,7 +69,7 @@ std::string text_of_prepared(const Json& json) {
   }
   if (json.find("resumed")->integer() > 0)
     text += number_of(json, "resumed") +
-            " rows had been prepared by a call that was interrupted\n";
+            " rows were prepared by an earlier, interrupted call\n";
   if (const Json* found = tokens_in(*json.find("statistics")))
     text += text_of_tokens(*found);
   return text;
@@ -99,16 +98,16 @@ Json prepare_one(const std::string& path, const PrepareArguments& arguments,
 void run_prepare(const PrepareArguments& arguments, Invocation& invocation) {
   if (arguments.jobs.empty())
     throw Error(ErrorKind::request, {.code = "cli.arguments",
-                                     .what = "cannot prepare anything",
+                                     .what = "there is nothing to prepare",
                                      .where = "job",
-                                     .why = "no job file is named",
+                                     .why = "the command names no job file",
                                      .next = "penstock prepare job.json"});
   if (!arguments.also.empty() && arguments.jobs.size() > 1)
     throw Error(ErrorKind::request,
                 {.code = "cli.arguments",
                  .what = "cannot export the tokens of several jobs",
                  .where = "--export",
-                 .why = "they would be written to the same files",
+                 .why = "all would be written to the same files",
                  .next = "export one job after the other"});
   Json all(Json::Array{});
   try {
@@ -132,7 +131,7 @@ RunVerb add_prepare(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<PrepareArguments>();
   options.add("job", arguments->jobs, "The job files");
   options.add_pair("--export", arguments->also,
-                   "FORMAT DIR: write the tokens there, too, as hf, megatron, "
+                   "FORMAT DIR: also write the tokens to DIR, as hf, megatron, "
                    "datatrove, llmc or raw");
   add_sets(options, arguments->sets);
   add_json(options, invocation, "One JSON document");
@@ -143,7 +142,7 @@ RunVerb add_prepare(Options& options, Invocation& invocation) {
 
 Verb prepare_verb() {
   return {.name = "prepare",
-          .help = "Fill the stores of jobs ahead of training",
+          .help = "Prepare the rows of jobs before training",
           .example = "penstock prepare job.json --json",
           .ends_in_order = true,
           .add = add_prepare};

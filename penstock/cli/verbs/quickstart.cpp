@@ -46,12 +46,15 @@ void run_quickstart(QuickstartOptions& options, Invocation& invocation) {
 RunVerb add_quickstart(Options& options, Invocation& invocation) {
   auto chosen = std::make_shared<QuickstartOptions>();
   options.add("--job", chosen->job, "The job file");
-  options.add("--rows", chosen->rows, "Samples to write", {.least = 1});
-  options.add("--step-ms", chosen->step_ms, "Of the simulated step",
+  options.add("--rows", chosen->rows, "Number of samples to write",
+              {.least = 1});
+  options.add("--step-ms", chosen->step_ms,
+              "Duration of the simulated step, in milliseconds",
               {.most = kLongestStepMs});
   options.add("--round-trip-ms", chosen->round_trip_ms,
-              "Simulated latency per statement", {.most = kLongestRoundTripMs});
-  options.add("--epochs", chosen->epochs, "Of each run", {.least = 1});
+              "Simulated latency per statement, in milliseconds",
+              {.most = kLongestRoundTripMs});
+  options.add("--epochs", chosen->epochs, "Steps of each run", {.least = 1});
   add_json(options, invocation, "One JSON document");
   return [chosen](Invocation& invoked) { run_quickstart(*chosen, invoked); };
 }
@@ -59,10 +62,11 @@ RunVerb add_quickstart(Options& options, Invocation& invocation) {
 }  // namespace
 
 Verb quickstart_verb() {
-  return {.name = "quickstart",
-          .help = "Compare a query per sample with Penstock, and train a model",
-          .ends_in_order = true,
-          .add = add_quickstart};
+  return {
+      .name = "quickstart",
+      .help = "Compare one query per sample with Penstock, and train a model",
+      .ends_in_order = true,
+      .add = add_quickstart};
 }
 
 }  // namespace penstock

@@ -103,7 +103,7 @@ void run_sim(const SimArguments& arguments, Invocation& invocation) {
   const std::vector<std::string>& files = arguments.files;
   std::vector<Json> results;
   bool list = files.size() > 1;
-  if (files.empty()) nothing_to_simulate("no file is named");
+  if (files.empty()) nothing_to_simulate("the command names no file");
   for (const std::string& file : files) {
     const Json document =
         Json::parse(read_user_file(file, "cannot read the pipeline"), file);
@@ -117,7 +117,7 @@ void run_sim(const SimArguments& arguments, Invocation& invocation) {
                                   file + "[" + std::to_string(i) + "]",
                                   arguments.tune));
   }
-  if (results.empty()) nothing_to_simulate("the list holds no pipeline");
+  if (results.empty()) nothing_to_simulate("the list is empty");
   if (invocation.json)
     return print_document(list ? Json(std::move(results)) : results.front());
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -127,20 +127,22 @@ void run_sim(const SimArguments& arguments, Invocation& invocation) {
 }  // namespace
 
 Verb sim_verb() {
-  return {.name = "sim",
-          .help = "Run described pipelines in virtual time, say what limits",
-          .example = "penstock sim pipeline.json",
-          .add = [](Options& options, Invocation& invocation) -> RunVerb {
-            auto arguments = std::make_shared<SimArguments>();
-            options.add("file", arguments->files,
-                        "A pipeline as JSON, or a list of them; several files");
-            options.flag("--tune", arguments->tune,
-                         "Set workers and queues as the tuner would, within "
-                         "\"cpus\"");
-            add_json(options, invocation,
-                     "One JSON document, or a list of them");
-            return [arguments](Invocation& of) { run_sim(*arguments, of); };
-          }};
+  return {
+      .name = "sim",
+      .help = "Simulate pipelines in virtual time and report their bottlenecks",
+      .example = "penstock sim pipeline.json",
+      .add = [](Options& options, Invocation& invocation) -> RunVerb {
+        auto arguments = std::make_shared<SimArguments>();
+        options.add(
+            "file", arguments->files,
+            "Files, each with a pipeline or a list of pipelines as JSON");
+        options.flag(
+            "--tune", arguments->tune,
+            "Set workers and queues as the tuner would, within \"cpus\"");
+        add_json(options, invocation,
+                 "Print one JSON document, or a list of them");
+        return [arguments](Invocation& of) { run_sim(*arguments, of); };
+      }};
 }
 
 }  // namespace penstock

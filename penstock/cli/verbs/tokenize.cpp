@@ -23,12 +23,13 @@ struct TokenizeArguments {
 };
 
 [[noreturn]] void refuse(std::string where, std::string why) {
-  throw Error(ErrorKind::transform,
-              {.code = "tokenizer.line",
-               .what = "cannot tokenise a document",
-               .where = std::move(where),
-               .why = std::move(why),
-               .next = "correct the line, or name its field with --field"});
+  throw Error(
+      ErrorKind::transform,
+      {.code = "tokenizer.line",
+       .what = "cannot tokenise a document",
+       .where = std::move(where),
+       .why = std::move(why),
+       .next = "correct the line, or name the field of the text with --field"});
 }
 
 using TakeDocument = std::function<void(std::string_view text)>;
@@ -98,7 +99,7 @@ void read_rows(const Source& source, Reader& reader, const Partition& partition,
           problem != block.problems.end() ? problem->why
           : column.valid(row)
               ? "holds " + beginning(column.text(row)) + ", expected a text"
-              : "found nothing, expected a text";
+              : "the text is missing";
       refuse(source.place_of(keys.integer(row)),
              "field '" + field + "': " + found);
     }
@@ -175,21 +176,21 @@ void run_tokenize(const TokenizeArguments& arguments,
 Verb tokenize_verb() {
   return {
       .name = "tokenize",
-      .help = "Turn the texts of JSON lines into the ids of a tokenizer",
+      .help = "Turn the texts of JSON lines into token ids",
       .example = "penstock tokenize tokenizer.json texts.jsonl --json",
       .add = [](Options& options, Invocation& invocation) -> RunVerb {
         auto arguments = std::make_shared<TokenizeArguments>();
         options.add("tokenizer", arguments->tokenizer,
                     "The tokenizer.json of a model", {.required = true});
+        options.add("file", arguments->file,
+                    "JSON lines files (.gz and .zst too), or a pattern of "
+                    "them. -: standard input");
         options.add(
-            "file", arguments->file,
-            "JSON lines, which may be .gz or .zst, or a pattern of such "
-            "files; - is standard input");
-        options.add("--field", arguments->field,
-                    "The member that holds the text; a.b is one of a member");
+            "--field", arguments->field,
+            "Key of the text in each line. a.b: key b of the object at a");
         options.flag("--special", arguments->special,
-                     "With what the template adds, such as <s>");
-        add_json(options, invocation, "One list of ids for each document");
+                     "Add the special tokens of the template, such as <s>");
+        add_json(options, invocation, "Print a list of ids for each document");
         return [arguments](Invocation& of) { run_tokenize(*arguments, of); };
       }};
 }

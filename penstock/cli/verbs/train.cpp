@@ -41,28 +41,29 @@ void check_what_is_named(const TrainArguments& arguments) {
   if (!arguments.manifest.empty() &&
       !(arguments.resume.empty() && arguments.init.empty()))
     refuse("--manifest",
-           "the settings of a run that is resumed are its own, "
-           "and --init writes them",
-           "name it beside a job file, or alone");
+           "a manifest applies to a new job, not to --resume or --init",
+           "use it with a job file, or alone");
   const char* const next =
       "name a job file, --resume RUN, or --init TABLE --target COLUMN";
   if (named == 0 && arguments.target.empty())
-    refuse("the command line", "neither a job nor a run is named", next);
+    refuse("the command line", "the command names neither a job nor a run",
+           next);
   if (named > 1)
     refuse("the command line",
-           arguments.init.empty()
-               ? "both a job and a run are named"
-               : "a job is to be written, and a job or a run is named",
+           arguments.init.empty() ? "the command names both a job and a run"
+                                  : "--init writes a new job, and the command "
+                                    "also names a job or a run",
            next);
   if (arguments.init.empty() != arguments.target.empty())
     refuse(arguments.init.empty() ? "--target" : "--init",
-           arguments.init.empty() ? "no table is named"
-                                  : "the column to be predicted is not named",
-           "write both: --init train.parquet --target species, or of "
-           "pictures --init images:photos --target class");
+           arguments.init.empty()
+               ? "--init, which names the table, is missing"
+               : "--target, which names the column to predict, is missing",
+           "for example --init train.parquet --target species, or for pictures "
+           "--init images:photos --target class");
   if (!arguments.out.empty() && arguments.init.empty())
-    refuse("--out", "no job is to be written",
-           "write it beside --init TABLE --target COLUMN");
+    refuse("--out", "only --init writes a job file",
+           "use it with --init TABLE --target COLUMN");
 }
 
 /// "penguins.json" for data/penguins.csv.gz; of a database its table's; of
@@ -94,11 +95,11 @@ std::string write_new_job(const TrainArguments& arguments, Terminal& terminal,
                 {.code = "init.exists",
                  .what = "cannot write the job file",
                  .where = name,
-                 .why = "there is a file of that name",
+                 .why = "the file exists",
                  .next = "train it with 'penstock train " + name +
                          "', or name another with --out"});
   if (source.kind != "images")
-    terminal.note("reading the table once, to see what it holds");
+    terminal.note("reading the table once to find its columns");
   const std::string text =
       new_job_text(source, arguments.target, name, {invocation.stop});
   real_files().write_atomic(name, text);
@@ -141,14 +142,14 @@ Json document_of(const TrainArguments& arguments,
 
 Job job_of(const TrainArguments& arguments, std::vector<ManifestKey>& said) {
   if (arguments.skip != 0 && (arguments.resume.empty() || arguments.plan))
-    throw Error(
-        ErrorKind::request,
-        {.code = "cli.arguments",
-         .what = "cannot skip steps",
-         .where = "--skip",
-         .why = arguments.plan ? "a plan takes no step" : "no run is resumed",
-         .next = arguments.plan ? "leave out --skip or --plan"
-                                : "name the run with --resume"});
+    throw Error(ErrorKind::request,
+                {.code = "cli.arguments",
+                 .what = "cannot skip steps",
+                 .where = "--skip",
+                 .why = arguments.plan ? "--plan takes no steps"
+                                       : "--skip applies to a resumed run",
+                 .next = arguments.plan ? "leave out --skip or --plan"
+                                        : "name the run with --resume"});
   Json document = document_of(arguments, said);
   if (!arguments.model.empty()) use_own_model(document, arguments.model);
   return parse_job(document);
@@ -248,34 +249,33 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<TrainArguments>();
   options.add("job", arguments->job, "The job file");
   options.add("--resume", arguments->resume,
-              "Resume an interrupted run: its folder");
+              "Folder of an interrupted run to resume");
   options.add("--init", arguments->init,
-              "Write a job file for this table (a file, or a source as peek "
-              "takes it), and run it");
-  options.add("--target", arguments->target,
-              "With --init: the column to be predicted");
-  options.add("--out", arguments->out,
-              "With --init: the job file; default: the table's name + .json");
+              "Write a job file for this table and run it: a file, or a source "
+              "as for peek");
+  options.add("--target", arguments->target, "With --init: column to predict");
+  options.add(
+      "--out", arguments->out,
+      "With --init: job file to write. Default: the table's name + .json");
   options.add("--manifest", arguments->manifest,
-              "Settings of another program, JSON or YAML, beside a job file or "
-              "with its sections: each key is translated, and said");
+              "Settings of another training program, as JSON or YAML, with or "
+              "without a job file. Each key's translation is reported");
   options.add("--model", arguments->model,
-              "A torch module of yours in place of the job's model: "
-              "FILE.py:NAME");
+              "Your own torch module instead of the job's model: FILE.py:NAME");
   options.add("--output", arguments->output,
-              "A folder for the weights of the run that has ended");
-  options.add("--skip", arguments->skip,
-              "With --resume: steps of data to leave out; below 0: to take "
-              "again",
-              {.least = INT64_MIN});
+              "Folder for the weights at the end of the run");
+  options.add(
+      "--skip", arguments->skip,
+      "With --resume: steps of data to skip. Below 0: steps to take again",
+      {.least = INT64_MIN});
   options.flag("--plan", arguments->plan,
-               "Read the rows, show where they would be kept, and end");
+               "Read the rows, show where they would be kept, and stop");
   options.flag("--trace", arguments->trace,
-               "Keep what all threads and the device did as trace.json in the "
-               "run's folder, for ui.perfetto.dev");
+               "Write the activity of all threads and the device to trace.json "
+               "in the run's folder, for ui.perfetto.dev");
   add_sets(options, arguments->sets);
   add_json(options, invocation,
-           "The report (with --plan the plan) on standard output");
+           "Print the report (with --plan: the plan) to standard output");
   return [arguments](Invocation& invoked) { run_train(*arguments, invoked); };
 }
 

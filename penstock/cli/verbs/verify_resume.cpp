@@ -38,19 +38,20 @@ std::string summary_of_walk(const Json& json) {
                                : "1 rank\n");
   const Json& why = *json.find("why_one_rank");
   if (!why.is_null())
-    text += "no more ranks: a batch depends on how many there are, " +
-            why.string() + "\n";
+    text +=
+        "the number of ranks was not changed, since batches depend on it: " +
+        why.string() + "\n";
   if (count("divergences") > 0)
     text += number("divergences") + " batches differ, the first:\n";
   else if (count("points") + count("restarts") == 0)
-    text += "nothing was restarted: take more steps, or give points\n";
+    text += "nothing was restarted: take more steps, or set --points\n";
   else
-    text += "every batch had the same samples and bytes\n";
+    text += "all batches had the same samples and bytes\n";
   for (const Json& found : json.find("first_divergences")->array())
     text += "  " + found.dump() + "\n";
   return text + "state: " + number("state_bytes") +
          " bytes; first batch after a restart: in place " +
-         shown_ms(*json.find("in_place_ms")) + ", opened anew " +
+         shown_ms(*json.find("in_place_ms")) + ", reopened " +
          shown_ms(*json.find("resume_ms")) + "\n";
 }
 
@@ -75,17 +76,17 @@ RunVerb add_verify(Options& options, Invocation& invocation) {
   ResumeCheck& check = arguments->check;
   options.add("job", arguments->job, "The job file", {.required = true});
   options.add("--steps", check.steps,
-              "The first steps of the job; 0: two epochs, or the whole job",
+              "Number of steps to check. 0: two epochs, or the whole job",
               {.least = 0});
-  options.add("--points", check.points, "Restarts in place; -1: at every step",
-              {.least = -1});
-  options.add("--chains", check.chains, "Runs that are restarted on their way",
-              {.least = 0});
+  options.add("--points", check.points,
+              "Number of restarts in place. -1: at every step", {.least = -1});
+  options.add("--chains", check.chains,
+              "Number of runs that are restarted several times", {.least = 0});
   options.add("--ranks", check.most_ranks,
-              "At most so many ranks between two restarts",
+              "Greatest number of ranks between two restarts",
               {.least = 1, .most = 64});
-  options.add("--seed", check.seed, "Draws restarts, ranks and workers",
-              {.least = 0});
+  options.add("--seed", check.seed,
+              "Seed that chooses restarts, ranks and workers", {.least = 0});
   add_sets(options, arguments->sets);
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& invoked) { run_verify(*arguments, invoked); };
@@ -95,7 +96,7 @@ RunVerb add_verify(Options& options, Invocation& invocation) {
 
 Verb verify_resume_verb() {
   return {.name = "verify-resume",
-          .help = "Prove that restarts change no batch of a job",
+          .help = "Check that restarts change no batch of a job",
           .example = "penstock verify-resume job.json --points -1",
           .ends_in_order = true,
           .add = add_verify};

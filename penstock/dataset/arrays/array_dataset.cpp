@@ -30,14 +30,14 @@ std::string where(const NamedArray& array) {
 
 void check_names(std::span<const NamedArray> arrays) {
   if (arrays.empty())
-    refuse("none", "arrays", "there is none", "give at least one array");
+    refuse("none", "arrays", "there are no arrays", "give at least one array");
   std::set<std::string_view> seen;
   for (const NamedArray& array : arrays) {
     if (array.name.empty())
-      refuse("name", "arrays", "one has an empty name", "name it");
+      refuse("name", "arrays", "an array has an empty name", "name the array");
     if (!seen.insert(array.name).second)
       refuse("name", where(array), "two arrays have this name",
-             "give each a name of its own");
+             "give each array a different name");
   }
 }
 
@@ -45,19 +45,19 @@ void check_shapes(std::span<const NamedArray> arrays) {
   for (const NamedArray& array : arrays)
     if (array.view.shape.empty())
       refuse("shape", where(array),
-             "it is a single value, without a dimension that counts rows",
+             "the array is a single value, without a dimension for rows",
              "give it the shape [rows] or [rows, ...]");
   const NamedArray& first = arrays[0];
   for (const NamedArray& array : arrays)
     if (array.view.shape[0] != first.view.shape[0])
       refuse("length", where(array),
-             "it has " + std::to_string(array.view.shape[0]) + " rows, and " +
-                 quoted(first.name) + " has " +
+             "the array has " + std::to_string(array.view.shape[0]) +
+                 " rows, and " + quoted(first.name) + " has " +
                  std::to_string(first.view.shape[0]),
-             "cut them to one length");
+             "cut the arrays to one length");
   if (first.view.shape[0] == 0)
     refuse("empty", where(first),
-           "it has no rows: its shape is " + text_of(first.view.shape),
+           "the array has no rows: its shape is " + text_of(first.view.shape),
            "give at least one row");
 }
 
@@ -66,11 +66,11 @@ void check_memory(std::span<const NamedArray> arrays) {
     MemoryKind memory = array.view.memory;
     if (memory != MemoryKind::cpu && memory != MemoryKind::cuda_host)
       refuse("memory", where(array),
-             "it is in the memory of a device (DLPack's number " +
+             "the array is in device memory (DLPack device type " +
                  std::to_string(static_cast<int>(memory)) +
-                 "), and rows are loaded from the host's",
-             "copy it to host memory; with \"cache\": \"device\" it is copied "
-             "to the device once");
+                 "), and rows are loaded from host memory",
+             "copy the array to host memory; with \"cache\": \"device\" it is "
+             "copied to the device once");
     PENSTOCK_ASSERT(array.view.data != nullptr || array.view.bytes() == 0,
                     "an array has bytes");
   }
@@ -91,11 +91,11 @@ const ArrayDatasetOptions& checked(const ArrayDatasetOptions& options,
   const std::string& cache = options.cache;
   if (cache != "auto" && cache != "device" && cache != "ram")
     refuse("cache", "cache",
-           "found \"" + cache + "\", and arrays are in memory already",
+           "found \"" + cache + "\", but arrays are already in memory",
            "use \"auto\", \"device\" or \"ram\"");
   if (options.budgets.pinned || options.budgets.ram || options.budgets.disk)
-    refuse("cache", "cache", "found a budget, and arrays are in memory already",
-           "give one for the device alone, \"device_gib\"");
+    refuse("cache", "cache", "found a budget, but arrays are already in memory",
+           "set only the budget of the device, \"device_gib\"");
   for (auto [ids, side] :
        {std::pair(&options.train, "train"), std::pair(&options.val, "val")}) {
     if (!*ids) continue;
@@ -104,7 +104,7 @@ const ArrayDatasetOptions& checked(const ArrayDatasetOptions& options,
         refuse("ids", side,
                "there is no row " + std::to_string(id) + " among " +
                    std::to_string(rows) + " rows",
-               "number rows from 0 on");
+               "number rows from 0");
   }
   return options;
 }
@@ -159,16 +159,16 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
   if (!options.drawn_by)
     refuse("weights", options.drawing.balance ? "balance" : "weights",
            "there is no array '" + options.drawing.column + "'",
-           "name an array that is given");
+           "name one of the arrays");
   const NamedArray& by = *options.drawn_by;
   const TensorView& view = by.view;
   const bool balance = options.drawing.balance;
   if (view.shape.empty() || view.shape[0] != facts_.rows ||
       (!balance && view.shape.size() != 1))
     refuse("weights", where(by),
-           "its shape is " + text_of(view.shape) + ", expected [" +
+           "the array's shape is " + text_of(view.shape) + ", expected [" +
                std::to_string(facts_.rows) + (balance ? ", ...]" : "]"),
-           "give an element for each row");
+           "give one element per row");
   const std::size_t bytes =
       view.bytes() / static_cast<std::size_t>(facts_.rows);
   const Column numbers{
@@ -188,7 +188,7 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
                  (std::isnan(weight)   ? "NaN"
                   : std::isinf(weight) ? "an infinity"
                                        : Json(weight).dump()) +
-                 ", expected a finite number from 0 on",
+                 ", expected a finite number, 0 or more",
              "correct the weight");
     return std::bit_cast<std::uint64_t>(weight);
   };

@@ -310,10 +310,10 @@ namespace {
               {.code = "map.lengths",
                .what = "cannot map these rows",
                .where = "field '" + output + "'",
-               .why = "its samples differ in length, and a function gets rows "
-                      "of equal size",
+               .why = "the samples of the field differ in length, and a "
+                      "function gets rows of equal size",
                .next = "change the batches in the loop instead, or give the "
-                       "field one size"});
+                       "field a fixed size"});
 }
 
 }  // namespace
@@ -329,7 +329,7 @@ FunctionDataset::FunctionDataset(std::int64_t count, RowFunction function,
   facts_.plan.lines.push_back({.tier = Tier::none,
                                .fits = true,
                                .chosen = true,
-                               .why = "a function makes the rows"});
+                               .why = "a function produces the rows"});
 }
 
 FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,

@@ -56,10 +56,9 @@ void BackgroundScan::run() {
     scan();
   } catch (const Error& error) {
     if (is_stop(error)) return;
-    log(LogLevel::warning,
-        std::string("the prepared rows are not kept, and each batch prepares "
-                    "its own: ") +
-            error.what());
+    log(LogLevel::warning, std::string("the prepared rows are not kept, and "
+                                       "each batch prepares its own rows: ") +
+                               error.what());
   } catch (...) {
     log_exception(LogLevel::warning, "the prepared rows are not kept");
   }
@@ -83,7 +82,7 @@ void BackgroundScan::scan() {
     end_if_stopped(&stop_);
     if (wall_clock().now() < next) return;
     next = wall_clock().now() + kTellEvery;
-    log(LogLevel::info, "beside the batches " + percent(progress.share) +
+    log(LogLevel::info, "in the background " + percent(progress.share) +
                             " of the rows are prepared");
   };
   struct Kept {
@@ -94,7 +93,7 @@ void BackgroundScan::scan() {
   kept->rows = TableDataset::prepare(all, options_.open(&stop_), *kept->device);
   rows_->set({kept, kept->rows.get()});
   log(LogLevel::info,
-      std::string("all rows are prepared: batches are read from ") +
+      std::string("all rows are prepared: batches are now read from ") +
           (in_memory ? "memory" : "the store"));
 }
 

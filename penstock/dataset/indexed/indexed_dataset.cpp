@@ -52,12 +52,13 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
       layout_(layout_of(options_.fields)) {
   std::string why = needs_scan(options_, *source_);
   if (!why.empty())
-    throw Error(ErrorKind::request,
-                {.code = "data.needs_scan",
-                 .what = "cannot use these samples without a scan",
-                 .where = source_->shown(),
-                 .why = std::move(why),
-                 .next = "prepare a TableDataset, which scans them once"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "data.needs_scan",
+         .what = "cannot use these samples without a scan",
+         .where = source_->shown(),
+         .why = std::move(why),
+         .next = "prepare a TableDataset, which scans the samples once"});
   facts_.rows = *source_->count().rows;
   facts_.outputs = outputs_of(options_.fields);
   facts_.most_readers = most_readers(*source_);
@@ -73,9 +74,10 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
   facts_.plan.notes = finish_notes(
       options_.fields, facts_.device_fields,
       options_.finish_on == MemoryKind::cpu
-          ? "its memory is the device's, or a batch operation is done there"
-          : "rows that are read by position have sizes that are not known "
-            "before; \"loader.cache\": \"ram\" keeps them");
+          ? "host memory is the device's memory, or a batch operation runs on "
+            "the device"
+          : "the size of rows that are read by position is not known "
+            "beforehand; \"loader.cache\": \"ram\" keeps them");
   bind();
   std::tie(train_, val_) =
       sides_by_position(options_.split, *source_, facts_.rows);
@@ -99,7 +101,7 @@ void IndexedDataset::plan_readers() {
 }
 
 void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
-  PENSTOCK_ASSERT(options.open != nullptr, "the source is opened once more");
+  PENSTOCK_ASSERT(options.open != nullptr, "the source is opened again");
   TableDatasetOptions all = options;
   all.cache = "ram";
   all.fingerprint = fingerprint_;
@@ -108,8 +110,8 @@ void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
   // What would be read ahead is in memory.
   facts_.most_readers = 0;
   facts_.plan.notes.push_back(
-      "all samples are packed in memory beside the first batches, which are "
-      "read where they lie");
+      "the first batches are read directly from the files while all samples "
+      "are packed in memory");
   scan_ = std::make_unique<BackgroundScan>(std::move(all),
                                            BackgroundScan::Begins::when_told);
 }

@@ -57,13 +57,13 @@ void IndexedFiller::check_lengths(const FillItem& item) const {
       throw Error(
           ErrorKind::source,
           {.code = "source.length_changed",
-           .what = "a sample has another length than its source said",
+           .what = "a sample has another length than its source declared",
            .where = dataset_.source_->shown() + ", position " +
                     std::to_string(item.ids[i]) + ", field '" +
                     dataset_.options_.fields[field].name + "'",
            .why = "found " + std::to_string(found) + " elements, expected " +
                   std::to_string(expected),
-           .next = "start again, if another program has written to it"});
+           .next = "start again if another program has written to the source"});
     }
   }
 }

@@ -113,7 +113,7 @@ void IndexedRows::encode(std::span<const SampleId> ids, Faults& faults) {
     RowFault bad = *fault;
     bad.row = static_cast<std::int64_t>(place);
     if (bad.too_short && bad.why.empty())
-      bad.why = "its field would leave it out, which needs a scan";
+      bad.why = "the field would leave the row out, which needs a scan";
     faults.reject(std::move(bad));
   }
   const std::size_t row_bytes = of_.layout.row_bytes;

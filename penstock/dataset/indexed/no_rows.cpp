@@ -14,9 +14,9 @@ void refuse_no_rows(const std::string& source, std::int64_t too_short,
        .where = source,
        .why = none ? "found 0 rows, expected at least one"
                    : std::to_string(too_short) + " rows were too short and " +
-                         std::to_string(bad_rows) + " not usable",
-       .next = none ? "check that 'source' names the right one, that it was "
-                      "written to its end, and 'source.where'"
+                         std::to_string(bad_rows) + " unusable",
+       .next = none ? "check that 'source' names the right table or file, that "
+                      "it was written completely, and 'source.where'"
                     : "check 'source.where' and the fields' 'min'"});
 }
 

@@ -96,7 +96,7 @@ std::string shown_fit(const TierPlan& plan) {
     if (line.tier != Tier::ram) continue;
     if (line.fits) return "which fits in memory (\"cache\": \"ram\")";
     if (line.most_rows)
-      return "of which memory has room for " + std::to_string(*line.most_rows) +
+      return "of which memory holds " + std::to_string(*line.most_rows) +
              " rows";
   }
   return "which does not fit in memory";
@@ -116,11 +116,11 @@ struct IndexedDataset::Sampled {
       char ms[32];
       std::snprintf(ms, sizeof(ms), "%.2f", encoding_ms);
       return "field '" + form.field.name + "' with " + form.setting +
-             " keeps " + shown_bytes(larger_bytes) + " in place of " +
+             " keeps " + shown_bytes(larger_bytes) + " instead of " +
              shown_bytes(bytes) + ", " + shown_fit(plan) +
-             ". Making that of a row takes " + ms +
-             " ms of a processor, once in place of in every epoch" +
-             (form.same_bytes ? "" : "; batches then have other bytes");
+             ". Making it for one row takes " + ms +
+             " ms of processor time, once instead of in every epoch" +
+             (form.same_bytes ? "" : "; the bytes of batches change");
     }
   };
   std::int64_t rows = 0;
@@ -255,7 +255,7 @@ void IndexedDataset::keep_larger(const TableDatasetOptions& options,
 } catch (const Error& error) {
   // Who reads the rows hears of it.
   log(LogLevel::info,
-      std::string("what the rows would take is not known: ") + error.what());
+      std::string("the size of the rows is unknown: ") + error.what());
 }
 
 void IndexedDataset::predict_plan(const TableDatasetOptions& options,
@@ -294,7 +294,7 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
 } catch (const Error& error) {
   // Who reads the rows hears of it.
   log(LogLevel::info,
-      std::string("what the rows would take is not known: ") + error.what());
+      std::string("the size of the rows is unknown: ") + error.what());
 }
 
 }  // namespace penstock

@@ -82,19 +82,18 @@ void check_same_tensors(const std::vector<std::vector<Output>>& sources) {
     const std::vector<Output>& outputs = sources[s];
     for (std::size_t o = 0; o < std::max(first.size(), outputs.size()); ++o)
       if (shown(outputs, o) != shown(first, o))
-        refuse_source(
-            "mixing.tensors", s,
-            "its tensor " + std::to_string(o) + " is " + shown(outputs, o) +
-                ", and that of sources[0] is " + shown(first, o),
-            "let the fields of all sources make the same tensors, under the "
-            "same names");
+        refuse_source("mixing.tensors", s,
+                      "tensor " + std::to_string(o) + " is " +
+                          shown(outputs, o) + ", but that of sources[0] is " +
+                          shown(first, o),
+                      "make the fields of all sources produce the same tensors "
+                      "with the same names");
     for (const Output& output : outputs)
       if (output.name == kSourceTensor)
-        refuse_source(
-            "mixing.tensors", s,
-            "it has a tensor 'source', which says where a row of a mixture "
-            "came from",
-            "give the field another name");
+        refuse_source("mixing.tensors", s,
+                      "the source has a tensor 'source', a name that mixtures "
+                      "use for the number of a row's source",
+                      "give the field another name");
   }
 }
 
@@ -171,10 +170,10 @@ void MixedDataset::mix(Exhausted exhausted) {
                       .weight = facts_.parts[s].weight});
     if (shares.back().samples == 0)
       refuse_source("mixing.empty", s,
-                    "none of its " +
+                    "none of the source's " +
                         std::to_string(facts_.parts[s].rows->rows()) +
                         " rows is on the side 'train'",
-                    "raise its split.train, or leave the source out");
+                    "raise the source's split.train, or leave the source out");
   }
   facts_.mixture =
       std::make_shared<const Mixture>(std::move(shares), exhausted);

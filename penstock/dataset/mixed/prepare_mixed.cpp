@@ -35,16 +35,17 @@ void check_fields(const Options& options) {
     const std::vector<Field>& fields = options[s].rows.fields;
     if (!std::ranges::equal(fields, first, {}, &Field::name, &Field::name))
       refuse_source("mixing.fields", s,
-                    "its fields are " + named(fields) +
-                        ", those of sources[0] are " + named(first),
-                    "give all sources fields of the same names");
+                    "the fields of the source are " + named(fields) +
+                        ", but those of sources[0] are " + named(first),
+                    "give all sources fields with the same names");
   }
   for (std::size_t s = 0; s < options.size(); ++s)
     if (packing_of(options[s].rows))
       refuse_source("packing.mixed", s,
-                    "its samples are packed, and mixed with those of others",
-                    "make one source of them (\"kind\": \"concatenated\"), or "
-                    "set \"pack\": \"none\"");
+                    "the samples of the source are packed, and packed samples "
+                    "cannot be mixed with others",
+                    "combine the sources into one (\"kind\": "
+                    "\"concatenated\"), or set \"pack\": \"none\"");
   std::vector<std::vector<Output>> tensors;
   for (const MixedSourceOptions& one : options)
     tensors.push_back(outputs_of(one.rows.fields));
@@ -61,8 +62,8 @@ void check_cache(const Options& options, const Device& device) {
               {.code = "mixing.cache",
                .what = "cannot keep the rows of a mixture on the device",
                .where = "loader.cache",
-               .why = "batches of several sources are put together on the "
-                      "host, and copied",
+               .why = "batches of several sources are assembled on the host "
+                      "and then copied",
                .next = "use \"auto\", \"ram\" or \"disk\""});
 }
 
@@ -238,11 +239,11 @@ void check_classes(const std::vector<MixedRows>& rows, const Options& options) {
         refuse_source(
             "mixing.classes", s,
             "field '" + fields[f].name + "' has the classes " +
-                classes->dump().substr(0, 200) + ", another source has " +
+                classes->dump().substr(0, 200) + ", but another source has " +
                 first->dump().substr(0, 200),
-            "give the field the same settings in all sources, with a column "
-            "of one name ('source.query' or 'columns' can name it), so that "
-            "its classes are found over all of them");
+            "give the field the same settings in all sources and a column of "
+            "the same name (use 'source.query' or 'columns' to rename it), so "
+            "that its classes are found over all sources");
     }
   }
 }

@@ -42,7 +42,7 @@ PackedNumbers numbers_of(const Packed& bins, std::int32_t size) {
 std::string PackedNumbers::text() const {
   if (window > 0 && bins == 0)
     return "windows of " + std::to_string(window) +
-           " documents, one behind the other and without an end, in rows of " +
+           " documents, one after the other without end, in rows of " +
            std::to_string(size);
   std::string line = std::to_string(samples) + " documents, " +
                      std::to_string(elements) + " tokens in " +

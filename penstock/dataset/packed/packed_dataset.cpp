@@ -41,11 +41,10 @@ std::optional<Packing> packing_of(const TableDatasetOptions& options) {
     throw Error(
         ErrorKind::request,
         {.code = "packing.fields",
-         .what = "cannot pack the samples of a field beside others",
+         .what = "cannot pack the samples of a field next to other fields",
          .where = "fields." + *name,
-         .why =
-             "a row of a batch then holds several samples, and the job has " +
-             std::to_string(options.fields.size()) + " fields",
+         .why = "a packed row holds several samples, and the job has " +
+                std::to_string(options.fields.size()) + " fields",
          .next = "leave the other fields out, or set \"pack\": \"none\""});
   if (options.drawing)
     throw Error(
@@ -53,7 +52,7 @@ std::optional<Packing> packing_of(const TableDatasetOptions& options) {
         {.code = "packing.drawn",
          .what = "cannot draw samples by a column and pack them",
          .where = options.drawing.balance ? "loader.balance" : "loader.weights",
-         .why = "bins are drawn, and a bin holds several samples",
+         .why = "rows are drawn as bins, and a bin holds several samples",
          .next = "leave it out, or set \"pack\": \"none\""});
   return found;
 }
@@ -63,11 +62,11 @@ namespace {
 [[noreturn]] void refuse_empty(std::int64_t samples, const std::string& field) {
   throw Error(ErrorKind::source,
               {.code = "packing.empty",
-               .what = "there is nothing to pack into rows",
+               .what = "there are no tokens to pack into rows",
                .where = "fields." + field,
                .why = "none of the " + std::to_string(samples) +
                       " documents has a token",
-               .next = "check which column is named, and what it holds"});
+               .next = "check the name of the column and its content"});
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::string no_weight(const Column& column, std::int64_t row) {
           : std::isnan(weight) ? "NaN"
           : std::isinf(weight) ? "an infinite number"
                                : Json(weight).dump()) +
-         ", which is not a weight; expected a finite number from 0 on";
+         ", expected a weight: a finite number, 0 or more";
 }
 
 /// Seeds the hashes of values whose rows are counted.

@@ -225,7 +225,7 @@ TEST_F(Parse, ARequiredKeyMissingOrNullMakesTheRowBad) {
   run_lists({R"([{"b": 1, "name": "x"}])"});
   EXPECT_EQ(parsed_.rows(), 1);
   expect_bad(R"([{"b": 1, "name": "x"}, {"name": "x"}])",
-             "element [1] has no 'b' or a null one");
+             "element [1] has no 'b', or has null for it");
   expect_bad(R"([{"b": null, "name": "x"}])", "element [0] has no 'b'");
   expect_bad(R"([{"b": 1, "name": null}])", "element [0] has no 'name'");
 }
@@ -266,10 +266,9 @@ TEST_F(Parse, ColumnsMustHoldFiniteNumbers) {
   EXPECT_THAT(row(0), ElementsAre(4, 8));
   ASSERT_EQ(notes_.bad.size(), 3u);
   EXPECT_EQ(notes_.bad[0].column, "x");
-  EXPECT_EQ(
-      notes_.bad[0].why,
-      "is NULL, expected a number; \"missing\" says what else becomes of it, "
-      "as in {\"columns\": [\"x\", ...], \"missing\": \"mean\"}");
+  EXPECT_EQ(notes_.bad[0].why,
+            "is NULL, expected a number; \"missing\" sets a replacement, "
+            "as in {\"columns\": [\"x\", ...], \"missing\": \"mean\"}");
   EXPECT_EQ(notes_.bad[1].column, "y");
   EXPECT_EQ(notes_.bad[1].why, "holds NaN, expected a finite number");
   EXPECT_THAT(notes_.bad[2].why, HasSubstr("infinity"));

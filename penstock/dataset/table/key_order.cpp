@@ -291,9 +291,9 @@ class Buckets {
               {.code = "source.duplicate_key",
                .what = "two rows have the key " + key,
                .where = source,
-               .why = "a sample's number is the rank of its key, so keys must "
-                      "differ",
-               .next = "choose a unique column as 'source.key'"});
+               .why = "samples are numbered by the order of their keys, so "
+                      "keys must differ",
+               .next = "name a unique column as 'source.key'"});
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ std::optional<LargerForm> larger_form(const Field& field) {
 }
 
 std::string finishing_note(std::size_t bytes, int threads) {
-  return shown_bytes(bytes) + " of the host are for " +
+  return shown_bytes(bytes) + " of host memory are reserved for " +
          std::to_string(threads) +
-         " threads that finish rows as large as the largest of these";
+         " threads that finish rows of the largest size among these";
 }
 
 }  // namespace penstock

@@ -15,11 +15,11 @@ std::string shown_begin(const TableDatasetOptions& options) {
   const std::string ranks = std::to_string(options.ranks);
   if (options.epochs)
     return options.ranks == 1 ? "when it is first made"
-                              : "by each rank when it first has it";
-  if (options.ranks == 1) return "from the second epoch on, if there is one";
+                              : "by each rank when it first gets the row";
+  if (options.ranks == 1) return "from the second epoch on";
   return "from epoch " + std::to_string(options.ranks + 1) +
-         " on, if there is one, by each of " + ranks +
-         " ranks, which has a row about once in " + ranks + " epochs";
+         " on, by each of " + ranks +
+         " ranks, which gets each row about once in " + ranks + " epochs";
 }
 
 }  // namespace
@@ -33,10 +33,10 @@ LargerPlan plan_larger(const LargerRequest& request,
   if (!come_again) {
     if (options.ranks == 1 || *options.epochs < 1 + LargerRows::kLeastUses)
       return {};
-    return {.note = request.shown + " is made anew in every epoch: of " +
+    return {.note = request.shown + " is made again in every epoch: each of " +
                     std::to_string(options.ranks) +
-                    " ranks each has a row about once in so many epochs, too "
-                    "seldom for keeping it to pay"};
+                    " ranks gets each row about once in as many epochs, too "
+                    "rarely for keeping it to pay off"};
   }
   if (!limits.ram_free || request.bytes == 0) return {};
   const int sharing = ranks_sharing(options);
@@ -53,12 +53,12 @@ LargerPlan plan_larger(const LargerRequest& request,
   const auto fitting =
       static_cast<std::int64_t>(most / all * static_cast<double>(request.rows));
   const std::string has_room =
-      ", of which memory has room for " + std::to_string(fitting) + " rows" +
+      ", of which memory holds " + std::to_string(fitting) + " rows" +
       (request.read_again == 0
            ? ""
-           : " beside the files, " + shown_bytes(request.read_again));
+           : " in addition to the files, " + shown_bytes(request.read_again));
   if (most < kLeastPart * all)
-    return {.note = takes + has_room + ": it is made anew in every epoch"};
+    return {.note = takes + has_room + ": it is made again in every epoch"};
   const auto kept = static_cast<std::size_t>(most);
   LargerPlan plan{.keeping = LargerRows::Keeping{
                       .epochs = options.epochs,
@@ -67,13 +67,12 @@ LargerPlan plan_larger(const LargerRequest& request,
                       .left = static_cast<std::size_t>((1 - kShareOfFree) *
                                                        there * sharing)}};
   plan.bytes = std::min(kept, request.bytes);
-  plan.note =
-      takes +
-      (all <= room ? ", which fits in memory: it is kept "
-                   : has_room + ": " + shown_bytes(kept) +
-                         " of it are kept, and the others made anew in every "
-                         "epoch; it is kept ") +
-      shown_begin(options) + ", and batches are the same";
+  plan.note = takes +
+              (all <= room ? ", which fits in memory: it is kept "
+                           : has_room + ": " + shown_bytes(kept) +
+                                 " of it are kept, and the rest is made again "
+                                 "in every epoch; it is kept ") +
+              shown_begin(options) + "; batches stay the same";
   return plan;
 }
 

@@ -45,14 +45,16 @@ TEST_F(PlanLarger, KeepsAPartWhereTheRestIsReadFromMemoryAllTheSame) {
   ASSERT_TRUE(found.keeping);
   EXPECT_EQ(found.bytes, 500U);
   EXPECT_EQ(found.keeping->most, 500U);
-  EXPECT_THAT(found.note, HasSubstr("room for 31 rows beside the files, 200 B: "
-                                    "500 B of it are kept"));
+  EXPECT_THAT(found.note,
+              HasSubstr("holds 31 rows in addition to the files, 200 B: "
+                        "500 B of it are kept"));
   request_.read_again = 600;
   EXPECT_FALSE(plan().keeping);
-  EXPECT_THAT(plan().note, HasSubstr("room for 6 rows beside the files, 600 B: "
-                                     "it is made anew in every epoch"));
+  EXPECT_THAT(plan().note,
+              HasSubstr("holds 6 rows in addition to the files, 600 B: "
+                        "it is made again in every epoch"));
   request_.read_again = 5000;
-  EXPECT_THAT(plan().note, HasSubstr("room for 0 rows beside the files"));
+  EXPECT_THAT(plan().note, HasSubstr("holds 0 rows in addition to the files"));
 }
 
 TEST_F(PlanLarger, SaysNothingOfRowsThatTakeNothing) {
@@ -73,7 +75,8 @@ TEST_F(PlanLarger, KeepsNothingWhereRowsComeTooSeldomAgain) {
   EXPECT_TRUE(plan().keeping);
   options_.ranks = 5;
   EXPECT_FALSE(plan().keeping);
-  EXPECT_THAT(plan().note, HasSubstr("of 5 ranks each has a row about once"));
+  EXPECT_THAT(plan().note,
+              HasSubstr("each of 5 ranks gets each row about once"));
 }
 
 TEST_F(PlanLarger, SaysWhenItBeginsWhereNobodyKnowsTheEpochs) {
@@ -87,12 +90,14 @@ TEST(RankLimits, AreAPartOfTheMachinesMemory) {
   TableDatasetOptions options;
   EXPECT_EQ(rank_note(options), "");
   options.ranks = 8;
-  EXPECT_THAT(rank_note(options), HasSubstr("8 ranks takes; nobody says"));
+  EXPECT_THAT(rank_note(options),
+              HasSubstr("8 ranks; the number of ranks on this machine"));
   EXPECT_EQ(ranks_sharing(options), 1);
   options.ranks_here = 1;
-  EXPECT_THAT(rank_note(options), HasSubstr("none of the others shares"));
+  EXPECT_THAT(rank_note(options),
+              HasSubstr("no other rank runs on this machine"));
   options.ranks_here = 4;
-  EXPECT_THAT(rank_note(options), HasSubstr("8 ranks takes; 4 of them"));
+  EXPECT_THAT(rank_note(options), HasSubstr("8 ranks; 4 of them"));
   const HostLimits all = read_host_limits(), part = rank_limits(options);
   ASSERT_EQ(all.memory_free.has_value(), part.memory_free.has_value());
   if (!part.memory_free) return;

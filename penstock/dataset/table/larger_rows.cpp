@@ -83,10 +83,10 @@ std::byte* LargerRows::take(std::size_t bytes) {
     const std::optional<std::size_t> free = read_host_limits().memory_free;
     if (free && *free < keeping_.left) {
       full_ = true;
-      log(LogLevel::warning,
-          "memory is short: no more than " + shown_bytes(charge_.bytes()) +
-              " of prepared rows are kept, and the others are prepared in "
-              "every epoch");
+      log(LogLevel::warning, "memory is low: only " +
+                                 shown_bytes(charge_.bytes()) +
+                                 " of prepared rows are kept, and the others "
+                                 "are prepared again in every epoch");
       return nullptr;
     }
     const std::size_t piece = std::max(bytes, kPiece);

@@ -18,15 +18,15 @@ Tier next_tier(const Table& table, std::size_t bytes) {
                         kShareOfFree * static_cast<double>(*host.memory_free);
   if (fits) return Tier::ram;
   if (table.pieces().back().tier == Tier::disk) return Tier::disk;
-  throw Error(
-      ErrorKind::out_of_memory,
-      {.code = "cache.no_room",
-       .what = "cannot take rows off the device",
-       .where = "loader.cache",
-       .why = "they need " + shown_bytes(bytes) + " on the host, 80 % of " +
-              shown_bytes(*host.memory_free) + " are free",
-       .next = "give the job more memory, or keep fewer rows on the "
-               "device: 'loader.cache.device_gib'"});
+  throw Error(ErrorKind::out_of_memory,
+              {.code = "cache.no_room",
+               .what = "cannot move rows from the device to the host",
+               .where = "loader.cache",
+               .why = "the rows need " + shown_bytes(bytes) +
+                      " of host memory, but 80 % of " +
+                      shown_bytes(*host.memory_free) + " are free",
+               .next = "give the job more memory, or keep fewer rows on the "
+                       "device: 'loader.cache.device_gib'"});
 }
 
 /// How many of `rows` the device may keep when it gives up `bytes`, some of

@@ -150,12 +150,14 @@ RowEncoder::RowEncoder(const BoundFields& fields,
 void RowEncoder::check_runs(const Part& part, const Values& runs,
                             std::int64_t before) const {
   auto refuse = [&](std::string why) {
-    throw Error(ErrorKind::internal,
-                {.code = "transform.wrong_runs",
-                 .what = "the kind of a field did not store what it declared",
-                 .where = "field '" + part.name + "'",
-                 .why = std::move(why),
-                 .next = "correct its encode(), or report it to its author"});
+    throw Error(
+        ErrorKind::internal,
+        {.code = "transform.wrong_runs",
+         .what = "a field kind stored something other than it declared",
+         .where = "field '" + part.name + "'",
+         .why = std::move(why),
+         .next =
+             "correct the kind's encode(), or report the error to its author"});
   };
   penstock::check_runs(runs, before, std::ssize(rows_), part.name);
   for (std::int64_t row = before; row < runs.rows(); ++row) {
@@ -182,7 +184,7 @@ void RowEncoder::judge(RowFault fault, const KeyList& keys, std::int64_t at,
                .what = fault.what.empty() ? "cannot store a row" : fault.what,
                .where = fault.place + ", " + row,
                .why = fault.why,
-               .next = fault.next.empty() ? "correct it, or leave it out"
+               .next = fault.next.empty() ? "correct the row, or leave it out"
                                           : fault.next});
 }
 

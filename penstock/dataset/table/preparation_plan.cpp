@@ -14,7 +14,7 @@ namespace {
 /// or not.
 std::string why_no_positions(const AskedRows& rows,
                              const SourceTraits& source) {
-  if (!source.by_position) return "the source has no positions to read by";
+  if (!source.by_position) return "the source cannot be read by position";
   if (!source.rows) return "the source does not know how many rows it has";
   if (rows.split_by_column) return "the split is by a column";
   return {};
@@ -26,7 +26,7 @@ std::string why_fitted(const AskedField& field) {
 }
 
 std::string why_chosen(const AskedRows& rows) {
-  if (rows.skips_bad) return "bad rows are left out beforehand";
+  if (rows.skips_bad) return "bad rows are left out before training";
   if (rows.drawn) return "rows are drawn by a column";
   return {};
 }
@@ -45,8 +45,8 @@ std::string why_not_readable(const AskedRows& rows,
     if (!why.empty()) return why;
     if (field.varies && !field.lengths_known)
       return "the samples of field '" + field.name +
-             "' differ in length, and their lengths are not known without "
-             "reading them";
+             "' differ in length, and reading them is the only way to know "
+             "their lengths";
   }
   return why;
 }
@@ -73,24 +73,23 @@ std::string why_not_growing(const AskedRows& rows, const SourceTraits& source) {
     if (field.packed && *field.packed != Packing::How::stream)
       return "field '" + field.name +
              "' packs all samples together, which needs their lengths; "
-             "\"pack\": \"stream\" packs them in windows";
+             "\"pack\": \"stream\" packs in windows instead";
     if (!field.most_known)
-      return "it is not known how long the samples of field '" + field.name +
-             "' may be";
+      return "the greatest length of the samples of field '" + field.name +
+             "' is unknown";
   }
   return why;
 }
 
 [[noreturn]] void refuse_meanwhile(const SourceTraits& source,
                                    std::string why) {
-  throw Error(
-      ErrorKind::request,
-      {.code = "data.not_meanwhile",
-       .what = "cannot prepare these rows while batches are made",
-       .where = "loader.prepare = \"meanwhile\", " + source.shown,
-       .why = std::move(why),
-       .next = "leave \"prepare\" out: they are prepared before the first "
-               "batch, once"});
+  throw Error(ErrorKind::request,
+              {.code = "data.not_meanwhile",
+               .what = "cannot prepare these rows while batches are produced",
+               .where = "loader.prepare = \"meanwhile\", " + source.shown,
+               .why = std::move(why),
+               .next = "leave \"prepare\" out: the rows are then prepared "
+                       "once, before the first batch"});
 }
 
 /// Rows may be prepared while batches are made, and are named by what their
@@ -109,12 +108,12 @@ bool grows(const AskedRows& rows, const SourceTraits& source) {
 
 /// Why rows are scanned that could be read by position; empty: they are not.
 std::string why_kept(const AskedRows& rows, const SourceTraits& source) {
-  if (source.of_store) return "the rows are those of a store";
-  if (rows.budgets) return "rows are kept as 'loader.cache' says";
+  if (source.of_store) return "the rows come from a store";
+  if (rows.budgets) return "'loader.cache' keeps the rows";
   if (rows.cache != "auto" && rows.cache != "none")
     return "the rows are kept in '" + rows.cache + "'";
   if (rows.cache == "auto" && source.decodes_chunks)
-    return "rows are decoded in chunks, which are read once and kept";
+    return "rows are stored in chunks, which are decoded once and kept";
   return {};
 }
 
@@ -154,9 +153,9 @@ PreparationPlan decide(const AskedRows& rows, const SourceTraits& source,
     const bool once = !rows.opens_again || source.in_memory;
     if (once && !rows.plan_only)  // a plan reads nothing
       return as(RowsForm::scanned, RowsIdentity::stored,
-                "they cannot be read beside the batches");
+                "the rows cannot be read while batches are produced");
     return as(RowsForm::growing, RowsIdentity::stored,
-              "rows are prepared while batches are made");
+              "rows are prepared while batches are produced");
   }
   if (std::string why = why_scanned(rows, source); !why.empty())
     return as(RowsForm::scanned, RowsIdentity::contents, std::move(why));

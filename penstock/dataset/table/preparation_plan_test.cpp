@@ -44,12 +44,12 @@ constexpr RowsIdentity kContents = RowsIdentity::contents;
 constexpr RowsIdentity kSource = RowsIdentity::source;
 constexpr RowsIdentity kStored = RowsIdentity::stored;
 constexpr const char* kByPosition = "samples are read by position";
-constexpr const char* kGrows = "rows are prepared while batches are made";
-constexpr const char* kOnce = "they cannot be read beside the batches";
+constexpr const char* kGrows = "rows are prepared while batches are produced";
+constexpr const char* kOnce =
+    "the rows cannot be read while batches are produced";
 constexpr const char* kUnknownLengths =
-    "the samples of field 'x' differ in length, and their lengths are not "
-    "known "
-    "without reading them";
+    "the samples of field 'x' differ in length, and reading them is the only "
+    "way to know their lengths";
 
 // clang-format off
 const Case kCases[] = {
@@ -61,9 +61,9 @@ const Case kCases[] = {
     // A scan finds something out.
     {"Keys", [](Asked& a) { a.source.by_key = true; }, scanned, kContents, "samples are numbered by their keys"},
     {"KeysAlone", [](Asked& a) { a.source = {.by_key = true}; }, scanned, kContents, "samples are numbered by their keys"},
-    {"BadRows", [](Asked& a) { a.rows.skips_bad = true; }, scanned, kContents, "bad rows are left out beforehand"},
+    {"BadRows", [](Asked& a) { a.rows.skips_bad = true; }, scanned, kContents, "bad rows are left out before training"},
     {"Drawn", [](Asked& a) { a.rows.drawn = true; }, scanned, kContents, "rows are drawn by a column"},
-    {"NoPositions", [](Asked& a) { a.source.by_position = false; }, scanned, kContents, "the source has no positions to read by"},
+    {"NoPositions", [](Asked& a) { a.source.by_position = false; }, scanned, kContents, "the source cannot be read by position"},
     {"NotCounted", [](Asked& a) { a.source.rows.reset(); }, scanned, kContents, "the source does not know how many rows it has"},
     {"SplitByColumn", [](Asked& a) { a.rows.split_by_column = true; }, scanned, kContents, "the split is by a column"},
     {"Fitted", [](Asked& a) { a.field().fitted = true; }, scanned, kContents, "field 'x' needs statistics of the data"},
@@ -73,9 +73,9 @@ const Case kCases[] = {
     // Rows are kept that could be read by position.
     {"KeptInRam", [](Asked& a) { a.rows.cache = "ram"; }, scanned, kSource, "the rows are kept in 'ram'"},
     {"KeptOnDisk", [](Asked& a) { a.rows.cache = "disk"; }, scanned, kSource, "the rows are kept in 'disk'"},
-    {"Budgets", [](Asked& a) { a.rows.budgets = true; }, scanned, kSource, "rows are kept as 'loader.cache' says"},
-    {"OfStore", [](Asked& a) { a.source.of_store = true; }, scanned, kSource, "the rows are those of a store"},
-    {"Chunks", [](Asked& a) { a.source.chunks = 3; a.source.decodes_chunks = true; }, scanned, kSource, "rows are decoded in chunks, which are read once and kept"},
+    {"Budgets", [](Asked& a) { a.rows.budgets = true; }, scanned, kSource, "'loader.cache' keeps the rows"},
+    {"OfStore", [](Asked& a) { a.source.of_store = true; }, scanned, kSource, "the rows come from a store"},
+    {"Chunks", [](Asked& a) { a.source.chunks = 3; a.source.decodes_chunks = true; }, scanned, kSource, "rows are stored in chunks, which are decoded once and kept"},
     {"ChunksUnkept", [](Asked& a) { a.source.decodes_chunks = true; a.rows.cache = "none"; }, by_position, kSource, kByPosition},
     {"ChunksThatCostNothing", [](Asked& a) { a.source.chunks = 3; }, by_position, kSource, kByPosition},
     // Beside the batches.
@@ -90,7 +90,7 @@ const Case kCases[] = {
     {"InMemoryUnkept", [](Asked& a) { a.lie_in_memory(); a.rows.cache = "none"; }, by_position, kSource, kByPosition},
     {"InMemoryPlanned", [](Asked& a) { a.lie_in_memory(); a.rows.plan_only = true; }, by_position, kSource, kByPosition},
     {"InMemoryForADevice", [](Asked& a) { a.lie_in_memory(); a.machine.device_is_host = false; }, by_position, kSource, kByPosition},
-    {"InMemoryWithBudgets", [](Asked& a) { a.lie_in_memory(); a.rows.budgets = true; }, scanned, kSource, "rows are kept as 'loader.cache' says"},
+    {"InMemoryWithBudgets", [](Asked& a) { a.lie_in_memory(); a.rows.budgets = true; }, scanned, kSource, "'loader.cache' keeps the rows"},
     {"InMemoryFitted", [](Asked& a) { a.lie_in_memory(); a.field().fitted = true; }, scanned, kContents, "field 'x' needs statistics of the data"},
     // While batches are made.
     {"Stream", [](Asked& a) { a.stream(); }, growing, kStored, kGrows},
@@ -99,7 +99,7 @@ const Case kCases[] = {
     {"StreamInMemory", [](Asked& a) { a.stream(); a.source.in_memory = true; }, scanned, kStored, kOnce},
     {"StreamReadOnce", [](Asked& a) { a.stream(); a.rows.opens_again = false; }, scanned, kStored, kOnce},
     {"StreamBefore", [](Asked& a) { a.stream(); a.rows.preparing = Preparing::before; }, scanned, kContents, kUnknownLengths},
-    {"StreamOfBadRows", [](Asked& a) { a.stream(); a.rows.skips_bad = true; }, scanned, kContents, "bad rows are left out beforehand"},
+    {"StreamOfBadRows", [](Asked& a) { a.stream(); a.rows.skips_bad = true; }, scanned, kContents, "bad rows are left out before training"},
     {"StreamOfKeys", [](Asked& a) { a.stream(); a.source = {.by_key = true}; }, scanned, kContents, "samples are numbered by their keys"},
     {"Meanwhile", [](Asked& a) { a.rows.opens_again = true; a.rows.preparing = Preparing::meanwhile; }, growing, kStored, kGrows},
     {"MeanwhileOfUnknownLengths", [](Asked& a) { a.rows.opens_again = true; a.rows.preparing = Preparing::meanwhile; a.field().varies = true; }, growing, kStored, kGrows},
@@ -136,15 +136,15 @@ void PrintTo(const Refused& c, std::ostream* out) { *out << c.name; }
 
 // clang-format off
 const Refused kRefused[] = {
-    {"NoPositions", [](Asked& a) { a.source.by_position = false; }, "the source has no positions to read by"},
+    {"NoPositions", [](Asked& a) { a.source.by_position = false; }, "the source cannot be read by position"},
     {"NotCounted", [](Asked& a) { a.source.rows.reset(); }, "the source does not know how many rows it has"},
     {"SplitByColumn", [](Asked& a) { a.rows.split_by_column = true; }, "the split is by a column"},
     {"Fitted", [](Asked& a) { a.field().fitted = true; a.rows.skips_bad = true; }, "field 'x' needs statistics of the data"},
-    {"BadRows", [](Asked& a) { a.rows.skips_bad = true; a.field().may_leave_out = true; }, "bad rows are left out beforehand"},
+    {"BadRows", [](Asked& a) { a.rows.skips_bad = true; a.field().may_leave_out = true; }, "bad rows are left out before training"},
     {"Drawn", [](Asked& a) { a.rows.drawn = true; }, "rows are drawn by a column"},
     {"LeavesOut", [](Asked& a) { a.field().may_leave_out = true; }, "field 'x' may leave rows out"},
-    {"PacksAll", [](Asked& a) { a.field().packed = Packing::How::wrapped; }, "field 'x' packs all samples together, which needs their lengths; \"pack\": \"stream\" packs them in windows"},
-    {"AnyLength", [](Asked& a) { a.field().most_known = false; }, "it is not known how long the samples of field 'x' may be"},
+    {"PacksAll", [](Asked& a) { a.field().packed = Packing::How::wrapped; }, "field 'x' packs all samples together, which needs their lengths; \"pack\": \"stream\" packs in windows instead"},
+    {"AnyLength", [](Asked& a) { a.field().most_known = false; }, "the greatest length of the samples of field 'x' is unknown"},
 };
 // clang-format on
 

@@ -49,7 +49,7 @@ void TableDataset::RowReader::read(std::span<const SampleId> ids,
     throw Error(ErrorKind::source,
                 {.code = "source.row_changed",
                  .what = "row " + s.keys.shown(at) +
-                         " is no longer what it was when training began",
+                         " has changed since training began",
                  .where = s.dataset.source_->shown(),
                  .why = "another program has written to the table",
                  .next = "start again, or keep the rows with \"loader.cache\": "

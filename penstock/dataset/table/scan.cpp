@@ -67,14 +67,14 @@ std::size_t memory_of(const ParsedBlock& block, bool in_order) {
   std::string spilled =
       spill.why_not().empty()
           ? spill.bytes() == 0 ? "" : ", with their values in a temporary file"
-          : ", and no temporary file can take them: " + spill.why_not();
+          : ", and writing them to a temporary file failed: " + spill.why_not();
   throw Error(
       ErrorKind::out_of_memory,
       {.code = "scan.too_large",
-       .what = "the rows do not fit into the memory of the initial scan",
+       .what = "the rows do not fit into the memory for the initial scan",
        .where = source,
        .why = "the first " + std::to_string(rows) + " rows take " +
-              shown_bytes(bytes) + ", the limit is " +
+              shown_bytes(bytes) + ", but the limit is " +
               shown_bytes(*limit.bytes) + ": " + limit.why + spilled,
        .next =
            spill.why_not().empty()

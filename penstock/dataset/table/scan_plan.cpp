@@ -13,7 +13,7 @@ constexpr std::size_t kBesidesRows = std::size_t{48} << 20;
 
 ScanLimit limit_of(const AskedScan& asked, const HostLimits& host) {
   ScanLimit limit{.bytes = asked.bytes,
-                  .why = "chosen by 'scan_bytes'",
+                  .why = "set by 'scan_bytes'",
                   .readers = asked.one_reader ? 1
                              : asked.connections > 0
                                  ? asked.connections
@@ -35,7 +35,7 @@ ScanLimit limit_of(const AskedScan& asked, const HostLimits& host) {
       limit.reader_bytes + std::min(kBesidesRows, rest / 2);
   limit.bytes = share - besides;
   limit.why = "80 % of " + shown_bytes(*host.memory_free) + " free (" +
-              host.free_origin + "), less " + shown_bytes(besides);
+              host.free_origin + "), minus " + shown_bytes(besides);
   if (each > 0)
     limit.why += ", of which " + std::to_string(limit.readers) +
                  (limit.readers == 1 ? " reader takes " : " readers take ") +

@@ -90,8 +90,8 @@ Spill::Spill(FileSystem& files, std::filesystem::path folder,
       why_not_(why_not_a_disk(folder_)) {}
 
 std::string Spill::text() const {
-  if (!why_not_.empty()) return "no more: " + why_not_;
-  return "more goes to temporary files in " + folder_.string() +
+  if (!why_not_.empty()) return "no temporary files can be used: " + why_not_;
+  return "further values go to temporary files in " + folder_.string() +
          (free_ ? " (" + shown_bytes(*free_) + " free)" : "");
 }
 

@@ -135,7 +135,7 @@ TEST(Spill, AFolderInMemoryIsNoPlace) {
   MemoryFiles files;
   Spill spill(files, "/dev/shm/not/there", "a table");
   EXPECT_EQ(spill.why_not(), "/dev/shm/not/there is in memory");
-  EXPECT_EQ(spill.text(), "no more: " + spill.why_not());
+  EXPECT_EQ(spill.text(), "no temporary files can be used: " + spill.why_not());
 }
 
 }  // namespace

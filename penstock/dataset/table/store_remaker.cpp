@@ -20,7 +20,7 @@ namespace {
               {.code = "files.changed",
                .what = "cannot repair a damaged store",
                .where = source.shown(),
-               .why = "its rows are not those that were stored",
+               .why = "the rows of the source are not those that were stored",
                .next = "start again: the rows are prepared again"});
 }
 

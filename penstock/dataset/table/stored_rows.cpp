@@ -137,8 +137,8 @@ bool TableDataset::take_from_store(Device& device) {
       continue;
     }
     find_lengths();
-    log(LogLevel::info,
-        "no initial scan: the rows are in " + store_file_.path.string());
+    log(LogLevel::info, "no initial scan is needed: the rows are in " +
+                            store_file_.path.string());
     return true;
   }
   return false;
@@ -208,7 +208,7 @@ bool TableDataset::rebuild_store(const Error& error) const {
       source_->facts().of_store)
     return false;
   log(LogLevel::warning,
-      "the store is damaged, and made again from the source: " +
+      "the store is damaged and is made again from the source: " +
           std::string(error.what()));
   FileLock turn;
   try {
@@ -227,7 +227,7 @@ bool TableDataset::rebuild_store(const Error& error) const {
 void TableDataset::scan_anew(const Error& error) {
   if (error.kind() != ErrorKind::source) throw;
   log(LogLevel::warning,
-      std::string("the rows are scanned anew: ") + error.what());
+      std::string("the rows are scanned again: ") + error.what());
   table_.reset();
   runs_.clear();
   fitted_->statistics.clear();
@@ -243,8 +243,8 @@ void TableDataset::remove_damaged(const Error& error) const {
   std::filesystem::remove(store_file_.path, failed);
   if (failed) return;
   parts.next =
-      "start again: the store is removed, and made again from the source; and "
-      "check the disk";
+      "start again, which makes a new store from the source; and check the "
+      "disk";
   throw Error(error.kind(), std::move(parts));
 }
 
@@ -309,9 +309,10 @@ void TableDataset::take_what_is_known(
         {.code = "store.unusable",
          .what = "cannot use the store",
          .where = store->path().string(),
-         .why = "its arrays are not those of " + std::to_string(rows) +
+         .why = "the arrays of the store do not have " + std::to_string(rows) +
                 " rows of " + std::to_string(layout_.row_bytes) + " bytes",
-         .next = "remove the file: it is made again from the source"});
+         .next =
+             "remove the file: the store is then made again from the source"});
   keys_ = std::make_shared<const TableKeys>(store, key);
   facts_.rows = static_cast<std::int64_t>(rows);
   split(facts_.rows,

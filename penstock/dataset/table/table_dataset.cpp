@@ -113,7 +113,7 @@ bool TableDataset::take_in_turn(FileLock& turn, Device& device) {
 void TableDataset::announce_scan(const ScanLimit& limit,
                                  const Spill& spill) const {
   const std::string text =
-      "the initial scan may hold " + limit.text() + "; " + spill.text();
+      "the initial scan may use " + limit.text() + "; " + spill.text();
   log(LogLevel::info, text);
   if (!options_.scanning) return;
   if (limit.expected_rows) {
@@ -124,7 +124,7 @@ void TableDataset::announce_scan(const ScanLimit& limit,
     options_.scanning("~" + std::to_string(rows) + " rows of " +
                       std::to_string(layout_.row_bytes) + " bytes, ~" +
                       shown_bytes(rows * layout_.row_bytes) +
-                      (more ? ", and what differs in length" : ""));
+                      (more ? ", without the fields of varying length" : ""));
   }
   options_.scanning(text);
 }
@@ -153,15 +153,14 @@ void TableDataset::check_weights() const {
   if (!options_.drawing || options_.drawing.balance) return;
   const ColumnType type = source_->types().back();
   if (type.kind == ColumnKind::number || type == ColumnType::boolean) return;
-  throw Error(
-      ErrorKind::request,
-      {.code = "sampling.weights",
-       .what = "cannot draw rows by their weights",
-       .where = "loader.weights",
-       .why = "column '" + options_.drawing.column + "' is " +
-              std::string(name_of(type)) + ", expected numbers",
-       .next = "name a column of numbers; \"loader.balance\" draws each "
-               "value of a column equally often"});
+  throw Error(ErrorKind::request,
+              {.code = "sampling.weights",
+               .what = "cannot draw rows by their weights",
+               .where = "loader.weights",
+               .why = "column '" + options_.drawing.column + "' is " +
+                      std::string(name_of(type)) + ", expected numbers",
+               .next = "name a column of numbers; to draw each value of a "
+                       "column equally often, use \"loader.balance\""});
 }
 
 RowEncoder TableDataset::encoder() const {
@@ -262,8 +261,9 @@ void TableDataset::use_plan(TierPlan plan, const Device& device) {
   facts_.plan.notes = finish_notes(
       options_.fields, facts_.device_fields,
       kept || device.memory_kind() == MemoryKind::cpu
-          ? "its memory is the device's, or a batch operation is done there"
-          : "its files are not kept; \"loader.cache\": \"ram\" keeps them");
+          ? "host memory is the device's memory, or a batch operation runs on "
+            "the device"
+          : "the files are not kept; \"loader.cache\": \"ram\" keeps them");
   if (const std::string note = rank_note(options_); !note.empty())
     facts_.plan.notes.push_back(note);
   if (finishing_bytes_ > 0)
@@ -283,8 +283,7 @@ bool TableDataset::plans_again(const Error& error, const Device& device) {
       plans_left_-- == 0)
     return false;
   log(LogLevel::warning,
-      std::string("where the rows are stored is planned again: ") +
-          error.what());
+      std::string("the place of the rows is planned again: ") + error.what());
   const std::optional<ScanMemory> scan = plan().scan;
   plan_tier(facts_.rows, device, scan);
   return true;

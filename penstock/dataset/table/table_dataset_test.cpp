@@ -95,7 +95,7 @@ TEST_P(DatasetTest, AScanThatHoldsTooMuchEndsWithANamedError) {
   EXPECT_EQ(error.parts().code, "scan.too_large");
   EXPECT_EQ(error.parts().where, "a fake table");
   EXPECT_THAT(error.parts().why, HasSubstr("rows take 1."));
-  EXPECT_THAT(error.parts().why, HasSubstr("the limit is 1.0 MiB"));
+  EXPECT_THAT(error.parts().why, HasSubstr("but the limit is 1.0 MiB"));
   EXPECT_THAT(error.parts().next, HasSubstr("'source.where'"));
 }
 

@@ -31,7 +31,7 @@ namespace {
                (scan.bad_rows == 1 ? " row is" : " rows are") + " not usable",
        .where = source,
        .why = first,
-       .next = std::string("correct them, ") +
+       .next = std::string("correct the rows, ") +
                (bad.front().key.is_string() && by_position
                     ? ""
                     : "leave them out with 'source.where', ") +
@@ -44,7 +44,7 @@ namespace {
               {.code = "source.no_key",
                .what = "cannot identify the rows of " + source,
                .where = "source",
-               .why = "they have neither keys nor positions",
+               .why = "the rows have neither keys nor positions",
                .next = "name a column whose values are unique as source.key"});
 }
 

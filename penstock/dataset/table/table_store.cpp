@@ -112,16 +112,16 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   store.path = store_dir(options) / (hash.hex().substr(0, 32) + ".store");
   if (options.source.version.empty() && !knows_version(source.identity()))
     store.why_not = source.shown() +
-                    " does not say whether its rows have changed since then; "
-                    "name their version as 'source.version'";
+                    " cannot tell whether its rows have changed since then; "
+                    "set 'source.version' to the version of the rows";
   if (options.fitted_with_unknown)
     store.why_not =
-        "its fields are fitted over the rows of several sources, and not all "
-        "of them say whether these have changed";
+        "the fields are fitted over the rows of several sources, and not all "
+        "sources can tell whether their rows have changed";
   if (changes_with_time(options.source))
     store.why_not =
-        "its condition or query ('source.where', 'source.query') selects other "
-        "rows at another time";
+        "the condition or query ('source.where', 'source.query') may select "
+        "other rows at another time";
   // Its rows are used on request, whatever has become of them.
   if (source.facts().of_store) store.why_not.clear();
   return store;

@@ -24,11 +24,11 @@ bool has_device(const Answer& answer) {
 
 Error absence(const Answer& answer) {
   if (answer.driver == 0)
-    return refusal("device.no_driver",
-                   "this machine has no NVIDIA driver (no libcuda.so.1 that "
-                   "works)",
-                   "install the driver, in a container start it with the GPU, "
-                   "or use 'cpu'");
+    return refusal(
+        "device.no_driver",
+        "this machine has no NVIDIA driver (no libcuda.so.1 that "
+        "works)",
+        "install the driver, start a container with the GPU, or use 'cpu'");
   if (answer.old_driver)
     return refusal("device.old_driver",
                    "the NVIDIA driver supports CUDA " + shown(answer.driver) +
@@ -41,10 +41,10 @@ Error absence(const Answer& answer) {
     return refusal("device.no_gpu",
                    "there is an NVIDIA driver (CUDA " + shown(answer.driver) +
                        ") but no visible GPU" + visible,
-                   "look at `nvidia-smi` and CUDA_VISIBLE_DEVICES");
+                   "check `nvidia-smi` and CUDA_VISIBLE_DEVICES");
   return refusal("device.cuda",
-                 "the CUDA runtime says " + answer.problem + visible,
-                 "look at `nvidia-smi` and at the system's log");
+                 "the CUDA runtime reports " + answer.problem + visible,
+                 "check `nvidia-smi` and the system's log");
 }
 
 Error no_such(int number, int devices) {

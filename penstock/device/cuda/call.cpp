@@ -17,11 +17,11 @@ Error failed(cudaError_t result, std::string_view call,
        .what = std::string(call) + " failed",
        .where = "device '" + device + "'",
        .why = said + (memory ? "" : " (perhaps of work queued earlier)"),
-       .next = memory ? "use a smaller batch, less prefetch, or a cache tier "
-                        "that is not on this device"
-                      : "look at the system's log (dmesg, Xid); "
-                        "compute-sanitizer or CUDA_LAUNCH_BLOCKING=1 finds "
-                        "the call"});
+       .next = memory
+                   ? "use a smaller batch, less prefetch, or a cache tier "
+                     "that is not on this device"
+                   : "check the system's log (dmesg, Xid); compute-sanitizer "
+                     "or CUDA_LAUNCH_BLOCKING=1 finds the failing call"});
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void ImageDecoder::decode_there(const Resize& resize) {
   if (!std::exchange(failed_, true))
     log(LogLevel::warning, "nvJPEG failed on some of " +
                                std::to_string(there_.size()) + " pictures (" +
-                               shown(status) + "): the host decodes them");
+                               shown(status) + "): the host decodes these");
   for (const Job& job : there_) decode_on_host(resize, job);
 }
 

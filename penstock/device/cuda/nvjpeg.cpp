@@ -42,16 +42,15 @@ void* opened_library() {
       if (!folder.empty() && std::filesystem::exists(file, unknown))
         broken = ::dlerror();
     }
-  throw Error(
-      ErrorKind::device,
-      {.code = "device.no_nvjpeg",
-       .what = "cannot decode pictures on a GPU",
-       .where = kLibraries[0],
-       .why =
-           broken.empty() ? "nvJPEG, NVIDIA's decoder, was not found" : broken,
-       .next = "install it: \"pip install nvidia-nvjpeg\" (of CUDA 12: "
-               "nvidia-nvjpeg-cu12), or libnvjpeg of the CUDA toolkit; or set "
-               "\"decode\": \"host\""});
+  throw Error(ErrorKind::device,
+              {.code = "device.no_nvjpeg",
+               .what = "cannot decode pictures on a GPU",
+               .where = kLibraries[0],
+               .why = broken.empty() ? "nvJPEG, NVIDIA's decoder, was not found"
+                                     : broken,
+               .next = "install it: \"pip install nvidia-nvjpeg\" (for CUDA "
+                       "12: nvidia-nvjpeg-cu12), or libnvjpeg of the CUDA "
+                       "toolkit; or set \"decode\": \"host\""});
 }
 
 template <class Function>
@@ -62,8 +61,8 @@ void find(void* library, const char* name, Function& function) {
                 {.code = "device.no_nvjpeg",
                  .what = "cannot decode pictures on a GPU",
                  .where = "libnvjpeg",
-                 .why = std::string("it has no function ") + name,
-                 .next = "install that of CUDA 12 or 13"});
+                 .why = std::string("the library has no function ") + name,
+                 .next = "install the library of CUDA 12 or 13"});
 }
 
 NvjpegApi opened_api() {

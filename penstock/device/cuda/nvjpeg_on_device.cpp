@@ -90,7 +90,7 @@ NvjpegOnDevice::NvjpegOnDevice(CudaDevice& device)
                            &handle_);
   };
   const NvjpegStatus engines = create(NvjpegBackend::engines);
-  std::string how = "in its engines";
+  std::string how = "with its decode engines";
   if (engines != NvjpegStatus::success) {
     cudaGetLastError();
     check_nvjpeg(create(NvjpegBackend::processors), "nvjpegCreateExV2", device);

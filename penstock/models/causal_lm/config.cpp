@@ -21,7 +21,8 @@ Json read_document(const std::filesystem::path& path) {
   try {
     Json json = Json::parse(real_files().read(path), path.string());
     if (json.is_object()) return json;
-    why = "it is " + std::string(json.type_name()) + ", expected an object";
+    why = "the file holds " + std::string(json.type_name()) +
+          ", expected an object";
   } catch (const Error& error) {
     why = error.parts().why;
   }
@@ -30,8 +31,8 @@ Json read_document(const std::filesystem::path& path) {
                .what = "cannot read the configuration of the model",
                .where = path.string(),
                .why = std::move(why),
-               .next = "name the config.json of a model of Hugging Face, or "
-                       "the folder that holds it, as \"model.config\""});
+               .next = "name the config.json of a Hugging Face model, or its "
+                       "folder, as \"model.config\""});
 }
 
 DecoderConfig::Rope::Bands read_bands(Spec& spec) {
@@ -41,8 +42,8 @@ DecoderConfig::Rope::Bands read_bands(Spec& spec) {
   bands.length = spec.number("original_max_position_embeddings", bands.length,
                              1, static_cast<double>(kMany));
   if (bands.high <= bands.low)
-    spec.refuse("high_freq_factor", "it is not above low_freq_factor",
-                "use the file as the model's authors published it");
+    spec.refuse("high_freq_factor", "the value is not above low_freq_factor",
+                "use the file that the model's authors published");
   return bands;
 }
 
@@ -56,7 +57,7 @@ DecoderConfig::Rope read_rope(Spec& spec) {
     if (given == nullptr) continue;
     if (!given->is_object())
       spec.refuse(key, "found " + given->dump() + ", expected an object",
-                  "use the file as the model's authors published it");
+                  "use the file that the model's authors published");
     const Json held = without_nulls(*given);
     Spec inner(held, spec.path_of(key));
     rope.theta = inner.number("rope_theta", rope.theta, 1, 1e12);
@@ -67,8 +68,7 @@ DecoderConfig::Rope read_rope(Spec& spec) {
       inner.refuse(
           "rope_type",
           "found \"" + type + "\", expected one of default, linear, llama3",
-          "this way to stretch positions is not known here: use "
-          "another model");
+          "this scaling of positions is not supported: use another model");
     rope.factor = inner.number("factor", std::nullopt, 1, 1e6);
     if (type == "llama3") rope.bands = read_bands(inner);
   }
@@ -78,26 +78,26 @@ DecoderConfig::Rope read_rope(Spec& spec) {
 void refuse_sliding(Spec& spec, const std::string& type) {
   const bool asked = spec.boolean("use_sliding_window", type == "mistral");
   if (asked && spec.has("sliding_window"))
-    spec.refuse("sliding_window", "attention in a window is not known here",
-                "use a model without one, or set it to null where no document "
-                "is longer than it");
+    spec.refuse("sliding_window", "sliding-window attention is not supported",
+                "use a model without it, or set it to null if no document is "
+                "longer than the window");
   const Json* layers = spec.raw("layer_types");
   if (layers == nullptr || !layers->is_array()) return;
   for (const Json& layer : layers->array())
     if (layer != Json("full_attention"))
       spec.refuse("layer_types",
                   "found " + layer.dump() + ", expected \"full_attention\"",
-                  "use a model whose layers all see the whole document");
+                  "use a model whose layers all attend to the whole document");
 }
 
 /// What would train another model than this one.
 void refuse_unknown(Spec& spec) {
   if (spec.number("attention_dropout", 0, 0, 1) != 0)
-    spec.refuse("attention_dropout", "dropout is not known here",
-                "set it to 0 to train without");
+    spec.refuse("attention_dropout", "dropout is not supported",
+                "set it to 0 to train without dropout");
   if (spec.has("quantization_config"))
-    spec.refuse("quantization_config", "quantised weights are not read",
-                "use the model as it was before it was quantised");
+    spec.refuse("quantization_config", "quantised weights are not supported",
+                "use the model without quantisation");
 }
 
 void read_sizes(Spec& spec, DecoderConfig& config) {
@@ -117,12 +117,12 @@ void read_sizes(Spec& spec, DecoderConfig& config) {
                 "found " + std::to_string(config.groups) +
                     ", which does not divide num_attention_heads, " +
                     std::to_string(config.heads),
-                "use the file as the model's authors published it");
+                "use the file that the model's authors published");
   if (config.head % 2 != 0)
     spec.refuse("head_dim",
                 "found " + std::to_string(config.head) +
-                    ", expected an even number: positions turn pairs",
-                "use the file as the model's authors published it");
+                    ", expected an even number: rotary positions rotate pairs",
+                "use the file that the model's authors published");
 }
 
 }  // namespace

@@ -40,18 +40,19 @@ Json targets_rule() {
   rule["oneOf"].push_back(std::move(words));
   rule["oneOf"].push_back(std::move(names));
   rule["description"] =
-      "layers that have adapters, or \"all-linear\": all of them";
+      "Layers that get an adapter, or \"all-linear\" for all linear layers";
   return rule;
 }
 
 const SettingsTable<Lora>& lora_settings() {
   static const SettingsTable<Lora> table =
       SettingsTable<Lora>()
-          .integer("r", &Lora::r, 1, 1 << 14, "the rank of an adapter")
-          .number("alpha", &Lora::alpha, 1e-6, 1e6,
-                  "what an adapter adds is multiplied by alpha / r")
+          .integer("r", &Lora::r, 1, 1 << 14, "Rank of an adapter")
+          .number(
+              "alpha", &Lora::alpha, 1e-6, 1e6,
+              "Scale of the adapters: their output is multiplied by alpha / r")
           .boolean("use_rslora", &Lora::use_rslora,
-                   "by alpha / sqrt(r) instead")
+                   "Whether to multiply by alpha / sqrt(r) instead")
           .setting(
               "target_modules", targets_rule(), read_targets,
               [](const Lora& from) { return settings::list_of(from.targets); });
@@ -61,8 +62,8 @@ const SettingsTable<Lora>& lora_settings() {
 Json lora_rule() {
   Json rule = lora_settings().schema();
   rule["description"] =
-      "adapters that learn in place of the weights, and are what a run leaves; "
-      "default: the weights learn";
+      "Trains LoRA adapters instead of the weights, and saves only these. "
+      "Default: all weights are trained";
   return rule;
 }
 
@@ -75,10 +76,10 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
   static const SettingsTable<CausalLm> table =
       SettingsTable<CausalLm>()
           .text("tokens", &CausalLm::tokens,
-                "a field of kind tokens; default: the only one")
+                "Field of kind tokens. Default: the only one")
           .text("config", &CausalLm::config,
-                "a config.json of Hugging Face, or its folder; default: that "
-                "of \"path\"")
+                "Path of a Hugging Face config.json, or of its folder. "
+                "Default: the folder of \"path\"")
           .setting("lora", lora_rule(), read_lora,
                    [](const CausalLm& from) {
                      return from.lora ? lora_settings().shown(*from.lora)
@@ -86,7 +87,7 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
                    })
           .integer("seed", &CausalLm::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning that no file has");
+                   "Seed of the initial weights that no file provides");
   return table;
 }
 
@@ -99,14 +100,14 @@ const Field& checked_field(const Spec& spec, const CausalLm& settings,
   if (!settings.tokens.empty()) {
     const Field& named = field_named(spec, "tokens", settings.tokens, fields);
     if (holds_tokens(named)) return named;
-    spec.refuse("tokens", "field '" + named.name + "' holds no tokens",
+    spec.refuse("tokens", "field '" + named.name + "' does not hold tokens",
                 "name a field of kind \"tokens\"");
   }
   const Field* only = tokens_field_of(settings, fields);
   if (only == nullptr)
     spec.refuse("tokens",
-                "there is not one field of kind \"tokens\" in the job",
-                "add it, or name one of them");
+                "the job does not have exactly one field of kind \"tokens\"",
+                "add such a field, or name one of them");
   return *only;
 }
 
@@ -115,24 +116,25 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   const CausalLm& settings = causal_lm_of(model);
   const Field& field = checked_field(spec, settings, fields);
   if (settings.config.empty() && model.path.empty())
-    spec.refuse("config", "it is missing, and so is \"path\"",
-                "name the config.json of a model, whose weights are then "
-                "drawn, or as \"path\" the folder of one with its weights");
+    spec.refuse(
+        "config", "both \"config\" and \"path\" are missing",
+        "name the config.json of a model, which then starts from random "
+        "weights, or set \"path\" to the folder of a model with its weights");
   const DecoderConfig config = config_of(model);
   const std::int64_t ids = field.kind->facts().tokens->vocab_size;
   if (ids == 0)
     spec.refuse(
         "tokens",
-        "field '" + field.name + "' does not say how many ids there are",
+        "field '" + field.name + "' does not set the size of its vocabulary",
         "set its \"vocab_size\" to " + std::to_string(config.vocabulary) +
-            ", as the model has it");
+            ", the model's size");
   if (ids > config.vocabulary)
-    spec.refuse("config",
-                "the model knows " + std::to_string(config.vocabulary) +
-                    " tokens, and field '" + field.name + "' has ids below " +
-                    std::to_string(ids),
-                "use the tokenizer of the model, or a model with a larger "
-                "vocab_size");
+    spec.refuse(
+        "config",
+        "the model knows " + std::to_string(config.vocabulary) +
+            " tokens, but field '" + field.name + "' has ids below " +
+            std::to_string(ids),
+        "use the model's tokenizer, or a model with a larger vocab_size");
 }
 
 }  // namespace
@@ -146,8 +148,8 @@ ModelKind causal_lm_model() {
   return {
       .name = "causal_lm",
       .about =
-          "the next token of a text: decoders of the classes Llama, "
-          "Mistral, Qwen2 and Qwen3",
+          "Predicts the next token of a text, with decoders of the classes "
+          "Llama, Mistral, Qwen2 and Qwen3",
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "causal_lm"})
                                   .own(&ModelSpec::own, causal_lm_settings())),
       .check = check_fields,

@@ -13,22 +13,23 @@ const SettingsTable<ImageClassifier>& image_classifier_settings() {
   static const SettingsTable<ImageClassifier> table =
       SettingsTable<ImageClassifier>()
           .text("image", &ImageClassifier::image,
-                "the field of the pictures: [channels, height, width]")
+                "Field of the pictures, [channels, height, width]")
           .required()
           .text("target", &ImageClassifier::target,
-                "a category field, or a multi_hot one")
+                "Field of the class: a category or a multi_hot field")
           .required()
           .choice("network", &ImageClassifier::network,
                   {{"resnet18", Network::resnet18},
                    {"resnet50", Network::resnet50},
                    {"vit_s16", Network::vit_s16}},
-                  "as torchvision has it, with its names of weights")
+                  "Architecture, with torchvision's definition and names of "
+                  "weights")
           .boolean("channels_last", &ImageClassifier::channels_last,
-                   "tensors lie in memory with their channels last, which "
-                   "convolutions are faster with")
+                   "Whether tensors are stored with their channels last, which "
+                   "makes convolutions faster")
           .integer("seed", &ImageClassifier::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning");
+                   "Seed of the initial weights");
   return table;
 }
 
@@ -37,17 +38,18 @@ void check_picture(const Spec& spec, const Field& field, Network network) {
   if (picture.lengths != Lengths::equal || picture.row_shape.size() != 3)
     spec.refuse("image",
                 "field '" + field.name +
-                    "' holds no pictures: [channels, height, width]",
+                    "' does not hold pictures: [channels, height, width]",
                 "name a field of kind \"image\"");
   if (network != Network::vit_s16) return;
   const bool last = picture.row_shape[2] <= 4;
   for (std::size_t i = last ? 0 : 1; i < (last ? 2U : 3U); ++i)
     if (picture.row_shape[i] % 16 != 0)
-      spec.refuse("network",
-                  "\"vit_s16\" cuts pictures into squares of 16, and field '" +
-                      field.name + "' has a side of " +
-                      std::to_string(picture.row_shape[i]),
-                  "make the field's \"size\" a multiple of 16");
+      spec.refuse(
+          "network",
+          "\"vit_s16\" cuts pictures into squares of 16 pixels, but field '" +
+              field.name + "' has a side of " +
+              std::to_string(picture.row_shape[i]),
+          "make the field's \"size\" a multiple of 16");
 }
 
 void check_fields(const Spec& spec, const ModelSpec& model,
@@ -63,7 +65,9 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 ModelKind image_classifier_model() {
   return {
       .name = "image_classifier",
-      .about = "the class of a picture: ResNet and Vision Transformer",
+      .about =
+          "Predicts the class of a picture, with a ResNet or a Vision "
+          "Transformer",
       .settings =
           with_shared(SettingsTable<ModelSpec>({.kind = "image_classifier"})
                           .own(&ModelSpec::own, image_classifier_settings())),

@@ -10,7 +10,7 @@ void read_arguments(Spec& spec, const SettingSchema& setting, OwnModel& to) {
   if (given == nullptr) return;
   if (!given->is_object())
     spec.refuse(setting.key, "found " + given->dump() + ", expected an object",
-                R"(write the arguments by their names: {"width": 64})");
+                "write the arguments by name: {\"width\": 64}");
   to.arguments = *given;
 }
 
@@ -18,12 +18,11 @@ const SettingsTable<OwnModel>& own_settings() {
   static const SettingsTable<OwnModel> table =
       SettingsTable<OwnModel>()
           .text("class", &OwnModel::named,
-                "the file of a torch module and its name in it: "
-                "\"model.py:Net\"")
+                "File and name of a torch module: \"model.py:Net\"")
           .required()
           .text("target", &OwnModel::target,
-                "the field that the module predicts; default: it gives its "
-                "loss")
+                "Field that the module predicts. Default: the module returns "
+                "its loss")
           .choice("loss", &OwnModel::loss,
                   {{"auto", "auto"},
                    {"cross_entropy", "cross_entropy"},
@@ -31,17 +30,18 @@ const SettingsTable<OwnModel>& own_settings() {
                    {"mse", "mse"},
                    {"mae", "mae"},
                    {"huber", "huber"}},
-                  "of the target; \"auto\": cross_entropy of a category, "
-                  "binary_cross_entropy of a bool, else mse")
-          .setting("arguments",
-                   settings::rule_of("object",
-                                     "of the module's constructor, by name"),
-                   read_arguments,
-                   [](const OwnModel& from) { return from.arguments; })
+                  "Loss of the prediction. auto: cross_entropy for a category, "
+                  "binary_cross_entropy for a bool, else mse")
+          .setting(
+              "arguments",
+              settings::rule_of(
+                  "object", "Arguments of the module's constructor, by name"),
+              read_arguments,
+              [](const OwnModel& from) { return from.arguments; })
           .integer("seed", &OwnModel::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning, and of what is drawn "
-                   "while learning");
+                   "Seed of the initial weights and of random numbers during "
+                   "training");
   return table;
 }
 
@@ -51,15 +51,17 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   if (!settings.target.empty() && !fields.empty())
     field_named(spec, "target", settings.target, fields);
   if (settings.target.empty() && settings.loss != "auto")
-    spec.refuse("loss", "the module gives its loss: \"target\" names no field",
-                "name the field that it predicts, or leave \"loss\" out");
+    spec.refuse("loss",
+                "the module returns its loss: \"target\" names no field",
+                "name the field that the module predicts as \"target\", or "
+                "leave \"loss\" out");
 }
 
 }  // namespace
 
 ModelKind own_model() {
   return {.name = "own",
-          .about = "a torch module of your own, in Python",
+          .about = "Trains a torch module of your own, written in Python",
           .settings = with_shared(SettingsTable<ModelSpec>({.kind = "own"})
                                       .own(&ModelSpec::own, own_settings())),
           .check = check_fields,
@@ -69,7 +71,7 @@ ModelKind own_model() {
 
 const OwnModel& own_model_of(const ModelSpec& model) {
   const OwnModel* settings = std::any_cast<OwnModel>(&model.own);
-  PENSTOCK_ASSERT(settings != nullptr, "the model is one's own");
+  PENSTOCK_ASSERT(settings != nullptr, "the model is the user's own");
   return *settings;
 }
 

@@ -9,29 +9,34 @@ namespace {
 const SettingsTable<SetPosition>& set_position_settings() {
   static const SettingsTable<SetPosition> table =
       SettingsTable<SetPosition>()
-          .text("set", &SetPosition::set, "a json_set field")
+          .text("set", &SetPosition::set,
+                "Field of kind json_set that holds the receivers")
           .required()
           .text("target", &SetPosition::target,
-                "a columns field: latitude, longitude in degrees")
+                "Field of two columns: latitude and longitude in degrees")
           .required()
           .text("latitude", &SetPosition::latitude,
-                "key of the set, in degrees")
+                "Key of the set with the receiver's value, in degrees")
           .required()
           .text("longitude", &SetPosition::longitude,
-                "key of the set, in degrees")
+                "Key of the set with the receiver's value, in degrees")
           .required()
-          .text("strength", &SetPosition::strength, "key of the set, in dB")
+          .text("strength", &SetPosition::strength,
+                "Key of the set with the receiver's value, in dB")
           .required()
-          .integer("width", &SetPosition::width, 8, 4096, "")
+          .integer("width", &SetPosition::width, 8, 4096,
+                   "Width of the hidden layers")
           .multiple_of(8)
-          .number("dropout", &SetPosition::dropout, 0, 0.9,
-                  "share of receivers left out while learning")
+          .number(
+              "dropout", &SetPosition::dropout, 0, 0.9,
+              "Share of receivers that are left out at random during training")
           .number("noise_db", &SetPosition::noise_db, 0, 100,
-                  "deviation of the noise added to strengths while learning")
+                  "Standard deviation of the noise that is added to strengths "
+                  "during training, in dB")
           .integer("seed", &SetPosition::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning, and of what is drawn "
-                   "while learning");
+                   "Seed of the initial weights and of random numbers during "
+                   "training");
   return table;
 }
 
@@ -53,11 +58,11 @@ void check_target(const Spec& spec, const std::string& name,
   const std::optional<NumberFacts>& numbers =
       field_named(spec, "target", name, fields).kind->facts().numbers;
   if (!numbers || numbers->columns.size() != 2)
-    spec.refuse("target", "field '" + name + "' is not made of two columns",
+    spec.refuse("target", "field '" + name + "' does not have two columns",
                 "name a field with the columns of latitude and longitude");
   if (numbers->dtype == Dtype::int64)
     spec.refuse("target", "field '" + name + "' holds whole numbers",
-                "leave out its \"dtype\", or make it float64");
+                "leave out its \"dtype\", or set it to float64");
 }
 
 void check_fields(const Spec& spec, const ModelSpec& model,
@@ -76,14 +81,14 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 }  // namespace
 
 ModelKind set_position_model() {
-  return {
-      .name = "set_position",
-      .about = "where something is, and how surely, from a set of receivers",
-      .settings =
-          with_shared(SettingsTable<ModelSpec>({.kind = "set_position"})
-                          .own(&ModelSpec::own, set_position_settings())),
-      .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema"}};
+  return {.name = "set_position",
+          .about =
+              "Predicts a position and its uncertainty from a set of receivers",
+          .settings =
+              with_shared(SettingsTable<ModelSpec>({.kind = "set_position"})
+                              .own(&ModelSpec::own, set_position_settings())),
+          .check = check_fields,
+          .switches = {"precision", "tf32", "accumulate", "ema"}};
 }
 
 const SetPosition& set_position_of(const ModelSpec& model) {

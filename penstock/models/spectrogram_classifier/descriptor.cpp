@@ -12,19 +12,20 @@ const SettingsTable<SpectrogramClassifier>& spectrogram_classifier_settings() {
   static const SettingsTable<Of> table =
       SettingsTable<Of>()
           .text("spectrogram", &Of::spectrogram,
-                "a field of numbers: [bands, times], with channels before "
-                "them, or [values]")
+                "Field of numbers, [bands, times] or [channels, bands, times], "
+                "or [values]")
           .required()
-          .text("target", &Of::target, "a category field, or a multi_hot one")
+          .text("target", &Of::target,
+                "Field of the class: a category or a multi_hot field")
           .required()
-          .integer("width", &Of::width, 8, 1024, "channels of the first layer")
+          .integer("width", &Of::width, 8, 1024, "Channels of the first layer")
           .multiple_of(8)
           .integer("depth", &Of::depth, 1, 6,
-                   "stages of two convolutions, each of which halves both "
+                   "Number of stages. Each has two convolutions, halves both "
                    "sides and doubles the channels")
           .integer("seed", &Of::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning");
+                   "Seed of the initial weights");
   return table;
 }
 
@@ -39,7 +40,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   if (output.lengths != Lengths::equal || sides < 1 || sides > 3)
     spec.refuse("spectrogram",
                 "field '" + field.name +
-                    "' holds no numbers of one shape, [bands, times]",
+                    "' does not hold numbers of one shape, [bands, times]",
                 "name a field of kind \"array\" or \"audio\", or of columns");
 }
 
@@ -49,7 +50,7 @@ ModelKind spectrogram_classifier_model() {
   return {
       .name = "spectrogram_classifier",
       .about =
-          "the class of a spectrogram, by a small convolutional "
+          "Predicts the class of a spectrogram, with a small convolutional "
           "network",
       .settings = with_shared(
           SettingsTable<ModelSpec>({.kind = "spectrogram_classifier"})

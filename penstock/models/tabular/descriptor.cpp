@@ -17,25 +17,25 @@ const SettingsTable<Tabular>& tabular_settings() {
   static const SettingsTable<Tabular> table =
       SettingsTable<Tabular>()
           .text("target", &Tabular::target,
-                "the field to be predicted: a category, or one number")
+                "Field to predict: a category, or one number")
           .required()
           .texts("inputs", &Tabular::inputs,
-                 "fields that the model sees; default: all but the target")
+                 "Fields that the model sees. Default: all but the target")
           .choice("task", &Tabular::task,
                   {{"auto", Task::by_target},
                    {"regression", Task::regression},
                    {"classification", Task::classification}},
-                  "\"auto\": classification of a category or of a column of "
-                  "dtype bool, else regression")
-          .integer("width", &Tabular::width, 8, 4096, "of all layers")
+                  "What is predicted. auto: classification for a category or a "
+                  "column of dtype bool, else regression")
+          .integer("width", &Tabular::width, 8, 4096, "Width of all layers")
           .multiple_of(8)
-          .integer("depth", &Tabular::depth, 0, 64, "residual blocks")
-          .number("dropout", &Tabular::dropout, 0, 0.9,
-                  "share of a block's numbers left out while learning")
+          .integer("depth", &Tabular::depth, 0, 64, "Number of residual blocks")
+          .number(
+              "dropout", &Tabular::dropout, 0, 0.9,
+              "Share of a block's activations that are dropped during training")
           .integer("seed", &Tabular::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "of the weights at the beginning, and of what is left out "
-                   "while learning");
+                   "Seed of the initial weights and of the dropout");
   return table;
 }
 
@@ -50,11 +50,11 @@ void check_input(const Spec& spec, const Field& field) {
       spec.refuse("inputs",
                   "field '" + field.name +
                       "' is neither a category nor a row of numbers",
-                  "name the inputs without it, or leave the field out");
+                  "name the inputs without this field, or leave the field out");
   if (keeps_nan(field))
     spec.refuse("inputs",
                 "missing values of field '" + field.name +
-                    "' are NaN, and so would be all that is learned of them",
+                    "' are NaN, which would make the whole model NaN",
                 "set its \"missing\" to \"mask\" or \"mean\"");
 }
 
@@ -65,15 +65,15 @@ void check_inputs(const Spec& spec, const Tabular& settings,
     field_named(spec, "inputs", name, fields);
     if (name == settings.target)
       spec.refuse("inputs", "field '" + name + "' is the target",
-                  "leave it out of the inputs");
+                  "leave the target out of the inputs");
     if (!seen.insert(name).second)
       spec.refuse("inputs", "field '" + name + "' appears twice",
-                  "name it once");
+                  "name the field once");
   }
   const std::vector<Field> inputs = inputs_of(settings, fields);
   if (inputs.empty())
-    spec.refuse("inputs", "there is no field but the target",
-                "add the fields that it is to be predicted from");
+    spec.refuse("inputs", "the target is the only field",
+                "add the fields to predict it from");
   for (const Field& field : inputs) check_input(spec, field);
 }
 
@@ -88,14 +88,13 @@ void check_number(const Spec& spec, const NumberFacts& target,
   if (target.missing == MissingValue::By::nan)
     spec.refuse("target",
                 "missing values of field '" + name +
-                    "' are NaN, which no prediction can be compared with",
-                "set its \"missing\" to \"mask\": such rows then count for "
-                "nothing");
+                    "' are NaN, and no prediction can be compared with NaN",
+                "set its \"missing\" to \"mask\": such rows are then ignored");
   if (target.bucketized || target.quantiles)
     spec.refuse("target",
                 "field '" + name + "' holds " +
                     (target.bucketized ? "buckets" : "quantiles") +
-                    ", and errors are measured in the column's own unit",
+                    ", but errors are measured in the unit of the column",
                 "use \"standardize\", \"min_max\" or \"log1p\" instead");
   if (classes && target.dtype != Dtype::boolean)
     spec.refuse("task",
@@ -131,7 +130,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 ModelKind tabular_model() {
   return {
       .name = "tabular",
-      .about = "one field of a table from the others",
+      .about = "Predicts one field of a table from the others",
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "tabular"})
                                   .own(&ModelSpec::own, tabular_settings())),
       .check = check_fields,

@@ -44,7 +44,7 @@ void MetricSinks::each(Call call) {
       return false;
     } catch (const Error& error) {
       log(LogLevel::warning,
-          std::string("from here on without it: ") + error.what());
+          std::string("the run continues without this file: ") + error.what());
       return true;
     }
   });

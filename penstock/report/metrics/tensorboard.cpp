@@ -108,7 +108,7 @@ void TensorBoardFile::append(const std::string& bytes) {
                .what = "cannot write the events for TensorBoard",
                .where = file_.string(),
                .why = std::strerror(errno),
-               .next = "make room, or set output.tensorboard to false"});
+               .next = "free some space, or set output.tensorboard to false"});
 }
 
 void TensorBoardFile::add(std::int64_t step, double time,

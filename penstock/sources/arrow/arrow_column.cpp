@@ -130,7 +130,7 @@ class Converter {
 
   void check_offsets(const Column& column, std::int64_t end) const {
     if (!files::offsets_ascend(column, end))
-      damaged("its offsets do not ascend");
+      damaged("the offsets do not ascend");
   }
 
   void check_text(Column& column) {
@@ -234,10 +234,10 @@ class Converter {
     Column child = convert(array.values());
     const auto width = size_of(as_.type.dtype);
     if (child.length < (data.offset + data.length) * size)
-      damaged("its lists end before its rows");
+      damaged("the lists end before the rows");
     if (child.first * static_cast<std::int64_t>(width) >
         static_cast<std::int64_t>(child.values.size()))
-      damaged("its lists begin behind their end");
+      damaged("the lists begin behind their end");
     if (child.values.size() > 0)
       column.values =
           Bytes::borrow(child.values.span().subspan(
@@ -320,7 +320,7 @@ class Converter {
       case Id::DECIMAL256:
         return decimals(array, column);
       default:
-        damaged("it is " + type.ToString() + ", and was another type");
+        damaged("the type is " + type.ToString() + ", but was another type");
     }
   }
 
@@ -364,8 +364,8 @@ std::shared_ptr<arrow::Array> array_of(const arrow::RecordBatch& batch,
                                        const files::DataFile& file,
                                        const std::string& where) {
   auto lacks = [&](const std::string& name) {
-    fail(arrow::Status::Invalid("there is no column '", name, "' here"), file,
-         where);
+    fail(arrow::Status::Invalid("the file has no column '", name, "' here"),
+         file, where);
   };
   std::shared_ptr<arrow::Array> array = batch.GetColumnByName(names[0]);
   if (array == nullptr) lacks(names[0]);

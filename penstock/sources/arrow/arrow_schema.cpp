@@ -173,8 +173,8 @@ void add_columns(const arrow::Field& field, ColumnPath path,
         {.code = "files.encoding",
          .what = "cannot use the names of the columns of '" + file.path + "'",
          .where = file.path,
-         .why = "one of them is " + shown_text(field.name()),
-         .next = "write the file again with another name for it"});
+         .why = "one of the names is " + shown_text(field.name()),
+         .next = "write the file again with another name for this column"});
   path.names.push_back(field.name());
   if (type.id() == Id::STRUCT && type.num_fields() > 0) {
     for (int at = 0; at < type.num_fields(); ++at) {

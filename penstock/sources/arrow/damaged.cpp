@@ -18,28 +18,27 @@ void fail(ArrowSays says, const files::DataFile& file,
                 {.code = "files.no_memory",
                  .what = "cannot read '" + file.path + "'",
                  .where = place,
-                 .why = "Arrow says: " + text,
+                 .why = "Arrow reports: " + text,
                  .next = "write the file in smaller row groups or batches, or "
                          "give the job more memory"});
   if (says.unsupported)
-    throw Error(ErrorKind::source,
-                {.code = "files.unsupported",
-                 .what = "cannot read '" + file.path + "'",
-                 .where = place,
-                 .why = "Arrow says: " + text,
-                 .next = "the file may be intact: write it again with other "
-                         "types, encodings or compression, or name other "
-                         "columns"});
+    throw Error(
+        ErrorKind::source,
+        {.code = "files.unsupported",
+         .what = "cannot read '" + file.path + "'",
+         .where = place,
+         .why = "Arrow reports: " + text,
+         .next = "the file may be intact: write it again with other types, "
+                 "encodings or compression, or choose other columns"});
   // What another program has changed is not damaged.
   files::check_unchanged(file);
-  throw Error(
-      ErrorKind::source,
-      {.code = "files.damaged",
-       .what = "cannot read '" + file.path + "'",
-       .where = place,
-       .why = "Arrow says: " + text,
-       .next = "get an intact copy of the file: it is damaged, cut off, "
-               "or of another format"});
+  throw Error(ErrorKind::source,
+              {.code = "files.damaged",
+               .what = "cannot read '" + file.path + "'",
+               .where = place,
+               .why = "Arrow reports: " + text,
+               .next = "get an intact copy of the file: this one is damaged, "
+                       "cut off or in another format"});
 }
 
 void refuse_format(const files::DataFile& file, std::string why,

@@ -36,11 +36,11 @@ SourceKind arrow_source() {
 }
 
 SourceKind hf_source() {
-  return arrow_kind(
-      "hf", "Hugging Face data sets", {},
-      SettingsTable<FileSettings>().text(
-          "part", &FileSettings::part,
-          "of a data set that has several: \"train\"; default: the only one"));
+  return arrow_kind("hf", "Hugging Face data sets", {},
+                    SettingsTable<FileSettings>().text(
+                        "part", &FileSettings::part,
+                        "Name of the split to read, such as \"train\". "
+                        "Default: the only split of the data set"));
 }
 
 }  // namespace penstock

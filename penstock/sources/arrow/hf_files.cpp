@@ -46,10 +46,11 @@ std::string chosen_part(const std::string& folder,
   for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
   if (wanted.empty())
     refuse("source.part", ErrorKind::request, folder,
-           "it has several parts: " + all, "name one as source.part");
+           "the data set has several splits: " + all,
+           "name one split as source.part");
   if (std::ranges::find(parts, wanted) == parts.end())
     refuse("source.part", ErrorKind::request, folder,
-           "it has no part '" + wanted + "', but " + all,
+           "the data set has no split '" + wanted + "', but " + all,
            did_you_mean(wanted, parts));
   return wanted;
 }
@@ -62,7 +63,7 @@ std::vector<DataFile> saved_files(const std::string& folder) {
       state.is_object() ? state.find("_indices_data_files") : nullptr;
   if (indices != nullptr && !indices->is_null())
     refuse("source.part", ErrorKind::request, folder,
-           "its rows are chosen by a list of numbers (select, shuffle)",
+           "the rows are selected by a list of indices (select, shuffle)",
            "call flatten_indices() before save_to_disk()");
   std::vector<DataFile> found;
   if (listed != nullptr && listed->is_array())
@@ -108,9 +109,9 @@ std::vector<DataFile> cached_files(const std::string& folder,
   for (const auto& [part, found] : by_part) parts.push_back(part);
   if (parts.empty())
     refuse("files.none", ErrorKind::source, folder,
-           "it holds neither state.json nor .arrow files",
-           "name the folder that save_to_disk() wrote, or the one in the cache "
-           "that holds dataset_info.json");
+           "the folder holds neither state.json nor .arrow files",
+           "name the folder that save_to_disk() wrote, or the folder in the "
+           "cache that holds dataset_info.json");
   std::vector<DataFile> found = by_part[chosen_part(folder, parts, wanted)];
   std::ranges::sort(found, {}, &DataFile::relative);
   return found;
@@ -120,13 +121,14 @@ std::vector<DataFile> files_in(const std::string& folder,
                                const std::string& part) {
   std::error_code unknown;
   if (!fs::is_directory(folder, unknown))
-    refuse("files.missing", ErrorKind::source, folder, "it is not a folder",
+    refuse("files.missing", ErrorKind::source, folder,
+           "the path is not a folder",
            "name the folder of the data set; single files are of kind "
            "\"arrow\"");
   if (fs::exists(fs::path(folder) / "state.json", unknown)) {
     if (!part.empty())
-      refuse("source.part", ErrorKind::request, folder, "it has no parts",
-             "leave source.part out");
+      refuse("source.part", ErrorKind::request, folder,
+             "the data set has no splits", "leave source.part out");
     return saved_files(folder);
   }
   const fs::path dict = fs::path(folder) / "dataset_dict.json";
@@ -139,7 +141,7 @@ std::vector<DataFile> files_in(const std::string& folder,
       if (split.is_string()) parts.push_back(split.string());
   if (parts.empty())
     refuse("files.none", ErrorKind::source, folder,
-           dict.string() + " names no parts", "save the data set again");
+           dict.string() + " names no splits", "save the data set again");
   return saved_files(
       (fs::path(folder) / chosen_part(folder, parts, part)).string());
 }

@@ -165,7 +165,7 @@ std::unique_ptr<const IpcBatches> walk(const files::DataFile& file,
     found->add(std::move(next));
   }
   if (found->schema() == nullptr)
-    refuse_format(file, "it has no schema",
+    refuse_format(file, "the file has no schema",
                   "check that this is an Arrow IPC file");
   return found;
 }
@@ -183,11 +183,13 @@ std::unique_ptr<const IpcBatches> by_footer(const files::DataFile& file,
   std::int32_t size = 0;
   std::memcpy(&size, bytes_at(end, sizeof(size))->data(), sizeof(size));
   if (size <= 0 || size > end - kBehindMark)
-    fail(arrow::Status::Invalid("it has ", size, " bytes"), file, where);
+    fail(arrow::Status::Invalid("the file has ", size, " bytes"), file, where);
   const std::optional<IpcFooter> footer =
       read_footer(bytes_at(end - size, size)->ToString());
   if (!footer)
-    fail(arrow::Status::Invalid("its tables do not fit together"), file, where);
+    fail(arrow::Status::Invalid(
+             "the tables of the footer contradict each other"),
+         file, where);
   auto found = std::make_unique<FoundBatches>(file);
   found->add(checked(
       arrow::ipc::Message::Open(arrow::Buffer::FromString(footer->schema),
@@ -223,15 +225,17 @@ bool has_mark(const files::DataFile& file, const Input& input,
 std::unique_ptr<const IpcBatches> open_batches(const files::DataFile& file,
                                                StopFlag stop) {
   if (file.bytes == 0)
-    refuse_format(file, "it has 0 bytes",
+    refuse_format(file, "the file has 0 bytes",
                   "remove it: an interrupted copy leaves such a file");
   const Input input = input_of(file, stop);
   if (!has_mark(file, input, 0)) return walk(file, input, stop);
   const auto mark = static_cast<std::int64_t>(kMark.size());
   if (file.bytes < kBehindMark + kFooterEnd ||
       !has_mark(file, input, file.bytes - mark))
-    refuse_format(file, "its end is missing: it was not written to the end",
-                  "write it again, or get an intact copy");
+    refuse_format(
+        file,
+        "the end of the file is missing: the file was not written completely",
+        "write the file again, or get an intact copy");
   return by_footer(file, input, stop);
 }
 

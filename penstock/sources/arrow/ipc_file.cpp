@@ -84,7 +84,7 @@ class IpcReader final : public files::ChunkReader {
 IpcFile::IpcFile(const files::DataFile& file, StopFlag stop)
     : file_(file), batches_(open_batches(file_, stop)) {
   if (batches_->schema()->num_fields() == 0)
-    refuse_format(file_, "it has no columns", "leave it out");
+    refuse_format(file_, "the file has no columns", "leave the file out");
   columns_ = columns_of(*batches_->schema(), file_, facts_.left_out);
   count_rows(stop);
   for (const ArrowColumn& column : columns_)

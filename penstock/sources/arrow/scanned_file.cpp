@@ -180,12 +180,12 @@ class ScanReader final : public files::ChunkReader {
         file_->of_->empty->columns()[file_->places_[columns_[at]]];
     const std::optional<std::size_t> found = names.find(of.name);
     if (!found)
-      fail(ArrowSays{"there is no column '" + of.name + "' here"}, file_->file_,
+      fail(ArrowSays{"the file has no column '" + of.name + "'"}, file_->file_,
            where_);
     const std::size_t place = found.value();
     const ArrowColumn& is = rows.columns()[place];
     if (is.type != was.type || is.element != was.element || is.item != was.item)
-      damaged(of, "it is " + is.info.declared + ", and was another type");
+      damaged(of, "the type is " + is.info.declared + ", but was another type");
     Column column = values_of(of, rows, batch, place);
     auto problem = [&](std::int64_t row, const std::string& why) {
       problems.push_back(
@@ -216,7 +216,7 @@ class ScanReader final : public files::ChunkReader {
               ? column.children[0].length
               : static_cast<std::int64_t>(column.values.size());
       if (!files::offsets_ascend(column, end))
-        damaged(of, "its offsets do not ascend");
+        damaged(of, "the offsets do not ascend");
     }
     if (column.type == ColumnType::text) files::drop_bad_text(column, problem);
     if (of.type == ColumnType::json) column.type = of.type;

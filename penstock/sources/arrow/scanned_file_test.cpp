@@ -209,7 +209,7 @@ TEST_F(ScannedFileTest, WhatTheLibrarySaysIsTold) {
   bad.when_opened = {.says = "no magic bytes"};
   EXPECT_THAT(rows(bad),
               ElementsAre(AllOf(HasSubstr("t.parquet, its footer"),
-                                HasSubstr("Arrow says: no magic bytes"))));
+                                HasSubstr("Arrow reports: no magic bytes"))));
   bad.when_opened = {.says = "it has 0 bytes", .next = "remove it"};
   EXPECT_THAT(
       rows(bad, {}, "t.arrow"),
@@ -218,7 +218,7 @@ TEST_F(ScannedFileTest, WhatTheLibrarySaysIsTold) {
   bad.when_read = {.says = "a page is broken"};
   EXPECT_THAT(rows(bad, {}, "t.arrow"),
               ElementsAre(AllOf(HasSubstr("t.arrow, record batch 0"),
-                                HasSubstr("Arrow says: a page is broken"))));
+                                HasSubstr("Arrow reports: a page is broken"))));
   bad.when_read = {.says = "malloc of size 9 failed", .no_memory = true};
   EXPECT_THAT(rows(bad), ElementsAre(HasSubstr("give the job more memory")));
 }

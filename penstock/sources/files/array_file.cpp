@@ -28,7 +28,7 @@ std::string why_unread(const ArrayInfo& info) {
   if (info.items == ArrayItems::texts || info.rows() == 0 ||
       info.row_bytes() > 0)
     return {};
-  return "its " + std::to_string(info.rows()) + " rows hold no values (" +
+  return "the " + std::to_string(info.rows()) + " rows hold no values (" +
          info.declared + ")";
 }
 
@@ -330,7 +330,7 @@ class ArrayFile final : public RowFile {
                  .what = "cannot use the condition",
                  .where = "source.where",
                  .why = "column '" + info.name +
-                        "' is read as windows, which are not numbers",
+                        "' is read as windows, which cannot be compared",
                  .next = "compare another column"});
   }
 

@@ -51,9 +51,9 @@ std::string LengthGroups::why_left_out(const ColumnLength& column,
                                        std::int64_t rows) const {
   const Group& own = groups_[by_rows_.at(column.rows)];
   const Group& read = groups_[by_rows_.at(rows)];
-  return "it has " + rows_shown(column.rows) + ", and " + names_of(read) +
-         (read.count == 1 ? " has " : " have ") + std::to_string(rows) +
-         ": to read it, name it in 'fields' " +
+  return "the column has " + rows_shown(column.rows) + ", but " +
+         names_of(read) + (read.count == 1 ? " has " : " have ") +
+         std::to_string(rows) + ": to read it, name it in 'fields' " +
          (own.count == 1 ? "alone" : "with " + names_of(own, quoted(column)));
 }
 

@@ -55,8 +55,9 @@ DataFile stored(const std::shared_ptr<const ObjectStore>& store,
 }
 
 std::string size_difference(std::int64_t now, std::int64_t then) {
-  if (now == then) return "it was written to, or its attributes have changed";
-  return "it has " + std::to_string(now) + " bytes, and had " +
+  if (now == then)
+    return "the file was written to, or its attributes have changed";
+  return "the file has " + std::to_string(now) + " bytes, but had " +
          std::to_string(then);
 }
 
@@ -102,7 +103,7 @@ std::vector<DataFile> stored_files(const SourceKind& kind,
     });
     if (found.empty())
       refuse_path("files.missing", path, "no file matches this pattern",
-                  "* does not match '/'; **/ stands for any folders");
+                  "* does not match '/'; **/ matches any folders");
     return found;
   }
   const std::vector<StoredObject> objects = store->list(path);
@@ -116,8 +117,9 @@ std::vector<DataFile> stored_files(const SourceKind& kind,
     return is_of_kind(kind, name);
   });
   if (found.empty())
-    refuse_path("files.none", path, "no file in this folder is of this kind",
-                "write a pattern if they have other names: \"" + path + "/*\"");
+    refuse_path(
+        "files.none", path, "no file in this folder has this kind",
+        "if the files have other names, write a pattern: \"" + path + "/*\"");
   return found;
 }
 
@@ -151,7 +153,7 @@ std::vector<DataFile> files_of(const SourceKind& kind,
         });
     if (found.empty())
       refuse_path("files.missing", path, "no file matches this pattern",
-                  "* does not match '/'; **/ stands for any folders");
+                  "* does not match '/'; **/ matches any folders");
     return found;
   }
   if (!there || !fs::is_directory(path, unknown))
@@ -162,9 +164,10 @@ std::vector<DataFile> files_of(const SourceKind& kind,
   std::string names;
   for (const std::string& extension : kind.extensions)
     names += (names.empty() ? "" : ", ") + extension;
-  refuse_path("files.none", path,
-              "no file in this folder has a name that ends with " + names,
-              "write a pattern if they have other names: \"" + path + "/*\"");
+  refuse_path(
+      "files.none", path,
+      "no file in this folder has a name that ends with " + names,
+      "if the files have other names, write a pattern: \"" + path + "/*\"");
 }
 
 }  // namespace
@@ -186,7 +189,7 @@ void each_file_below(const std::string& folder, bool hidden,
   });
   if (error)
     refuse_path("files.unreadable", folder, error.message(),
-                "check who may read this folder");
+                "check the permissions of this folder");
 }
 
 bool is_pattern(const std::string& text) {
@@ -252,12 +255,12 @@ DataFile file_at(const std::string& path, std::string relative) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) {
     const int reason = errno;
-    refuse_path(
-        "files.missing", path, std::strerror(reason),
-        reason == ENOENT ? advice_for_missing(path) : "check who may read it");
+    refuse_path("files.missing", path, std::strerror(reason),
+                reason == ENOENT ? advice_for_missing(path)
+                                 : "check the permissions of the file");
   }
   if (!S_ISREG(found.st_mode))
-    refuse_path("files.unreadable", path, "it is not a file",
+    refuse_path("files.unreadable", path, "the path is not a file",
                 "name a file, a folder or a pattern");
   return {.path = path,
           .relative = std::move(relative),
@@ -269,7 +272,7 @@ DataFile file_at(const std::string& path, std::string relative) {
 void check_unchanged(const DataFile& file) {
   if (file.store == nullptr) return check_same_file(file);
   const std::vector<StoredObject> found = file.store->list(file.path);
-  if (found.size() != 1) refuse_changed(file.path, "it is gone");
+  if (found.size() != 1) refuse_changed(file.path, "the file is gone");
   const StoredObject& now = found[0];
   if (now.bytes != file.bytes || now.changed_ns != file.changed_ns)
     refuse_changed(file.path, size_difference(now.bytes, file.bytes));
@@ -286,9 +289,9 @@ void check_same_file(const DataFile& file) {
   if (now == then) return;
   if (!now)
     refuse_changed(file.path,
-                   errno == ENOENT ? "it is gone" : std::strerror(errno));
+                   errno == ENOENT ? "the file is gone" : std::strerror(errno));
   refuse_changed(file.path, now->inode != then.inode
-                                ? "another file has taken its name"
+                                ? "another file now has its name"
                                 : size_difference(now->bytes, then.bytes));
 }
 
@@ -296,10 +299,11 @@ std::vector<DataFile> find_files(const SourceSpec& spec,
                                  const SourceKind& kind) {
   for (const std::string& path : paths_of(spec))
     if (is_stored(path))
-      refuse_path("files.store", path_of_stored(path),
-                  "sources of kind \"" + kind.name +
-                      "\" read files on disks, and this is in an object store",
-                  "copy it to a disk first");
+      refuse_path(
+          "files.store", path_of_stored(path),
+          "sources of kind \"" + kind.name +
+              "\" read files on disks, but this file is in an object store",
+          "copy the file to a disk first");
   return find_files_anywhere(spec, kind);
 }
 

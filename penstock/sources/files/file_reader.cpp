@@ -296,14 +296,14 @@ class FileReader final : public Reader {
                             std::int64_t expected) const {
     const DataFile& data = opened_->set->data[file];
     check_unchanged(data);
-    throw Error(ErrorKind::source,
-                {.code = "files.damaged",
-                 .what = "cannot read rows of '" + data.path + "'",
-                 .where = data.path,
-                 .why = "a part of it has " + std::to_string(found) +
-                        " rows or more, and " + std::to_string(expected) +
-                        " were announced",
-                 .next = "get an intact copy of the file"});
+    throw Error(
+        ErrorKind::source,
+        {.code = "files.damaged",
+         .what = "cannot read rows of '" + data.path + "'",
+         .where = data.path,
+         .why = "a chunk of the file holds " + std::to_string(found) +
+                " rows or more, but declares " + std::to_string(expected),
+         .next = "get an intact copy of the file"});
   }
 
   bool hand_on(const std::shared_ptr<const Block>& piece, std::int64_t begin,

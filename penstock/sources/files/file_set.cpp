@@ -32,8 +32,8 @@ constexpr const char* kNarrow =
 /// What to do about a column that some files lack; `can_unite`: the kind has
 /// the setting.
 std::string next_to_lacking(bool can_unite) {
-  return (can_unite ? std::string("set \"schema\": \"union\" to take NULL for "
-                                  "it there, or ")
+  return (can_unite ? std::string("set \"schema\": \"union\" to use NULL where "
+                                  "the column is missing, or ")
                     : std::string()) +
          kNarrow;
 }
@@ -47,9 +47,10 @@ void agree_on_classes(SetColumn& known, const FileColumn& column,
   if (both && known.column.type.kind == ColumnKind::number)
     throw other_schema(
         set.data[file], column.name,
-        "its numbers stand for other names than in " + set.data[0].path,
-        "write the files with one list of names, or set \"columns\": {\"" +
-            column.name + "\": \"int64\"} to take the numbers");
+        "its numbers stand for other class names than in " + set.data[0].path,
+        "write the files with the same list of class names, or set "
+        "\"columns\": {\"" +
+            column.name + "\": \"int64\"} to use the numbers");
   known.column.values.clear();
 }
 
@@ -68,7 +69,7 @@ void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
         if (f > 0 && !settings.union_schema)
           throw other_schema(
               set.data[f], column.name,
-              "it has this column, and " + set.data[0].path + " has not",
+              "the file has this column, but " + set.data[0].path + " does not",
               next_to_lacking(can_unite));
         set.columns.push_back({.column = column, .in_files = column});
         places.add(column.name);
@@ -91,7 +92,7 @@ void unite(FileSet& set, const FileSettings& settings, bool can_unite) {
       }
       throw other_schema(
           set.data[f], column.name,
-          "it is " + column.declared + " here, and " +
+          "the column is " + column.declared + " here, but " +
               known->in_files.declared + " in " + set.data[0].path,
           std::string("write the files with one type, or ") + kNarrow);
     }
@@ -126,8 +127,9 @@ void find_places(FileSet& set, bool may_lack, bool can_unite) {
           throw other_schema(set.data[f], name, why, kNarrow);
         if (!may_lack || row_of_values)
           throw other_schema(set.data[f], name,
-                             "it lacks this column, which " + set.data[0].path +
-                                 " has as " + column.in_files.declared,
+                             "the file lacks this column, which " +
+                                 set.data[0].path + " has as " +
+                                 column.in_files.declared,
                              next_to_lacking(can_unite));
       }
       if (found && own[*found].type.kind == ColumnKind::null) place = -1;

@@ -33,9 +33,8 @@ Json show_path(const SourceSpec& from) {
 Json path_rule() {
   Json rule;
   rule["description"] =
-      "a file, a pattern such as \"day*.csv\", a folder with all that is in "
-      "it, "
-      "or a list of these";
+      "A file, a pattern such as \"day*.csv\", a folder, whose files are all "
+      "read, or a list of these";
   rule["anyOf"] = Json::Array{};
   Json text = settings::rule_of("string", "");
   text["minLength"] = 1;
@@ -63,9 +62,9 @@ Json show_columns(const SourceSpec& from) {
 }
 
 Json columns_rule() {
-  Json rule = settings::rule_of(
-      "object",
-      "types of columns, where they are not to be those of the files");
+  Json rule = settings::rule_of("object",
+                                "Types of columns by name, where they should "
+                                "differ from the types found in the files");
   rule["additionalProperties"] = settings::choice_rule(column_type_names(), "");
   return rule;
 }
@@ -126,8 +125,9 @@ SettingsTable<FileSettings>& add_union(SettingsTable<FileSettings>& table) {
   return table
       .choice("schema", &FileSettings::union_schema,
               {{"same", false}, {"union", true}},
-              "same: all files have the columns of the first one; union: a "
-              "column that a file lacks is NULL there")
+              "How files with different columns are combined. same: every file "
+              "must have the columns of the first; union: a column that a file "
+              "lacks is NULL in its rows")
       .identity(Identity::none);  // files of one schema are read alike
 }
 

@@ -24,7 +24,7 @@ int opened(const DataFile& file) {
                                   .what = "cannot read '" + file.path + "'",
                                   .where = file.path,
                                   .why = why_not_opened(errno),
-                                  .next = "check who may read it"});
+                                  .next = "check the permissions of the file"});
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ std::size_t InputFile::read(std::int64_t offset, std::span<char> to) const {
                    .what = "cannot read '" + file_.path + "'",
                    .where = "byte " + std::to_string(offset),
                    .why = std::strerror(errno),
-                   .next = "check the disk, or who may read the file"});
+                   .next = "check the disk and the permissions of the file"});
     return static_cast<std::size_t>(got);
   }
 }

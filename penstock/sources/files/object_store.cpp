@@ -39,10 +39,9 @@ std::string advice(const std::string& says) {
   static constexpr Known kKnown[] = {
       {"NO_SUCH_BUCKET", "check the bucket's name, and AWS_REGION"},
       {"ACCESS_DENIED",
-       "check whose credentials these are (AWS_ACCESS_KEY_ID, AWS_PROFILE), "
-       "and what they may read there; of a public bucket add ?anonymous=true"},
-      {"FORBIDDEN",
-       "check whose credentials these are, and what they may read"},
+       "check the credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE) and what they "
+       "may read; for a public bucket add ?anonymous=true"},
+      {"FORBIDDEN", "check the credentials and what they may read"},
       {"INVALID_ACCESS_KEY_ID", "check AWS_ACCESS_KEY_ID, or AWS_PROFILE"},
       {"SIGNATURE", "check AWS_SECRET_ACCESS_KEY"},
       {"EXPIRED", "get new credentials: these have expired"},
@@ -53,7 +52,7 @@ std::string advice(const std::string& says) {
   const std::string upper = ascii_upper(says);
   for (const Known& known : kKnown)
     if (upper.find(known.word) != upper.npos) return known.next;
-  return "try again; what the store says stands above";
+  return "try again; the store's message is shown above";
 }
 
 std::atomic<StoreChoice> chosen = nullptr;
@@ -80,7 +79,7 @@ void refuse_stored(const std::string& path, std::string says) {
   throw Error(ErrorKind::source, {.code = "files.store",
                                   .what = "cannot read '" + path + "'",
                                   .where = path,
-                                  .why = "the store says: " + says,
+                                  .why = "the store reports: " + says,
                                   .next = advice(says)});
 }
 
@@ -102,16 +101,16 @@ void check_stored(const std::string& uri) {
   const std::size_t end = std::min(path.find('/', kScheme.size()), path.size());
   const std::string bucket = path.substr(kScheme.size(), end - kScheme.size());
   if (bucket.find_first_of("@:") != bucket.npos)
-    refuse("it has credentials, or a host, before the bucket");
-  if (bucket.empty()) refuse("it names no bucket");
+    refuse("the address has credentials or a host before the bucket");
+  if (bucket.empty()) refuse("the address names no bucket");
   for (std::size_t at = path.size() + 1; at < uri.size();) {
     const std::size_t next = std::min(uri.find('&', at), uri.size());
     const std::string option = uri.substr(at, next - at);
     const std::string name = option.substr(0, option.find('='));
     if (std::ranges::find(kOptions, name) == kOptions.end())
       refuse(
-          "after '?' it has an option that is none of region, "
-          "endpoint_override, scheme and anonymous");
+          "the address has an unknown option after '?', expected region, "
+          "endpoint_override, scheme or anonymous");
     if (option.find('@') != option.npos || option.find("%40") != option.npos)
       refuse("the value of '" + name + "' has an '@', as credentials have");
     at = next + 1;

@@ -46,7 +46,7 @@ inline std::string read_at(const OpenFile& file, std::int64_t at,
     if (read < 0 && errno == EINTR) continue;
     if (read < 0) return std::strerror(errno);
     if (read == 0)
-      return "it is shorter than when it was listed: " +
+      return "the file is shorter than when it was listed: " +
              std::to_string(to.size()) + " bytes are missing";
     to = to.subspan(static_cast<std::size_t>(read));
     at += read;

@@ -87,7 +87,7 @@ class Rules {
   void warn(const char* key, const std::string& why) const {
     log(LogLevel::warning, "'" + place_ + "': its " + key + " " +
                                found_in(attributes_, key)->dump() + " " + why +
-                               ": it is ignored");
+                               ": the attribute is ignored");
   }
 
   bool read_sign(PackedNumbers& packed) const {

@@ -28,13 +28,13 @@ bool is_float(ColumnType type) {
 
 [[noreturn]] void refuse(const FileColumn& column, const std::string& setting,
                          const std::string& wanted, std::string next) {
-  throw Error(
-      ErrorKind::request,
-      {.code = "source.column_type",
-       .what = "cannot read column '" + column.name + "'",
-       .where = setting,
-       .why = "it holds " + column.declared + ", and " + wanted + " is needed",
-       .next = std::move(next)});
+  throw Error(ErrorKind::request,
+              {.code = "source.column_type",
+               .what = "cannot read column '" + column.name + "'",
+               .where = setting,
+               .why = "the column holds " + column.declared + ", but " +
+                      wanted + " is needed",
+               .next = std::move(next)});
 }
 
 /// Calls `work` with a value of the C++ type of a dtype.
@@ -389,7 +389,7 @@ ServedColumn chosen_type(const FileColumn& column, const std::string& chosen) {
   if (type.kind == ColumnKind::list && wanted == ColumnType::json)
     return {wanted, By::json};
   refuse(column, "source.columns." + column.name, chosen,
-         "leave it as it is, or choose another type");
+         "leave its type unchanged, or choose another type");
 }
 
 Column converted(Column&& from, const ServedColumn& to, std::size_t at,

@@ -34,10 +34,11 @@ class Binder {
         fail(node,
              "column '" + node.text + "' is not a condition by itself: it is " +
                  declared(node),
-             "compare it with something");
+             "compare the column with a value");
       }
       case Kind::text:
-        fail(node, "a text is not a condition", "compare it with a column");
+        fail(node, "a text is not a condition",
+             "compare the text with a column");
       case Kind::number:
       case Kind::null:
         return;
@@ -51,7 +52,7 @@ class Binder {
             is != Compared::text && is != Compared::null)
           fail(node.parts[0],
                "LIKE is about text, and this is " + shown(node.parts[0], is),
-               "compare it by = < > instead");
+               "compare with = < > instead");
         return;
       case Kind::compare:
       case Kind::in:
@@ -131,7 +132,7 @@ class Binder {
                  : shown(node.parts[at], are[at]) + " cannot be compared",
              are[at] == Compared::truth
                  ? "combine conditions by AND, OR and NOT"
-                 : "only IS NULL can be said of it");
+                 : "only IS NULL can be applied to it");
     for (std::size_t at = 1; at < are.size(); ++at)
       agree(node.parts[0], are[0], node.parts[at], are[at]);
   }
@@ -156,7 +157,7 @@ class Binder {
     std::optional<double> seconds = timestamp_from(node.text);
     if (!seconds)
       fail(node, "'" + node.text + "' is not a time",
-           "write it as in ISO-8601: '2023-11-14 22:13:20'");
+           "write the time in ISO-8601: '2023-11-14 22:13:20'");
     node.kind = Kind::number;
     node.number = static_cast<long double>(*seconds);
     is = Compared::number;

@@ -52,7 +52,7 @@ class Tokens {
     if (c == '`') return quoted(token, Token::Is::name, '`');
     if (c == '[') return quoted(token, Token::Is::name, ']');
     if (text_.compare(at_, 2, "--") == 0 || text_.compare(at_, 2, "/*") == 0)
-      throw bad_condition(text_, at_, "a comment stands here",
+      throw bad_condition(text_, at_, "there is a comment here",
                           "leave comments out");
     token.is = Token::Is::sign;
     for (const char* sign : {"==", "<>", "!=", "<=", ">="})
@@ -129,11 +129,11 @@ class Parser {
       : text_(text), columns_(columns), tokens_(text), token_(tokens_.next()) {}
 
   Condition whole() {
-    if (token_.is == Token::Is::end) fail("it is empty", hint());
+    if (token_.is == Token::Is::end) fail("the condition is empty", hint());
     Condition all = either();
     if (token_.is != Token::Is::end) {
       if (token_.text == ";")
-        fail("it is more than one condition", "remove it");
+        fail("there is more than one condition", "remove it");
       unexpected();
     }
     return all;
@@ -154,9 +154,9 @@ class Parser {
   [[noreturn]] void unexpected() {
     static constexpr const char* kKnown =
         "comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL and LIKE over columns "
-        "are possible; what needs more can be a column of the file";
-    if (token_.is == Token::Is::end) fail("it ends here", kKnown);
-    fail("'" + token_.text + "' is not understood here", kKnown);
+        "are supported; for anything else add a column to the file";
+    if (token_.is == Token::Is::end) fail("the condition ends here", kKnown);
+    fail("'" + token_.text + "' is unexpected here", kKnown);
   }
 
   Token take() { return std::exchange(token_, tokens_.next()); }
@@ -172,9 +172,9 @@ class Parser {
   void need(const char* word) {
     if (!take(word)) {
       if (token_.is == Token::Is::end)
-        fail(std::string("it ends where ") + word + " is expected",
+        fail(std::string("the condition ends where ") + word + " is expected",
              std::string("add ") + word);
-      fail("'" + token_.text + "' stands where " + word + " is expected",
+      fail("'" + token_.text + "' found where " + word + " is expected",
            std::string("write ") + word);
     }
   }
@@ -190,7 +190,8 @@ class Parser {
   }
   Condition either() {
     if (++depth_ > kDeepest)
-      fail("it is nested more than 200 levels deep", "write it with fewer");
+      fail("the condition is nested more than 200 levels deep",
+           "write it with fewer levels");
     Condition made = chain(Kind::either, "OR", &Parser::both);
     --depth_;
     return made;
@@ -200,7 +201,8 @@ class Parser {
     std::size_t position = token_.position;
     if (!take("NOT")) return predicate();
     if (++depth_ > kDeepest)
-      fail("it is nested more than 200 levels deep", "write it with fewer");
+      fail("the condition is nested more than 200 levels deep",
+           "write it with fewer levels");
     Condition made{.kind = Kind::no, .position = position};
     made.parts.push_back(no());
     --depth_;
@@ -250,7 +252,7 @@ class Parser {
       }
       left = std::move(made);
       if (is_more())
-        fail("comparisons stand one after the other",
+        fail("comparisons follow one another",
              "put one of them into parentheses, or AND between");
     }
   }
@@ -345,7 +347,8 @@ class Parser {
       if (token_.upper == reserved) unexpected();
     Token token = take();
     if (is("("))
-      fail("'" + token.text + "' is called as a function, and there are none",
+      fail("'" + token.text +
+               "' is called as a function, but functions are not supported",
            "compare columns with values");
     made.kind = Kind::number;
     if (token.upper == "TRUE") {

@@ -55,7 +55,7 @@ void refuse_windows(const std::string& where, const std::string& column,
                .where = where,
                .why = "found at most " + std::to_string(longest) +
                       " rows in a file, expected at least " +
-                      std::to_string(length) + ", the length of one window",
+                      std::to_string(length) + ", the length of a window",
                .next = "use a shorter \"window\", or name longer recordings"});
 }
 

@@ -77,7 +77,7 @@ bool is_technical(const std::string& name, const Json& all) {
 }
 
 LeftOutColumn not_read(const std::string& name, std::string why) {
-  return {name, std::move(why), "write it as a data set of as many rows"};
+  return {name, std::move(why), "write it as a data set with as many rows"};
 }
 
 void add_constants(const Json* attributes, const std::string& prefix,

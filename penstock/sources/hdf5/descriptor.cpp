@@ -6,8 +6,9 @@ namespace {
 Json ragged_rule() {
   Json rule = settings::rule_of(
       "object",
-      "data set of values to data set of offsets, which cut the values into "
-      "rows of any length: where each begins, and where the last one ends");
+      "Data sets that hold rows of different lengths one after the other: the "
+      "name of each, and the name of the data set with its row offsets, whose "
+      "last entry is the end of the last row");
   rule["additionalProperties"] = settings::rule_of("string", "");
   return rule;
 }
@@ -29,24 +30,26 @@ Json show_ragged(const FileSettings& from) {
 SettingsTable<FileSettings> hdf5_settings() {
   return SettingsTable<FileSettings>()
       .text("group", &FileSettings::group,
-            "the group whose data sets are read; default: \"/\", all of them")
+            "Group whose data sets are read. Default: \"/\", the whole file")
       .choice(
           "samples", &FileSettings::samples,
           {{"rows", "rows"}, {"groups", "groups"}, {"data_sets", "data_sets"}},
-          "what a row is: along the first dimension of data sets; a group "
-          "in `group`; a data set in it")
-      .choice("axis", &FileSettings::axis,
-              {{"auto", "auto"}, {"first", "first"}, {"last", "last"}},
-              "the dimension that counts rows; auto: the first one, and the "
-              "last one in files of MATLAB, whose arrays are then as MATLAB "
-              "shows them")
+          "What a row is. rows: an index of the first dimension of the data "
+          "sets; groups: a group inside `group`; data_sets: a data set inside "
+          "`group`")
+      .choice(
+          "axis", &FileSettings::axis,
+          {{"auto", "auto"}, {"first", "first"}, {"last", "last"}},
+          "The dimension that counts rows. auto: the last one in MATLAB files, "
+          "so that arrays have MATLAB's shape, and the first one in all others")
       .setting("ragged", ragged_rule(), read_ragged, show_ragged)
       .text("labels", &FileSettings::row_labels,
-            "a file whose rows stand beside those of all files, in their order")
+            "A file with one row for each row of all files, in the same order, "
+            "such as their labels")
       .identity(Identity::written)
       .number("decoded_gib", &FileSettings::decoded_gib, -1, 1 << 20,
-              "memory for decoded chunks that are needed again, in GiB; -1: 1, "
-              "or an eighth of what is free")
+              "Memory for decoded chunks that will be needed again, in GiB. "
+              "-1: 1 GiB, or an eighth of the free memory if that is less")
       .identity(Identity::none);
 }
 

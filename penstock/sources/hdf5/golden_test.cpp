@@ -138,8 +138,9 @@ TEST(Golden, SaysWhatIsLeftOutAndWhy) {
   for (const auto& [name, why] :
        {std::pair("/short", "it has 19 rows"), std::pair("/refs", "references"),
         std::pair("/several", "several values"),
-        std::pair("/away", "link to another file"),
-        std::pair("/nowhere", "not there"), std::pair("/long", "128 bits")}) {
+        std::pair("/away", "leads to another file"),
+        std::pair("/nowhere", "leads to nothing"),
+        std::pair("/long", "128 bits")}) {
     EXPECT_THAT(refused[name].why, testing::HasSubstr(why));
     EXPECT_FALSE(refused[name].next.empty());
   }

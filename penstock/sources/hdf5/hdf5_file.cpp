@@ -453,11 +453,11 @@ void add_labels(const FileSettings& settings, Indexer& indexer,
   if (rows == columns.rows) return;
   throw Error(ErrorKind::source,
               {.code = "hdf5.lengths",
-               .what = "cannot put labels beside the rows",
+               .what = "cannot add labels to the rows",
                .where = settings.row_labels,
                .why = "it has " + std::to_string(columns.rows) +
-                      " rows, and the files have " + std::to_string(rows),
-               .next = "name a file with one label for each row, in their "
+                      " rows, but the files have " + std::to_string(rows),
+               .next = "name a file with one label for each row, in the same "
                        "order, as source.labels"});
 }
 
@@ -502,9 +502,9 @@ void drop_unlike_others(std::vector<RowColumns>& all) {
         of.refused.push_back(
             {one.column.name,
              "it has " + std::to_string(one.rows) +
-                 " rows, and what is read by default has " +
+                 " rows, but the data sets that are read by default have " +
                  std::to_string(of.rows),
-             "write it into all files with one type, or name one file"});
+             "write it to all files with one type, or name one file"});
       return !in_all;
     });
 }
@@ -515,16 +515,15 @@ void refuse_other_windows(const RowColumns& rows,
   for (const WindowsOf& one : windows)
     for (const RowColumn& column : rows.columns)
       if (column.column.name == one.path && !column.windows)
-        throw Error(
-            ErrorKind::request,
-            {.code = "source.window",
-             .what = "cannot read windows of column '" + one.path + "'",
-             .where = one.setting,
-             .why =
-                 "it is not one long data set of numbers in each file, but " +
-                 column.column.declared,
-             .next = "leave \"window\" out, or name a data set whose first "
-                     "dimension is that of its elements"});
+        throw Error(ErrorKind::request,
+                    {.code = "source.window",
+                     .what = "cannot read windows of column '" + one.path + "'",
+                     .where = one.setting,
+                     .why = "the column is not one long data set of numbers in "
+                            "each file, but " +
+                            column.column.declared,
+                     .next = "leave \"window\" out, or name a data set whose "
+                             "first dimension counts elements"});
 }
 
 /// Windows that are longer than all that they are cut from.
@@ -566,8 +565,9 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
                           return one == nullptr;
                         });
       if (!spec.skip_bad || last || is_stop(error)) throw;
-      log(LogLevel::warning, std::string(error.what()) +
-                                 "; source.on_bad is \"skip\": it is left out");
+      log(LogLevel::warning,
+          std::string(error.what()) +
+              "; the file is left out, since source.on_bad is \"skip\"");
       indexed.resize(columns.size());
       indexed.push_back(nullptr);
       columns.emplace_back();

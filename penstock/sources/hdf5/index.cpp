@@ -34,7 +34,8 @@ constexpr double kMostAbsentBytes = std::int64_t{1} << 30, kMostAbsent = 1000;
 
 const Json& part(const Json& of, const char* key) {
   const Json* found = of.is_object() ? of.find(key) : nullptr;
-  if (found == nullptr) refuse("its index has no " + std::string(key));
+  if (found == nullptr)
+    refuse("the index of the file has no " + std::string(key));
   return *found;
 }
 
@@ -70,7 +71,7 @@ std::vector<std::int64_t> extents(const Json& of, const char* key,
     const auto* value = std::get_if<std::int64_t>(&size.value());
     if (value == nullptr || *value < least ||
         *value > kMostValues / std::max<std::int64_t>(1, values))
-      refuse("it would have " + found.dump() + " values");
+      refuse("the data set would have " + found.dump() + " values");
     values *= std::max<std::int64_t>(1, *value);
     dims.push_back(*value);
   }
@@ -102,7 +103,7 @@ ValueType type_from(const Json& described) {
   ValueType type;
   type.is = value_kind(text(described, "is"));
   type.bytes = number(described, "bytes", kMostValueBytes);
-  if (type.bytes < 1) refuse("a value of it has no bytes");
+  if (type.bytes < 1) refuse("a value of the data set has no bytes");
   using Is = ValueType::Is;
   if (type.is == Is::integer) {
     type.is_signed = flag(described, "signed");
@@ -124,7 +125,7 @@ ValueType type_from(const Json& described) {
     type.inner.push_back(type_from(part(described, "of")));
     std::int64_t bytes = type.inner[0].bytes;
     for (std::int64_t size : type.dims) bytes *= size;
-    if (bytes != type.bytes) refuse("its arrays have another size");
+    if (bytes != type.bytes) refuse("the size of its arrays differs");
   } else if (type.is == Is::compound) {
     for (const Json& member : part(described, "members").array()) {
       type.members.emplace_back(text(member, "name"),
@@ -156,7 +157,7 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
   set.chunk = extents(described, "chunk", 1);
   if (set.chunk.size() != set.dims.size() ||
       set.chunk_bytes() > kMostChunkBytes)
-    refuse("its chunks do not fit it");
+    refuse("the chunks do not fit the data set");
   // In the order in which they were applied when the chunk was written (HDF5
   // File Format Specification 3.0, IV.A.2.l, Filter Pipeline); reading undoes
   // them from the last to the first.
@@ -169,12 +170,13 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
   }
   std::int64_t chunks = 1;
   for (std::size_t d = 0; d < set.dims.size(); ++d) chunks *= set.grid(d);
-  if (std::ssize(places) != chunks) refuse("it has another number of chunks");
+  if (std::ssize(places) != chunks) refuse("the number of chunks differs");
   const auto end = static_cast<std::uint64_t>(file_bytes);
   for (std::size_t at = 0; at < places.size(); ++at)
     if (places[at].bytes > end || places[at].offset > end - places[at].bytes)
       refuse("chunk " + std::to_string(at) +
-             " lies beyond the end of the file: it was not written to the end");
+             " lies beyond the end of the file: the file was not written "
+             "completely");
   // A damaged extent makes a data set of a few kilobytes claim terabytes of
   // fill values. Both conditions are needed: sparse data sets are legitimate,
   // and so are small ones of which nothing was written yet.
@@ -185,8 +187,8 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
       absent > kMostAbsent * static_cast<double>(stored))
     refuse("only " + std::to_string(stored) + " of its " +
            std::to_string(chunks) +
-           " chunks were ever written: its size is damaged, or give it the "
-           "size of what it holds (H5Dset_extent)");
+           " chunks were written: its size is damaged, or must be set to that "
+           "of its content (H5Dset_extent)");
   set.places = std::move(places);
 }
 
@@ -199,15 +201,15 @@ void add_contiguous(const Json& described, std::int64_t file_bytes,
     if (static_cast<double>(values_of(set.dims)) *
             static_cast<double>(set.type.bytes) >
         kMostAbsentBytes)
-      refuse("none of its values was ever written");
+      refuse("its values were never written");
     return;
   }
   if (set.offset > file_bytes || set.stored > file_bytes - set.offset)
     refuse(
-        "its values lie beyond the end of the file: it was not written to "
-        "the end");
+        "its values lie beyond the end of the file: the file was not written "
+        "completely");
   if (set.stored / set.type.bytes < values_of(set.dims))
-    refuse("it has fewer values than it says");
+    refuse("it has fewer values than it declares");
 }
 
 void add_mappings(const Json& described, DataSet& set) {
@@ -220,7 +222,7 @@ void add_mappings(const Json& described, DataSet& set) {
                     .from = number(one, "from", kMostValues)};
     if (!mapping.path.starts_with('/')) mapping.path = "/" + mapping.path;
     if (set.dims.empty() || mapping.first + mapping.rows > set.dims[0])
-      refuse("it maps rows that it does not have");
+      refuse("it maps rows that do not exist");
     set.mappings.push_back(std::move(mapping));
   }
   std::int64_t mapped = 0;
@@ -260,7 +262,7 @@ DataSet set_from(const Json& described, std::int64_t file_bytes,
     set.layout = DataSet::Layout::compact;
     set.data = from_hexadecimal(text(described, "data"));
     if (std::ssize(set.data) / set.type.bytes < values_of(set.dims))
-      refuse("it has fewer values than it says");
+      refuse("it has fewer values than it declares");
   } else if (layout == "virtual") {
     add_mappings(described, set);
   } else {
@@ -354,12 +356,12 @@ FileIndex index_from(const std::string& path, std::int64_t file_bytes,
       index.skipped.emplace_back(text(one, "path"), text(one, "why"));
     return index;
   } catch (const std::string& why) {
-    throw Error(ErrorKind::source, {.code = "hdf5.damaged",
-                                    .what = "cannot read '" + path + "'",
-                                    .where = where,
-                                    .why = why,
-                                    .next = "get an intact copy, or write it "
-                                            "again"});
+    throw Error(ErrorKind::source,
+                {.code = "hdf5.damaged",
+                 .what = "cannot read '" + path + "'",
+                 .where = where,
+                 .why = why,
+                 .next = "get an intact copy of the file, or write it again"});
   }
 }
 

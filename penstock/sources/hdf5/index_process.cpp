@@ -48,12 +48,13 @@ std::string program_path() {
   for (const std::filesystem::path& folder : plugin_folders())
     if (::access((folder / kProgram).c_str(), X_OK) == 0)
       return folder / kProgram;
-  throw Error(ErrorKind::source,
-              {.code = "hdf5.no_program",
-               .what = "cannot read files of HDF5",
-               .where = kProgram,
-               .why = "this program, which lies beside the plugin, is missing",
-               .next = "install Penstock anew"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "hdf5.no_program",
+       .what = "cannot read HDF5 files",
+       .where = kProgram,
+       .why = "this program, which belongs next to the plugin, is missing",
+       .next = "reinstall Penstock"});
 }
 
 /// The letter of its state and the processor time that it took, in seconds; '?'
@@ -140,7 +141,7 @@ void IndexProcess::start() {
                                   .what = "cannot start " + program,
                                   .where = program,
                                   .why = std::strerror(failed),
-                                  .next = "install Penstock anew"});
+                                  .next = "reinstall Penstock"});
 }
 
 // It is hung when it says nothing though it computes, or cannot run: a process
@@ -220,16 +221,17 @@ IndexProcess::End IndexProcess::ask(const files::DataFile& file,
 void IndexProcess::died(const files::DataFile& file, int status) {
   files::check_unchanged(file);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 12)
-    throw failed(file, "hdf5.memory", "there is no memory for its index",
-                 "its index takes more than there is, or the file is damaged: "
-                 "try h5dump -H FILE");
+    throw failed(file, "hdf5.memory",
+                 "there is not enough memory for the index of the file",
+                 "the index is too large for the memory, or the file is "
+                 "damaged: try h5dump -H FILE");
   throw failed(file, "hdf5.crashed",
-               "it is damaged: libhdf5 ended with " +
+               "the file is damaged: libhdf5 ended with " +
                    (WIFSIGNALED(status)
                         ? shown_signal(WTERMSIG(status))
                         : "status " + std::to_string(WEXITSTATUS(status))) +
-                   " while it read its index, in a process of its own",
-               "get an intact copy, or write it again");
+                   " while it read the index of the file in a separate process",
+               "get an intact copy of the file, or write it again");
 }
 
 // Who is to blame decides what is done. A process that died by its own fault
@@ -267,19 +269,19 @@ FileIndex IndexProcess::index(const files::DataFile& file) {
                                                 WTERMSIG(status) == SIGTERM);
     if (how == End::killed && !killed) died(file, status);
     const std::string why =
-        how == End::hung
-            ? "the process that reads its index made no progress for 1.5 "
-              "seconds"
-            : "the process that reads its index was killed (" +
-                  shown_signal(WTERMSIG(status)) +
-                  "), which the system does when memory runs out";
+        how == End::hung ? "the process that reads the index made no progress "
+                           "for 1.5 seconds"
+                         : "the process that reads the index was killed (" +
+                               shown_signal(WTERMSIG(status)) +
+                               "), as the system does when memory runs out";
     if (tries == kMostTries || (how == End::hung && tries == 2))
       throw failed(file, how == End::hung ? "hdf5.hung" : "hdf5.killed",
                    why + ", " + std::to_string(tries) + " times",
                    how == End::hung
                        ? "get an intact copy: libhdf5 loops on damaged files"
                        : "free some memory, and start again");
-    log(LogLevel::warning, file.path + ": " + why + "; it is started again");
+    log(LogLevel::warning,
+        file.path + ": " + why + "; the process is started again");
   }
 }
 

@@ -78,8 +78,8 @@ void warn_of_rows_twice(
       if (std::ranges::find(files, mapped) != files.end()) {
         log(LogLevel::warning,
             "'" + file->data.path + "' has rows of '" + mapped->data.path +
-                "', which is read, too: they come twice; name one of both as "
-                "source.path");
+                "', which is read too, so these rows come twice; name only one "
+                "of the two files as source.path");
         return;
       }
   }

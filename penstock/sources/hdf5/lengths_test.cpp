@@ -81,7 +81,7 @@ TEST_F(TrainAndTest, AFileMayHaveMoreThanOthers) {
               ElementsAre("1", "2", "3", "4", "5", "6"));
   EXPECT_THAT(rows_of(section("d"), {wanted("/edges")}),
               ElementsAre(AllOf(HasSubstr("hdf5.unreadable"),
-                                HasSubstr("into all files"))));
+                                HasSubstr("to all files"))));
 }
 
 TEST_F(TrainAndTest, RowsThatHoldNoValuesAreRefused) {

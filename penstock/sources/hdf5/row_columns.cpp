@@ -44,29 +44,31 @@ LeftOutColumn unreadable(const IndexedFile& file, const DataSet& set) {
         there == nullptr ? nullptr : there->index.find(mapping.path);
     if (source == nullptr)
       return {set.path,
-              "it is a virtual data set, and " + mapping.path + " in '" +
-                  mapping.file + "', which it maps, is not there",
-              "put that file where it was, beside this one"};
+              "the virtual data set maps " + mapping.path + " in '" +
+                  mapping.file + "', which does not exist",
+              "put that file back next to this one"};
     if (source->layout == DataSet::Layout::mapped)
       return {set.path,
-              "it is a virtual data set over another one, " + mapping.path +
-                  " in '" + mapping.file + "'",
-              "map the data sets that the other one maps"};
+              "the virtual data set maps another virtual data set, " +
+                  mapping.path + " in '" + mapping.file + "'",
+              "map the data sets of the other one directly"};
     if (there != &file && is_in_heap(set.type))
       return {set.path,
-              "it is a virtual data set of values of variable length, which "
-              "lie in other files",
-              "name the files that it maps as source.path"};
+              "it is a virtual data set with values of variable length in "
+              "other files",
+              "name the mapped files as source.path"};
     const RowView here{.file = &file, .set = &set};
     const RowView other{.file = there, .set = source};
     if (source->dims.empty() || other.item() != here.item() ||
         !lie_alike(source->type, set.type) ||
         mapping.from + mapping.rows > other.rows())
       return {set.path,
-              "it is a virtual data set, and " + mapping.path + " in '" +
+              "the virtual data set maps " + mapping.path + " in '" +
                   mapping.file +
-                  "' has other rows than it maps, or another type",
-              "write it again with the type and the shape of what it maps"};
+                  "', whose shape or type differs from what the virtual data "
+                  "set expects",
+              "write the virtual data set again with the type and shape of the "
+              "data that it maps"};
     LeftOutColumn fault = unreadable(*there, *source);
     if (!fault.why.empty()) return {set.path, fault.why, fault.next};
   }
@@ -140,7 +142,7 @@ class Finder {
           is_below(group, settings_.group)) {
         indexes.push_back(group);
         found_.refused.push_back(
-            {group, "it is the index that PyTables keeps of a table",
+            {group, "it is an index that PyTables keeps for a table",
              "name the table"});
       }
     auto is_index = [&](const DataSet& set) {
@@ -203,17 +205,16 @@ class Finder {
   }
 
   Error no_rows() const {
-    LeftOutColumn first{
-        .next =
-            "see what is in it: h5dump -H FILE; source.group names another "
-            "group"};
+    LeftOutColumn first{.next =
+                            "list its content with h5dump -H FILE, or name "
+                            "another group as source.group"};
     if (!found_.refused.empty())
       first = found_.refused[0];
     else if (!file_->index.skipped.empty())
       std::tie(first.name, first.why) = file_->index.skipped[0];
     return failed(
         *file_, "hdf5.no_rows", file_->data.path + ", " + settings_.group,
-        "no data set in it can be read as rows" +
+        "the group has no data set that can be read as rows" +
             (first.why.empty() ? std::string()
                                : "; " + first.name + ": " + first.why),
         first.next);
@@ -242,19 +243,20 @@ class Finder {
     const std::string& name = *offsets_of(one.view.set->path);
     const DataSet* set = file_->index.find(name);
     auto refuse = [&](std::string why) {
-      return failed(*file_, "hdf5.offsets", file_->data.path + ", " + name,
-                    std::move(why),
-                    "source.ragged names, for a data set of values, one of "
-                    "offsets: where each row begins, and where the last ends");
+      return failed(
+          *file_, "hdf5.offsets", file_->data.path + ", " + name,
+          std::move(why),
+          "source.ragged maps a data set of values to a data set of row "
+          "offsets: where each row begins, and where the last ends");
     };
     if (set == nullptr) throw refuse("there is no such data set");
     const RowView view{.file = file_.get(), .set = set};
     if (set->type.is != Is::integer || set->dims.size() != 1 ||
         set->dims[0] < 1 || !unreadable(*file_, *set).why.empty())
-      throw refuse("it is not a list of whole numbers");
+      throw refuse("the data set is not a list of integers");
     if (one.plans.size() != 1 || one.plans[0].at != 0 ||
         one.view.set->type.is == Is::compound)
-      throw refuse(one.view.set->path + " holds no numbers");
+      throw refuse(one.view.set->path + " does not hold numbers");
     RawRows raw = reader_.read(view, 0, view.rows());
     if (!raw.bad.empty()) throw refuse(raw.bad[0].why);
     Column numbers = numbers_of(set->type, std::move(raw), view.rows());
@@ -263,7 +265,7 @@ class Finder {
       const std::int64_t at = numbers.as_int64(row);
       if (at < (offsets->empty() ? 0 : offsets->back()) || at > one.view.rows())
         throw refuse("offset " + std::to_string(row) + " is " +
-                     std::to_string(at) + ", and there are " +
+                     std::to_string(at) + ", but there are " +
                      std::to_string(one.view.rows()) + " values");
       offsets->push_back(at);
     }
@@ -311,10 +313,10 @@ class Finder {
     if (names.empty())
       throw failed(*file_, "hdf5.no_rows",
                    file_->data.path + ", " + settings_.group,
-                   groups ? "there is no group with data sets in it"
-                          : "there is no data set in it",
-                   "see what is in it: h5dump -H FILE; source.group names "
-                   "another group");
+                   groups ? "the group contains no groups with data sets"
+                          : "the group contains no data sets",
+                   "list its content with h5dump -H FILE, or name another "
+                   "group as source.group");
     found_.rows = std::ssize(names);
     found_.row_bytes.assign(names.size(), 0);
     std::map<std::string, std::vector<const DataSet*>> columns;
@@ -356,8 +358,7 @@ class Finder {
         fault.why = set->path + " holds " + set->type.shown() + ", and " +
                     first->path + " " + first->type.shown() +
                     (set->type.shown() == first->type.shown()
-                         ? " that lie in another way or are packed by other "
-                           "attributes"
+                         ? " with another layout or other packing attributes"
                          : "");
       if (!fault.why.empty()) {
         found_.refused.push_back(
@@ -384,7 +385,7 @@ class Finder {
         if (!equal || first->type.is == Is::compound) {
           found_.refused.push_back(
               {plan.name,
-               "it holds " + first->type.shown() + " of shapes that differ",
+               "it holds " + first->type.shown() + " of different shapes",
                "choose another column"});
           continue;
         }
@@ -413,8 +414,8 @@ class Finder {
       if (value.is_object()) return value.find("why")->string();
       if (list == of_rows.end()) continue;
       if (!value.is_array() || value.array().size() != list->array().size())
-        return "it is an attribute that is a list of numbers, which rows have "
-               "of other lengths or not at all";
+        return "the attribute is a list of numbers that other rows lack or "
+               "have with another length";
     }
     return {};
   }

@@ -170,8 +170,8 @@ void plan_values(const std::string& name, const ValueType& type,
     const bool scalar = item.empty();
     for (std::size_t at = first; !scalar && at < plans.size();) {
       refused.push_back({plans[at].name,
-                         "its rows are arrays of compound values, and one "
-                         "compound value in each row can be read",
+                         "its rows are arrays of compound values, but only one "
+                         "compound value per row is supported",
                          kOther});
       plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(at));
     }
@@ -197,7 +197,7 @@ void plan_values(const std::string& name, const ValueType& type,
                                            : ColumnType::number(dtype);
     plan.packed = {.stored = dtype, .dtype = dtype};
   } else if (type.is == Is::other) {
-    why = "it holds " + type.what + ", which are not read";
+    why = "it holds " + type.what + ", which are not supported";
   } else if (!scalar) {
     why = "its rows hold several values of type " + type.shown();
   } else if (type.is == Is::list) {

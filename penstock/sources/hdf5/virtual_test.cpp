@@ -74,7 +74,7 @@ TEST_F(VirtualDataSet, OverAnotherOneIsCalledSo) {
   write_virtual(folder_.path("d/one.h5"), {"parts/p1.h5"});
   write_virtual(folder_.path("d/two.h5"), {"one.h5"});
   EXPECT_THAT(rows_of(section("d/two.h5"), {wanted("/x")}),
-              ElementsAre(HasSubstr("a virtual data set over another one")));
+              ElementsAre(HasSubstr("maps another virtual data set")));
 }
 
 TEST_F(VirtualDataSet, FindsFilesBesideItsOwn) {
@@ -112,8 +112,8 @@ TEST_F(VirtualDataSet, NamesTheFileThatIsNotThereAndWhatToDo) {
   const std::vector<std::string> told =
       rows_of(section("d/all.h5"), {wanted("/x")});
   EXPECT_THAT(told, ElementsAre(testing::AllOf(
-                        HasSubstr("'parts/gone.h5', which it maps"),
-                        HasSubstr("put that file where it was"))));
+                        HasSubstr("'parts/gone.h5', which does not exist"),
+                        HasSubstr("put that file back"))));
 }
 
 TEST_F(VirtualDataSet, OfWhichNoneIsReadIsNamedWithTheReason) {
@@ -140,9 +140,9 @@ TEST_F(VirtualDataSet, WarnsWhereItsFilesAreReadToo) {
     return warned;
   };
   EXPECT_THAT(warning("d/parts", "d/parts/all.h5", ""),
-              HasSubstr("p1.h5', which is read, too"));
+              HasSubstr("p1.h5', which is read too"));
   EXPECT_THAT(warning("d/sub", "d/sub/all.h5", "../parts/"),
-              HasSubstr("p1.h5', which is read, too"));
+              HasSubstr("p1.h5', which is read too"));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ void DeclaredClasses::check(const std::string& of_class,
   const std::string near = nearest(of_class, classes_);
   refuse("images.unknown_class", place,
          "found the class " + shown_text(of_class) + ", expected " + expected,
-         (near.empty() ? "correct it" : "did you mean '" + near + "'?") +
+         (near.empty() ? "correct the class" : "did you mean '" + near + "'?") +
              std::string(", or add it to \"source.classes\""));
 }
 

@@ -16,46 +16,48 @@ SourceKind media_source(const std::string& name, const std::string& one) {
                   .files = true,
                   .plugin = "images",
                   .settings = SettingsTable<SourceSpec>(defaults)};
-  kind.install =
-      "install Penstock anew: its plugin for " + one + "s is missing";
+  kind.install = "reinstall Penstock: its plugin for " + one + "s is missing";
   kind.settings
-      .own(&SourceSpec::own,
-           SettingsTable<images::PictureSettings>()
-               .text("labels", &images::PictureSettings::labels,
-                     "a file of CSV, TSV or JSON lines with the path of each " +
-                         one +
-                         " below \"path\" and its class; without it, the "
-                         "folder that it is in is its class")
-               .identity(Identity::written)
-               .setting(
-                   "classes",
-                   settings::list_rule(
-                       "all classes, by their numbers; a " + one +
-                           " of another one is an error; default: those "
-                           "that are found, sorted",
-                       true),
-                   [](Spec& spec, const SettingSchema& setting,
-                      images::PictureSettings& to) {
-                     if (spec.raw(setting.key) != nullptr)
-                       to.classes = spec.names(setting.key);
-                   },
-                   [](const images::PictureSettings& from) {
-                     return from.classes.empty()
-                                ? Json()
-                                : settings::list_of(from.classes);
-                   })
-               .identity(Identity::written)
-               .choice("listing", &images::PictureSettings::listing,
-                       {{"auto", images::Listing::automatic},
-                        {"kept", images::Listing::kept},
-                        {"none", images::Listing::none}},
-                       "whether the list of the " + one +
-                           "s in class folders is kept for the next start; "
-                           "auto: of 10,000 or more")
-               .identity(Identity::none))
+      .own(
+          &SourceSpec::own,
+          SettingsTable<images::PictureSettings>()
+              .text("labels", &images::PictureSettings::labels,
+                    "CSV, TSV or JSON lines file with the path below \"path\" "
+                    "of each " +
+                        one +
+                        " and its class. Default: the name of its folder is "
+                        "its class")
+              .identity(Identity::written)
+              .setting(
+                  "classes",
+                  settings::list_rule(
+                      "Names of all classes in the order of their numbers. A " +
+                          one +
+                          " of any other class is an error. Default: the "
+                          "classes that are found, sorted",
+                      true),
+                  [](Spec& spec, const SettingSchema& setting,
+                     images::PictureSettings& to) {
+                    if (spec.raw(setting.key) != nullptr)
+                      to.classes = spec.names(setting.key);
+                  },
+                  [](const images::PictureSettings& from) {
+                    return from.classes.empty()
+                               ? Json()
+                               : settings::list_of(from.classes);
+                  })
+              .identity(Identity::written)
+              .choice("listing", &images::PictureSettings::listing,
+                      {{"auto", images::Listing::automatic},
+                       {"kept", images::Listing::kept},
+                       {"none", images::Listing::none}},
+                      "Whether the list of the " + one +
+                          "s in class folders is kept for the next start. "
+                          "auto: kept if there are 10,000 or more")
+              .identity(Identity::none))
       .text("path", &SourceSpec::path,
-            "a folder with a folder for each class, a .tar file, or a pattern "
-            "of such files")
+            "A folder that contains one folder per class, a .tar file, or a "
+            "pattern of .tar files")
       .required()
       .identity(Identity::written)
       .not_empty();

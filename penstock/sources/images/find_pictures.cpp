@@ -20,8 +20,8 @@ std::vector<files::DataFile> tars_of(const SourceSpec& spec) {
   for (const char* ending : {".tar.gz", ".tgz", ".tar.xz", ".tar.zst"})
     if (ascii_lower(spec.path).ends_with(ending))
       refuse("images.tar", spec.path,
-             "it is compressed, and members are read where they lie",
-             "unpack it to a .tar file, or to a folder for each class");
+             "the tar file is compressed, but members are read in place",
+             "unpack it to a .tar file, or to one folder per class");
   if (!ascii_lower(spec.path).ends_with(".tar") &&
       !files::is_pattern(spec.path))
     return {};
@@ -52,8 +52,8 @@ std::vector<FoundPicture> find_in_tars(const SourceSpec& spec, StopFlag stop,
   if (!own.labels.empty())
     refuse("images.labels", own.labels,
            "the " + one +
-               "s are members of tar files, which have classes of "
-               "their own: a member NAME.cls, or the folder",
+               "s are members of tar files, whose classes come from a member "
+               "NAME.cls or from the folder",
            "leave \"labels\" out, or unpack the files");
   std::vector<FoundPicture> all;
   UnreadMembers unread;
@@ -67,7 +67,8 @@ std::vector<FoundPicture> find_in_tars(const SourceSpec& spec, StopFlag stop,
   }
   into.unread = unread.told(spec.path, media);
   if (all.empty())
-    refuse("images.none", spec.path, "no member of it is named like a " + one,
+    refuse("images.none", spec.path,
+           "no member of the file has the name of a " + one,
            std::string("name .tar files that hold ") + media.shown_endings +
                " files");
   return all;
@@ -96,7 +97,7 @@ PictureFiles search(const SourceSpec& spec, StopFlag stop,
     if (at > 0 && names->name(at - 1) == picture.name)
       refuse("images.twice", spec.path,
              "'" + picture.name + "' is listed twice",
-             std::string("give each ") + all.media->one + " a name of its own");
+             std::string("give each ") + all.media->one + " a different name");
     names->add(picture.name, static_cast<std::int64_t>(at) + 1);
     if (!tars.empty()) all.members.push_back(picture.member);
   }
@@ -164,12 +165,12 @@ void refuse_empty_folders(const std::vector<std::string>& declared,
     if (has_one[at] || std::ranges::find(declared, name) != declared.end())
       continue;
     refuse("images.empty_class", files.root + "/" + name,
-           "this folder has no " + one + ", so its class has none",
+           "this folder has no " + one + ", so its class would be empty",
            "remove the folder, put " + one +
                "s into it, or list its class in \"source.classes\"");
   }
   if (files.size() == 0)
-    refuse("images.none", files.root, "no folder of a class has a " + one,
+    refuse("images.none", files.root, "no class folder has a " + one,
            "put the " + one + "s of each class into its folder");
 }
 

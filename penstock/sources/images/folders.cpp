@@ -33,8 +33,8 @@ using Folder = std::unique_ptr<DIR, CloseFolder>;
   refuse(errno == ENOENT || errno == ENOTDIR ? "files.missing"
                                              : "files.unreadable",
          path, std::strerror(errno),
-         "name the folder that holds a folder for each class; a relative "
-         "path starts where the program does");
+         "name the folder that holds one folder per class; relative paths "
+         "start in the current folder");
 }
 
 Folder open_folder(const std::string& path) {
@@ -211,12 +211,12 @@ void find_in_folders(PictureFiles& files, StopFlag stop,
   const std::vector<std::string>& classes = files.classes;
   if (classes.empty())
     refuse("images.none", root,
-           loose > 0 ? "it has " + std::to_string(loose) + " " + one +
-                           "s, and no folder for each class"
-                     : "it has no folder for each class",
+           loose > 0 ? "the folder has " + std::to_string(loose) + " " + one +
+                           "s, but no class folders"
+                     : "the folder has no class folders",
            "put the " + one +
-               "s of each class into a folder, or name a file as "
-               "\"labels\" that says which class each has");
+               "s of each class into a folder, or name a file as \"labels\" "
+               "that lists the class of each");
   std::vector<Search> found(classes.size());
   side_by_side(classes.size(), [&](std::size_t at) {
     found[at] = ClassFolder(root, classes[at], *files.media, stop).search();

@@ -62,8 +62,8 @@ void add_request(const ColumnRequest& request, const Schema& schema,
                 {.code = "source.column_type",
                  .what = "cannot read column '" + column.name + "'",
                  .where = request.setting,
-                 .why = "it holds " + column.declared +
-                        ", and numbers or JSON are needed",
+                 .why = "the column holds " + column.declared +
+                        ", but numbers or JSON are needed",
                  .next = part == Part::image
                              ? std::string("use \"") +
                                    opened.files.media->kind_of_field +
@@ -172,7 +172,7 @@ class ImageReader final : public Reader {
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
   static std::string too_large(std::int64_t bytes) {
     return "it has " + std::to_string(bytes) + " bytes, and " +
-           std::to_string(kMostBytes) + " are the most that are read";
+           std::to_string(kMostBytes) + " are the limit";
   }
 
   /// What the system says of a file that it did not open; throws where the
@@ -233,7 +233,7 @@ class ImageReader final : public Reader {
     const int reason = errno;
     struct stat found {};
     if (reason == ENOENT && ::lstat(path.c_str(), &found) != 0)
-      refuse_changed(path, "it is gone");
+      refuse_changed(path, "the file is gone");
     errno = reason;
   }
 
@@ -280,8 +280,7 @@ void refuse_condition(const SourceSpec& spec) {
        .where = "source.where",
        .why = std::string(media_of(spec).one) + "s have no columns to compare",
        .next = std::string("list the ") + media_of(spec).one +
-               "s that are wanted in a file, and name it as "
-               "\"labels\""});
+               "s to read in a file, and name it as \"labels\""});
 }
 
 std::unique_ptr<Source> open_images(const SourceSpec& spec,

@@ -361,7 +361,7 @@ TEST_F(ImagesTest, FoldersThatAreAllEmptyHoldNoPicture) {
   fs::create_directory(folder_.path("dog"));
   classes_ = {"dog"};
   EXPECT_THAT(refused(folder_.path(""), "images.none"),
-              HasSubstr("no folder of a class has a picture"));
+              HasSubstr("no class folder has a picture"));
 }
 
 TEST_F(ImagesTest, APipeInAClassFolderIsAProblemOfItsRow) {
@@ -377,7 +377,7 @@ TEST_F(ImagesTest, APipeInAClassFolderIsAProblemOfItsRow) {
     });
   EXPECT_THAT(why, ElementsAre(AllOf(HasSubstr("/ant/b.jpg'"),
                                      HasSubstr("it is a pipe, a socket or a "
-                                               "device, not a file"))));
+                                               "device, not a regular file"))));
 }
 
 TEST_F(ImagesTest, APipeAsLabelsIsRefused) {

@@ -58,9 +58,9 @@ class Labels {
     for (const char* ending :
          {".parquet", ".arrow", ".feather", ".sqlite", ".db"})
       if (path_.ends_with(ending))
-        refuse("images.labels", path_, "it is not text",
-               "let it be the source: {\"kind\": \"parquet\", \"path\": "
-               "...}, whose column of paths a field reads: {\"" +
+        refuse("images.labels", path_, "the file is not text",
+               "make the file the source, {\"kind\": \"parquet\", \"path\": "
+               "...}, and let a field read its column of paths: {\"" +
                    std::string(media.kind_of_field) +
                    "\": {\"column\": \"path\", \"folder\": ...}}");
   }
@@ -93,7 +93,8 @@ class Labels {
       else
         cells.back() += text[at];
     }
-    if (quoted) fail("a quotation mark has no end", "close it on its line");
+    if (quoted)
+      fail("a quotation mark is never closed", "close it on the same line");
     return cells;
   }
   template <class Names>
@@ -135,7 +136,7 @@ class Labels {
     for (const char* name : names)
       if (const Json* found = row.is_object() ? row.find(name) : nullptr)
         return found->is_string() ? found->string() : found->dump();
-    fail("this row has no such member", kExpected);
+    fail("this row lacks the key", kExpected);
   }
 
   const std::string path_;
@@ -160,10 +161,10 @@ std::vector<FoundPicture> pictures_of_labels(
         !S_ISREG(found.st_mode))
       labels.fail(std::string("there is no ") + media.one + " '" + name +
                       "' in " + root,
-                  "write paths that begin in that folder, or set \"path\" to "
-                  "where they begin");
+                  "write paths relative to that folder, or set \"path\" to the "
+                  "folder that they start from");
     if (of_class.empty())
-      labels.fail("'" + name + "' has no class", "write one");
+      labels.fail("'" + name + "' has no class", "write its class");
     allowed.check(of_class, labels.place());
     FoundPicture& picture = all.emplace_back();
     picture.name = std::move(name);
@@ -171,8 +172,8 @@ std::vector<FoundPicture> pictures_of_labels(
     picture.has_class = true;
   }
   if (all.empty())
-    refuse("images.none", path, std::string("it lists no ") + media.one,
-           "write a line for each: its path and its class");
+    refuse("images.none", path, std::string("the file lists no ") + media.one,
+           "write a line for each with its path and its class");
   return all;
 }
 

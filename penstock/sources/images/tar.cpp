@@ -84,13 +84,13 @@ class Tar {
       : path_(path), media_(media), stop_(stop), file_(files::open_file(path)) {
     if (!file_)
       refuse("files.unreadable", path, why_not_opened(errno),
-             "check who may read it");
+             "check the permissions of the file");
     struct stat found {};
     ::fstat(file_.number(), &found);
     bytes_ = found.st_size;
     if (bytes_ < kBlock)
-      fail("it is no tar file: it has " + std::to_string(bytes_) +
-           " bytes, and one member takes " + std::to_string(kBlock));
+      fail("the file is not a tar file: it has " + std::to_string(bytes_) +
+           " bytes, but a single member takes " + std::to_string(kBlock));
   }
 
   /// Calls `take` with the name, begin and size of every file in it.
@@ -105,14 +105,14 @@ class Tar {
       if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) return;
       const std::optional<std::int64_t> size = number_of(header, 124, 12);
       if (!has_checksum(header) || !size)
-        fail("its member at byte " + std::to_string(at) +
+        fail("the member at byte " + std::to_string(at) +
              " has a damaged header");
       const std::int64_t begin = at + kBlock;
       std::string name =
           long_name.empty() ? short_name(header) : std::move(long_name);
       long_name.clear();
       if (*size > bytes_ - begin)
-        fail("its member '" + name + "' is cut off: it has " +
+        fail("the member '" + name + "' is cut off: it has " +
              std::to_string(*size) + " bytes, of which " +
              std::to_string(bytes_ - begin) + " are there");
       last = name;
@@ -125,17 +125,17 @@ class Tar {
         take(std::move(name), begin, *size);
       else if ((type == '1' || type == '2') && is_picture_name(name, media_))
         refuse("images.tar", path_,
-               "its member '" + name +
-                   "' is a link to another one, which is not followed",
+               "the member '" + name +
+                   "' is a link to another member, and links are not followed",
                std::string("write it with tar's option --") +
                    (type == '1' ? "hard-dereference" : "dereference"));
       at = begin + (*size + kBlock - 1) / kBlock * kBlock;
     }
     if (at != bytes_)
-      fail("it is cut off at byte " + std::to_string(bytes_) +
-           ", behind its member '" + last + "'");
+      fail("the file is cut off at byte " + std::to_string(bytes_) +
+           ", after member '" + last + "'");
     // Some programs write none.
-    log(LogLevel::warning, path_ + " has no mark of its end behind '" + last +
+    log(LogLevel::warning, path_ + " has no end mark after '" + last +
                                "': if it was cut off there, members are "
                                "missing");
   }
@@ -151,7 +151,8 @@ class Tar {
     if (!why.empty()) fail(why);
   }
   [[noreturn]] void fail(std::string why) const {
-    refuse("images.tar", path_, std::move(why), "get an intact copy of it");
+    refuse("images.tar", path_, std::move(why),
+           "get an intact copy of the file");
   }
   static std::string short_name(const Header& header) {
     const std::string_view prefix = text_of(header, 345, 155);
@@ -195,10 +196,9 @@ std::string UnreadMembers::told(const std::string& path,
     names += (names.empty() ? "'" : ", '") + name + "'";
   return path + ": " + std::to_string(members) +
          (members == 1 ? " member is" : " members are") + " not read, " +
-         names + (members == 1 ? "" : " among them") + ": of tar files " +
-         media.one +
-         "s are, and classes in '.cls' members; for what else belongs to them, "
-         "unpack the files and name these in a table";
+         names + (members == 1 ? "" : " among them") + ": only " + media.one +
+         "s and classes in '.cls' members are read from tar files; to read "
+         "other members, unpack the files and name them in a table";
 }
 
 std::vector<FoundPicture> pictures_in_tar(

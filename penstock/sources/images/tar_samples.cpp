@@ -12,7 +12,7 @@ namespace penstock::images {
 namespace {
 
 std::string members_of(std::string_view one, std::string_view other) {
-  return "its members '" + std::string(one) + "' and '" + std::string(other) +
+  return "the members '" + std::string(one) + "' and '" + std::string(other) +
          "'";
 }
 
@@ -22,9 +22,9 @@ std::string members_of(std::string_view one, std::string_view other) {
   const std::string column = media.column, field = media.kind_of_field;
   refuse("images.tar", path,
          members_of(one, other) + " are " + kind + "s of one sample, '" +
-             std::string(sample_of(one)) + "', and a row has one " + kind,
+             std::string(sample_of(one)) + "', but a row has one " + kind,
          "unpack the file, and name the " + kind +
-             "s in a table, a column for each: {\"" + field +
+             "s in a table, with a column for each: {\"" + field +
              "\": {\"column\": \"" + column + "\", \"folder\": \"FOLDER\"}}");
 }
 
@@ -59,11 +59,10 @@ void check_samples(const std::string& path, const Media& media,
     if (!first) first.emplace(names[at], names[at + 1]);
   }
   if (first)
-    log(LogLevel::warning, path + ": " +
-                               members_of(first->first, first->second) +
-                               " are rows of their own, though WebDataset "
-                               "takes what stands before "
-                               "the first '.' for the name of one sample");
+    log(LogLevel::warning,
+        path + ": " + members_of(first->first, first->second) +
+            " become separate rows, although WebDataset uses the part before "
+            "the first '.' as the name of one sample");
 }
 
 }  // namespace penstock::images

@@ -124,7 +124,7 @@ TEST_F(TarTest, APictureThatIsALinkToAnotherMemberIsNotLeftOutSilently) {
   for (char kind : {'1', '2'}) {
     tar_ = first;
     add("b.jpg", "", kind);
-    EXPECT_THAT(refused(), HasSubstr("'b.jpg' is a link to another one"));
+    EXPECT_THAT(refused(), HasSubstr("'b.jpg' is a link to another member"));
   }
 }
 
@@ -150,7 +150,7 @@ TEST_F(TarTest, TwoPicturesOfOneSampleAreRefusedByTheirNames) {
     add(std::string(key) + ".image.png", "x");
     add(std::string(key) + ".mask.png", "y");
   }
-  EXPECT_THAT(refused(), HasSubstr("its members 's2.image.png' and "
+  EXPECT_THAT(refused(), HasSubstr("the members 's2.image.png' and "
                                    "'s2.mask.png' are pictures of one sample, "
                                    "'s2', and a row has one picture; unpack"));
   tar_.clear();
@@ -177,7 +177,7 @@ TEST_F(TarTest, NamesWithDotsAreRowsWithAWarning) {
   set_log_writer({});
   EXPECT_THAT(told, ElementsAre(HasSubstr(
                         "'ant/1_jpg.rf.0a1b.jpg' and 'ant/1_jpg.rf.77c0.jpg' "
-                        "are rows of their own")));
+                        "become separate rows")));
 }
 
 TEST_F(TarTest, ACompressedFileMustBeUnpacked) {
@@ -203,7 +203,7 @@ TEST_F(TarTest, AFileThatEndsWithinWhatFillsABlockOrAHeaderIsCutOff) {
   const std::string whole = tar_;
   end_.clear();
   tar_.resize(tar_.size() - 100);
-  EXPECT_THAT(refused(), HasSubstr("is cut off at byte 924, behind its member "
+  EXPECT_THAT(refused(), HasSubstr("is cut off at byte 924, after member "
                                    "'a.jpg'"));
   tar_ = whole + std::string(300, 'h');
   EXPECT_THAT(refused(), HasSubstr("is cut off at byte 1324"));
@@ -211,9 +211,9 @@ TEST_F(TarTest, AFileThatEndsWithinWhatFillsABlockOrAHeaderIsCutOff) {
 
 TEST_F(TarTest, WhatIsTooShortIsNoTarFile) {
   end_.clear();
-  for (const char* bytes : {"", "no tar file"}) {
+  for (const char* bytes : {"", "not a tar file"}) {
     tar_ = bytes;
-    EXPECT_THAT(refused(), HasSubstr("a.tar: it is no tar file"));
+    EXPECT_THAT(refused(), HasSubstr("a.tar: it is not a tar file"));
   }
 }
 

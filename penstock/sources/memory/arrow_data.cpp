@@ -19,9 +19,9 @@ namespace penstock {
 namespace {
 
 [[noreturn]] void refuse_stream(
-    std::string why, std::string next =
-                         "give a table or data frame, not a stream that was "
-                         "read before") {
+    std::string why,
+    std::string next =
+        "pass a table or data frame, not a stream that was already read") {
   throw Error(ErrorKind::source,
               {.code = "source.stream",
                .what = "cannot take the rows of an Arrow stream",
@@ -85,12 +85,12 @@ LeftOutColumn left_out_column(const ArrowColumn& column,
 // Children are released with their parent, never alone.
 std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
                                                    const Classes& classes) {
-  if (stream.release == nullptr) refuse_stream("it was released");
+  if (stream.release == nullptr) refuse_stream("the stream was released");
   StreamEnd end{stream};
   std::shared_ptr<ArrowTable> table(new ArrowTable);
   check(stream, stream.get_schema(&stream, &table->schema_));
   if (std::string_view(table->schema_.format) != "+s")
-    refuse_stream("it gives single columns, expected record batches");
+    refuse_stream("the stream returns single columns, expected record batches");
   table->add_columns(table->schema_, "", {});
   table->find_ambiguous();
   table->find_index();

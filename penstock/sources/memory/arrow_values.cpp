@@ -297,7 +297,7 @@ std::int64_t arrow_layout::dictionary_place(const ArrowSchema& schema,
                  .where = "__arrow_c_stream__",
                  .why = "value " + std::to_string(index) +
                         " of a dictionary of " + std::to_string(values.length),
-                 .next = "make the table again"});
+                 .next = "build the table again"});
   return values.offset + index;
 }
 

@@ -7,8 +7,8 @@ namespace penstock::npy {
 inline Json arrays_rule() {
   Json rule = settings::rule_of(
       "object",
-      "a column from each of these .npy files, which lie below \"path\": "
-      "{\"x\": \"x.npy\", \"y\": \"y.npy\"}; a pattern names several files, "
+      "Names of columns and the .npy file below \"path\" that holds each: "
+      "{\"x\": \"x.npy\", \"y\": \"y.npy\"}. A pattern names several files, "
       "whose rows follow one another");
   rule["additionalProperties"] = settings::rule_of("string", "");
   return rule;

@@ -75,9 +75,9 @@ std::string why_too_large(const char* what, std::size_t bytes,
                           const Room& room) {
   if (bytes <= room.most_at_once()) return {};
   return std::string(what) + " has " + shown_gib(bytes) +
-         " when it is unpacked, and at most " + shown_gib(room.most_at_once()) +
+         " when unpacked, but at most " + shown_gib(room.most_at_once()) +
          " (a quarter of the free memory) can be held at once; arrays in C "
-         "order that numpy.save wrote are read without being unpacked";
+         "order that numpy.save wrote need no unpacking";
 }
 
 void add_packed(const ZipMember& member, const std::string& name,
@@ -147,7 +147,8 @@ void add_npy(const files::DataFile& data, const std::string& name, Arrays& to) {
   const MappedFile file(data);
   ArrayLayout layout = read_npy_header(file.bytes(), name, data.path);
   if (layout.info.shape.empty())
-    files::refuse_array(data.path, name, "it is a single value, without rows");
+    files::refuse_array(data.path, name,
+                        "the array is a single value, without rows");
   add_array(std::move(layout), file.bytes(), file, data.path, to);
 }
 
@@ -177,14 +178,15 @@ std::vector<files::DataFile> find_arrays(const SourceSpec& spec,
     one.own = FileSettings();
     columns.push_back(files::find_files(one, kind));
     if (columns.back().size() != columns.front().size())
-      throw Error(ErrorKind::request,
-                  {.code = "arrays.files",
-                   .what = "cannot read these arrays side by side",
-                   .where = "source.arrays." + name,
-                   .why = "it names " + std::to_string(columns.back().size()) +
-                          " files, and '" + settings.arrays[0].first +
-                          "' names " + std::to_string(columns.front().size()),
-                   .next = "name equally many files for each column"});
+      throw Error(
+          ErrorKind::request,
+          {.code = "arrays.files",
+           .what = "cannot read these arrays side by side",
+           .where = "source.arrays." + name,
+           .why = "the entry names " + std::to_string(columns.back().size()) +
+                  " files, but '" + settings.arrays[0].first + "' names " +
+                  std::to_string(columns.front().size()),
+           .next = "name the same number of files for each column"});
   }
   std::vector<files::DataFile> all;
   for (std::size_t part = 0; part < columns.front().size(); ++part)

@@ -34,19 +34,19 @@ class Dictionary {
       else if (key == "shape")
         shape(layout);
       else
-        fail("it has the key '" + key + "'");
+        fail("the header has the unexpected key '" + key + "'");
       seen_ += key + ",";
       if (take('}')) break;
       expect(',');
     }
     for (const char* key : {"descr", "fortran_order", "shape"})
       if (seen_.find(key) == seen_.npos)
-        fail("it lacks '" + std::string(key) + "'");
+        fail("the header lacks '" + std::string(key) + "'");
   }
 
  private:
   [[noreturn]] void fail(std::string why) const {
-    damaged(place_, "its header cannot be read: " + std::move(why));
+    damaged(place_, "the header cannot be read: " + std::move(why));
   }
   void skip() {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n'))
@@ -84,9 +84,7 @@ class Dictionary {
     if (rest_.starts_with('\'')) return set_type(quoted(), layout);
     // A list of fields, which may have lists within.
     layout.info.items = ArrayItems::unread;
-    layout.info.why =
-        "its rows have named fields of their own (a structured "
-        "array)";
+    layout.info.why = "its rows have named fields (a structured array)";
     int depth = 0;
     do {
       if (rest_.empty()) fail("descr has no end");
@@ -187,16 +185,16 @@ ArrayLayout read_npy_header(std::span<const std::byte> bytes,
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
                               bytes.size());
   if (!text.starts_with(kMagic) || text.size() < 12)
-    damaged(place, "it does not begin as .npy files do (\\x93NUMPY)");
+    damaged(place, "the file does not begin as .npy files do (\x93NUMPY)");
   const auto version = static_cast<unsigned char>(text[6]);
   if (version < 1 || version > 3)
-    damaged(place, "it is of version " + std::to_string(version) +
+    damaged(place, "the file has version " + std::to_string(version) +
                        " of the format, expected 1 to 3");
   const std::size_t width = version == 1 ? 2 : 4;
   std::uint32_t length = 0;
   std::memcpy(&length, text.data() + 8, width);
   if (length > text.size() - 8 - width)
-    damaged(place, "it ends within its header");
+    damaged(place, "the file ends within its header");
   ArrayLayout layout;
   layout.info.name = name;
   layout.begin = 8 + width + length;

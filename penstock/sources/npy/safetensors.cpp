@@ -37,7 +37,7 @@ std::int64_t whole(const Json& json, const std::string& path) {
   const auto* number = std::get_if<std::int64_t>(&json.value());
   if (number == nullptr || *number < 0)
     damaged(path,
-            "its header has " + json.dump() + " where a size is expected");
+            "the header has " + json.dump() + " where a size is expected");
   return *number;
 }
 
@@ -84,10 +84,10 @@ ArrayLayout read_tensor(const std::string& name, const Json& entry,
 std::vector<ArrayLayout> read_safetensors(std::span<const std::byte> bytes,
                                           const std::string& path) {
   std::uint64_t length = 0;
-  if (bytes.size() < sizeof(length)) damaged(path, "it has no header");
+  if (bytes.size() < sizeof(length)) damaged(path, "the file has no header");
   std::memcpy(&length, bytes.data(), sizeof(length));
   if (length > kMostHeader || length > bytes.size() - sizeof(length))
-    damaged(path, "its header has " + std::to_string(length) +
+    damaged(path, "the header has " + std::to_string(length) +
                       " bytes, more than the file or 100,000,000");
   const std::size_t data = sizeof(length) + static_cast<std::size_t>(length);
   const std::string text(
@@ -97,9 +97,9 @@ std::vector<ArrayLayout> read_safetensors(std::span<const std::byte> bytes,
   try {
     header = Json::parse(text, path);
   } catch (const Error& error) {
-    damaged(path, "its header cannot be read: " + error.parts().why);
+    damaged(path, "the header cannot be read: " + error.parts().why);
   }
-  if (!header.is_object()) damaged(path, "its header is not a JSON object");
+  if (!header.is_object()) damaged(path, "the header is not a JSON object");
   std::vector<ArrayLayout> tensors;
   for (const auto& [name, entry] : header.object())
     if (name != "__metadata__")

@@ -34,8 +34,8 @@ class Archive {
   std::span<const std::byte> part(std::uint64_t place,
                                   std::uint64_t size) const {
     if (place > bytes_.size() || size > bytes_.size() - place)
-      fail("it ends before byte " + std::to_string(place) + " + " +
-           std::to_string(size) + ", where it says that something stands");
+      fail("the file ends before byte " + std::to_string(place) + " + " +
+           std::to_string(size) + ", where its directory lists data");
     return bytes_.subspan(static_cast<std::size_t>(place),
                           static_cast<std::size_t>(size));
   }
@@ -58,11 +58,12 @@ class Archive {
 /// behind the record has any length.
 std::uint64_t find_end(const Archive& archive) {
   constexpr std::size_t kRecord = 22, kRemark = 65535;
-  if (archive.size() < kRecord) archive.fail("it is not a .zip file");
+  if (archive.size() < kRecord) archive.fail("the file is not a .zip file");
   const std::size_t last = archive.size() - kRecord;
   for (std::size_t back = 0; back <= std::min(last, kRemark); ++back)
     if (archive.at<std::uint32_t>(last - back) == kEnd) return last - back;
-  archive.fail("its directory is missing; it may be cut off");
+  archive.fail(
+      "the directory of the .zip file is missing; the file may be cut off");
 }
 
 /// What the extra field of a member says in 64 bits, in the order in which the
@@ -112,14 +113,14 @@ ZipMember read_member(const Archive& archive, std::uint64_t at,
   if (std::ranges::any_of(member.name,
                           [](char c) { return c >= 0 && c < ' '; }))
     archive.fail("the name of a member at byte " + std::to_string(at) +
-                 " has characters that no name has");
+                 " has invalid characters");
   std::uint64_t* fields[3] = {&bytes, &packed, &local};
   read_extra64(archive, at + 46 + name, extra, fields);
   if ((flags & 1U) != 0)
     files::refuse_array(path, member.name, "this member is encrypted");
   if (method != 0 && method != 8)
     files::refuse_array(path, member.name,
-                        "this member is packed by method " +
+                        "this member is compressed by method " +
                             std::to_string(method) + ", expected deflate");
   if (archive.at<std::uint32_t>(local) != kLocal)
     archive.fail("there is no member at byte " + std::to_string(local));
@@ -132,8 +133,8 @@ ZipMember read_member(const Archive& archive, std::uint64_t at,
   const bool possible =
       member.deflated ? bytes / 1032 <= packed + 1 : bytes == packed;
   if (!possible)
-    archive.fail("member '" + member.name + "' says that it has " +
-                 std::to_string(bytes) + " bytes, packed as " +
+    archive.fail("member '" + member.name + "' declares " +
+                 std::to_string(bytes) + " bytes, compressed to " +
                  std::to_string(packed));
   member.begin = static_cast<std::size_t>(begin);
   member.packed = static_cast<std::size_t>(packed);
@@ -147,10 +148,10 @@ void check_whole(std::size_t made, uLong crc, const std::string& why,
                  const ZipMember& member, const std::string& place) {
   if (!why.empty()) damaged(place, why);
   if (made != member.bytes)
-    damaged(place, "it has " + std::to_string(made) + " bytes, expected " +
-                       std::to_string(member.bytes));
+    damaged(place, "the member has " + std::to_string(made) +
+                       " bytes, expected " + std::to_string(member.bytes));
   if (crc != member.crc)
-    damaged(place, "its bytes are not those that were written (CRC)");
+    damaged(place, "the bytes of the member do not match their checksum (CRC)");
 }
 
 /// A state of unpacking, and how many bytes came before it. Deflate has no
@@ -191,8 +192,8 @@ class Inflation {
       came += room - stream_.avail_out;
       ended_ = status == Z_STREAM_END;
       if (status != Z_OK && !ended_)
-        why_ = std::string("it cannot be unpacked: ") +
-               (stream_.msg == nullptr ? "it is cut off" : stream_.msg);
+        why_ = std::string("the member cannot be decompressed: ") +
+               (stream_.msg == nullptr ? "the data are cut off" : stream_.msg);
     }
     made_ += came;
     return came;
@@ -273,7 +274,7 @@ class MarkedReader final : public PieceReader {
   void take(std::span<std::byte> to) {
     if (inflation_->next(to) == to.size()) return;
     inflation_.reset();
-    damaged(place_, "it has changed since it was opened");
+    damaged(place_, "the file has changed since it was opened");
   }
 
   const std::shared_ptr<const Marks> marks_;
@@ -283,9 +284,9 @@ class MarkedReader final : public PieceReader {
 #else
 std::size_t inflate_into(std::span<const std::byte>, std::byte*, std::size_t,
                          const std::string& place, std::string&) {
-  files::refuse_array(place, place,
-                      "it is compressed, and this build has no zlib "
-                      "(zlib1g-dev)");
+  files::refuse_array(
+      place, place,
+      "the member is compressed, but this build has no zlib (zlib1g-dev)");
 }
 #endif
 
@@ -300,14 +301,14 @@ std::vector<ZipMember> zip_members(std::span<const std::byte> bytes,
   if (end >= 20 && archive.at<std::uint32_t>(end - 20) == kLocator64) {
     const auto end64 = archive.at<std::uint64_t>(end - 12);
     if (archive.at<std::uint32_t>(end64) != kEnd64)
-      archive.fail("its directory of 64 bits is missing");
+      archive.fail("the 64-bit directory is missing");
     count = archive.at<std::uint64_t>(end64 + 32);
     at = archive.at<std::uint64_t>(end64 + 48);
   }
   std::vector<ZipMember> members;
   for (std::uint64_t m = 0; m < count; ++m) {
     if (archive.at<std::uint32_t>(at) != kCentral)
-      archive.fail("its directory is damaged at byte " + std::to_string(at));
+      archive.fail("the directory is damaged at byte " + std::to_string(at));
     members.push_back(read_member(archive, at, path));
     at += 46U + archive.at<std::uint16_t>(at + 28) +
           archive.at<std::uint16_t>(at + 30) +

@@ -75,8 +75,8 @@ const char* misplaced(const std::string& uri, const Options& options) {
 
 std::string trouble_in(const std::string& uri) {
   if (uri == kHiddenConnection)
-    return "it was not stored with the run, because it could not be parsed; "
-           "pass it again with --set source.uri=...";
+    return "the connection string was not stored with the run, because it "
+           "could not be parsed; pass it again with --set source.uri=...";
   if (!is_uri(uri) && uri.find('=') == uri.npos)  // the name of a database
     return uri.find_first_of(":/@") == uri.npos
                ? ""
@@ -97,14 +97,14 @@ std::string trouble_in(const std::string& uri) {
 void check_readable(const std::string& uri) {
   std::string why = trouble_in(uri);
   if (why.empty()) return;
-  throw Error(ErrorKind::request,
-              {.code = "postgres.uri",
-               .what = "cannot reach the database",
-               .where = "source.uri",
-               .why = "it cannot be read: " + why,
-               .next = "write postgresql://user@host:port/database; all other "
-                       "'/', '@', ':', '#' and '%' are written as %2F, %40, "
-                       "%3A, %23 and %25"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "postgres.uri",
+       .what = "cannot reach the database",
+       .where = "source.uri",
+       .why = "the connection string cannot be parsed: " + why,
+       .next = "write postgresql://user@host:port/database; write all other "
+               "'/', '@', ':', '#' and '%' as %2F, %40, %3A, %23 and %25"});
 }
 
 }  // namespace penstock::postgres

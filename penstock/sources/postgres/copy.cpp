@@ -25,12 +25,13 @@ CopyDecoder::CopyDecoder(std::size_t fields, std::string place)
     : place_(std::move(place)), row_(fields) {}
 
 void CopyDecoder::refuse(std::string why) const {
-  throw Error(ErrorKind::source,
-              {.code = "postgres.stream",
-               .what = "cannot read what the server sent",
-               .where = place_,
-               .why = std::move(why),
-               .next = "try again; if it happens again, see the server's log"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "postgres.stream",
+       .what = "cannot read what the server sent",
+       .where = place_,
+       .why = std::move(why),
+       .next = "try again; if the error persists, see the server's log"});
 }
 
 void CopyDecoder::feed(std::string_view bytes) {
@@ -52,14 +53,15 @@ bool CopyDecoder::keep_rest() {
 bool CopyDecoder::take_header() {
   std::string_view signature = pending_.substr(0, kSignature.size());
   if (signature != kSignature.substr(0, signature.size()))
-    refuse("it does not begin with the header of a binary COPY");
+    refuse("the data do not begin with the header of a binary COPY");
   if (pending_.size() < kCopyHead) return false;
   auto flags = load_big<std::uint32_t>(pending_.data() + kSignature.size());
   if ((flags & kCriticalFlags) != 0)
-    refuse("it has unknown features (flags " + std::to_string(flags) + ")");
+    refuse("the header has unknown features (flags " + std::to_string(flags) +
+           ")");
   auto extension =
       load_big<std::int32_t>(pending_.data() + kSignature.size() + 4);
-  if (extension < 0) refuse("its header has a negative length");
+  if (extension < 0) refuse("the header has a negative length");
   std::size_t whole = kCopyHead + static_cast<std::size_t>(extension);
   if (pending_.size() < whole) return false;
   pending_.remove_prefix(whole);
@@ -75,7 +77,7 @@ bool CopyDecoder::next() {
     rest_.clear();
     return false;
   }
-  if (ended_) refuse("bytes follow its end");
+  if (ended_) refuse("bytes follow the end of the data");
   if (pending_.size() < 2) return keep_rest();
   auto fields = load_big<std::int16_t>(pending_.data());
   std::size_t at = 2;
@@ -85,7 +87,7 @@ bool CopyDecoder::next() {
     return next();
   }
   if (static_cast<std::size_t>(fields) != row_.size() || fields < 0)
-    refuse("a row has " + std::to_string(fields) + " columns where " +
+    refuse("a row has " + std::to_string(fields) + " columns, but " +
            std::to_string(row_.size()) + " were requested");
   for (Field& field : row_) {
     if (pending_.size() - at < 4) return keep_rest();
@@ -105,8 +107,8 @@ bool CopyDecoder::next() {
 
 void CopyDecoder::finish() const {
   if (in_header_ || !rest_.empty() || !pending_.empty())
-    refuse("it ends in the middle of a row");
-  if (!ended_) refuse("it ends without its trailer");
+    refuse("the data end in the middle of a row");
+  if (!ended_) refuse("the data end without a trailer");
 }
 
 CopyOut::CopyOut(Connection& connection, const std::string& sql)

@@ -130,7 +130,7 @@ TEST(CopyDecoder, RefusesAStreamThatEndsTooEarly) {
 
 TEST(CopyDecoder, RefusesRowsOfAnotherShape) {
   EXPECT_THAT(refusal(header() + row({"1"}) + trailer()),
-              HasSubstr("a row has 1 columns where 2"));
+              HasSubstr("a row has 1 columns, but 2"));
   EXPECT_THAT(refusal(header() + row({"1", "2", "3"}) + trailer()),
               HasSubstr("3 columns"));
   std::string negative;
@@ -142,7 +142,7 @@ TEST(CopyDecoder, RefusesRowsOfAnotherShape) {
   EXPECT_THAT(refusal(header() + length + trailer()),
               HasSubstr("has the length -2"));
   EXPECT_THAT(refusal(header() + trailer() + "more"),
-              HasSubstr("bytes follow its end"));
+              HasSubstr("bytes follow the end"));
 }
 
 }  // namespace

@@ -13,12 +13,14 @@ SourceKind postgres_source() {
           .settings =
               SettingsTable<SourceSpec>({.kind = "postgres", .connections = 2})
                   .text("uri", &SourceSpec::uri,
-                        "postgres: a libpq connection string; secrets come "
-                        "from libpq's own places")
+                        "libpq connection string. Passwords are read where "
+                        "libpq looks for them, such as ~/.pgpass")
                   .required()
                   .identity(Identity::written)
                   .not_empty()
-                  .integer("connections", &SourceSpec::connections, 1, 64, "")
+                  .integer("connections", &SourceSpec::connections, 1, 64,
+                           "Number of connections to the server, which all "
+                           "read from one snapshot")
                   .identity(Identity::none)};
 }
 

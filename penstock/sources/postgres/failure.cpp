@@ -19,16 +19,16 @@ struct Cause {
 constexpr const char* kNotReady =
     "wait until the server has started, then try again";
 constexpr const char* kTooMany =
-    "close other connections, lower source.connections, or let the server's "
-    "administrator raise max_connections or the role's limit";
+    "close other connections, lower source.connections, or ask the server's "
+    "administrator to raise max_connections or the role's limit";
 
 constexpr const char* kGone =
-    "another program has dropped or renamed the table, or one that the view "
-    "@table reads: create it again, then start again";
+    "another program has dropped or renamed the table, or a table that the "
+    "view @table reads: create it again, then start again";
 constexpr const char* kPooler =
-    "a connection pooler stands before the server and gives each statement "
-    "another session: name the server itself in source.uri, or let the pooler "
-    "give sessions (PgBouncer: pool_mode = session)";
+    "a connection pooler in front of the server gives each statement another "
+    "session: name the server itself in source.uri, or set the pooler to "
+    "session pooling (PgBouncer: pool_mode = session)";
 constexpr const char* kChanged =
     "another program has changed the columns of @table: start again";
 
@@ -40,8 +40,8 @@ constexpr Cause kConnecting[] = {
      "check host and port in source.uri, and that the server runs and listens "
      "there (listen_addresses)"},
     {"No such file or directory", "postgres.refused",
-     "no server has this socket: start it, or name host and port in "
-     "source.uri"},
+     "no server listens on this socket: start the server, or name host and "
+     "port in source.uri"},
     {"timeout expired", "postgres.connect_timeout",
      "check host and port in source.uri and firewalls between; "
      "connect_timeout=SECONDS in source.uri waits longer"},
@@ -62,10 +62,10 @@ constexpr Cause kConnecting[] = {
      kTooMany},
     {"the database system is", "postgres.not_ready", kNotReady},
     {"unsupported startup parameter", "postgres.pooler",
-     "PgBouncer stands before the server and takes no options: leave them out "
-     "of source.uri and PGOPTIONS, or name the server itself"},
+     "PgBouncer in front of the server accepts no options: leave them out of "
+     "source.uri and PGOPTIONS, or name the server itself"},
     {"server does not support SSL", "postgres.tls_refused",
-     "let the server use TLS (ssl = on), or choose another sslmode in "
+     "enable TLS on the server (ssl = on), or choose another sslmode in "
      "source.uri"},
     {"certificate", "postgres.tls_certificate",
      "check sslrootcert, sslcert and sslmode in source.uri"},
@@ -80,12 +80,11 @@ constexpr Cause kConnecting[] = {
     {"permission denied for database", "postgres.permission",
      "as its owner: GRANT CONNECT ON DATABASE \"@database\" TO \"@user\""},
     {"role \"", "postgres.no_role",
-     "check the user in source.uri; libpq takes the login name where none is "
-     "named"},
+     "check the user in source.uri; without one, libpq uses the login name"},
     {"is not permitted to log in", "postgres.no_role",
      "name another user in source.uri, or ALTER ROLE ... LOGIN"},
     {"database \"", "postgres.no_database",
-     "check the database in source.uri; psql -l lists what there is"},
+     "check the database in source.uri; psql -l lists the databases"},
     {"closed the connection unexpectedly", "postgres.lost",
      "see the server's log, then try again"},
 };
@@ -99,24 +98,26 @@ constexpr Cause kStatements[] = {
      "again"},
     {"57P01", "postgres.killed",
      "an administrator ended the connection or the server: start again when "
-     "it is there"},
+     "the server is up"},
     {"57P02", "postgres.killed",
-     "the server crashed or was ended: start again when it is up"},
+     "the server crashed or was stopped: start again when it is up"},
     {"57P03", "postgres.not_ready", kNotReady},
     {"57P05", "postgres.killed", "raise idle_session_timeout for user '@user'"},
     {"25P03", "postgres.killed",
      "raise idle_in_transaction_session_timeout for user '@user'"},
     {"57014", "postgres.statement_timeout",
-     "raise it: ALTER ROLE \"@user\" SET statement_timeout = 0, or "
+     "raise the timeout: ALTER ROLE \"@user\" SET statement_timeout = 0, or "
      "options=-c%20statement_timeout%3D0 in source.uri"},
     {"55P03", "postgres.locked",
-     "another program holds the table: try again when it is done"},
+     "another program has locked the table: try again when that program is "
+     "done"},
     {"40P01", "postgres.locked",
-     "another program holds the table: try again when it is done"},
+     "another program has locked the table: try again when that program is "
+     "done"},
     {"40001", "postgres.conflict",
-     "a standby had to remove old versions of the rows: try again, and let it "
-     "wait (hot_standby_feedback = on, or a larger "
-     "max_standby_streaming_delay)"},
+     "a standby had to remove old versions of the rows: set "
+     "hot_standby_feedback = on or a larger max_standby_streaming_delay, and "
+     "try again"},
     {"26000", "postgres.pooler", kPooler},
     {"42P05", "postgres.pooler", kPooler},
     {"42P01", "postgres.table_gone", kGone},
@@ -188,10 +189,10 @@ Error no_right(const About& about, const std::string& says) {
   std::string next = "as its owner: GRANT SELECT ON @table TO \"@user\"";
   if (says.find("row-level security") != says.npos)
     next =
-        "row_security is off, so the server refuses to leave rows out: as a "
-        "superuser ALTER ROLE \"@user\" BYPASSRLS to read all rows, or set "
-        "row_security = on (ALTER ROLE ... SET, options in source.uri) to read "
-        "those that the policy shows";
+        "row_security is off, so the server refuses to hide rows: to read all "
+        "rows, run ALTER ROLE \"@user\" BYPASSRLS as a superuser; to read only "
+        "the rows that the policy shows, set row_security = on (ALTER ROLE ... "
+        "SET, or options in source.uri)";
   constexpr std::string_view kSchema = "permission denied for schema ";
   if (says.starts_with(kSchema))
     next = "as its owner: GRANT USAGE ON SCHEMA \"" +
@@ -210,7 +211,7 @@ Error connection_failure(const About& about, const std::string& says) {
     if (says.find(cause.sign) != says.npos)
       return refusal(about, cause.code, says, cause.next);
   return refusal(about, "postgres.connect", says,
-                 "check source.uri; the same with psql: psql '@place'");
+                 "check source.uri; to test it with psql: psql '@place'");
 }
 
 Error statement_failure(const About& about, std::string_view sqlstate,
@@ -220,7 +221,7 @@ Error statement_failure(const About& about, std::string_view sqlstate,
                  {.code = "postgres.out_of_memory",
                   .what = about.doing,
                   .where = about.place,
-                  .why = "libpq says: " + says,
+                  .why = "libpq reports: " + says,
                   .next = "free some memory, or give the program more of it"});
   // A client that cancels and a time limit share one SQLSTATE.
   if (sqlstate == "57014" && says.find("user request") != says.npos)
@@ -229,12 +230,13 @@ Error statement_failure(const About& about, std::string_view sqlstate,
                    "(pg_cancel_backend); start again");
   if (sqlstate == "42501") return no_right(about, says);
   if (sqlstate == "25006" && !about.own_sql.empty())
-    return Error(ErrorKind::request,
-                 {.code = "source.query_writes",
-                  .what = about.doing,
-                  .where = about.own_sql,
-                  .why = "it writes, or calls a function that does: " + says,
-                  .next = "take out what writes: sources are only read"});
+    return Error(
+        ErrorKind::request,
+        {.code = "source.query_writes",
+         .what = about.doing,
+         .where = about.own_sql,
+         .why = "the query writes, or calls a function that writes: " + says,
+         .next = "remove the part that writes: sources are only read"});
   // A relation that is dropped while a statement is planned, and a statement
   // that was prepared before the columns changed, have no SQLSTATE of their
   // own.
@@ -252,15 +254,15 @@ Error statement_failure(const About& about, std::string_view sqlstate,
       sqlstate.starts_with("22")
           ? "check " +
                 (about.own_sql.empty() ? "source.where" : about.own_sql) +
-                ": it may fail on single rows, as a cast does"
-          : "look at the table with psql: \\d @table");
+                ", which may fail on single rows, as a cast does"
+          : "inspect the table with psql: \\d @table");
 }
 
 Error silent_failure(const About& about, std::int64_t seconds) {
   return refusal(about, "postgres.silent",
-                 "the server has stopped answering: nothing came for " +
+                 "the server has stopped responding: no data came for " +
                      std::to_string(seconds) +
-                     " seconds, and a new connection gets no answer either",
+                     " seconds, and a new connection gets no response either",
                  "check the server and the network, then start again");
 }
 

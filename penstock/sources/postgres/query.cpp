@@ -28,10 +28,10 @@ Error refusal(const Connection& connection, std::string why, std::string next,
 }
 
 Error writes(const Connection& connection, std::string why) {
-  return refusal(connection, std::move(why),
-                 "write a SELECT; what is to be written belongs into a program "
-                 "of its own",
-                 "source.query_writes");
+  return refusal(
+      connection, std::move(why),
+      "write a SELECT; write to the database with a separate program",
+      "source.query_writes");
 }
 
 bool worked(const Result& result) {
@@ -85,21 +85,22 @@ Error query_failure(const Connection& connection, const SourceSpec& spec,
   // ways.
   const std::string word = QueryText(spec.query, kQuotes).writing_word();
   if (!word.empty() && state != "42P01" && state != "42703")
-    return writes(connection, "it holds " + word + "; " + says);
+    return writes(connection, "the query contains " + word + "; " + says);
   return refusal(connection, says,
-                 "try it with: psql '" + connection.place() + "'");
+                 "try the query with: psql '" + connection.place() + "'");
 }
 
 Table find_query(Connection& connection, const SourceSpec& spec) {
   const QueryText text(spec.query, kQuotes);
   if (text.statement().empty())
-    throw refusal(connection, "it is empty", "write SELECT ...");
+    throw refusal(connection, "the query is empty", "write SELECT ...");
   // With no parentheses around it, so that it closes none that it did not open,
   // and by the protocol that takes one statement.
   const Result alone = described(connection, spec, text.statement());
   if (PQnparams(alone.get()) != 0)
-    throw refusal(connection, "it has a parameter, and none is given a value",
-                  "write the value itself");
+    throw refusal(connection,
+                  "the query has a parameter, but parameters get no values",
+                  "write the value instead of the parameter");
   Table table;
   table.shown = "the query";
   table.identifier = "(" + text.statement() + "\n) AS penstock_query";
@@ -107,7 +108,8 @@ Table find_query(Connection& connection, const SourceSpec& spec) {
   const Result about =
       described(connection, spec, "SELECT * FROM " + table.identifier);
   if (PQnfields(about.get()) == 0)
-    throw refusal(connection, "it returns no columns", "write SELECT ...");
+    throw refusal(connection, "the query returns no columns",
+                  "write SELECT ...");
   add_columns(connection, about, table);
   return table;
 }

@@ -76,8 +76,8 @@ std::unique_ptr<CopyOut> begin_copy(Turn& turn, const std::string& select) {
     parts.code = "postgres.snapshot_gone";
     parts.next =
         "the connection that held the snapshot has ended (see the server's "
-        "log), or source.uri names several servers and this one is another: "
-        "start again";
+        "log), or source.uri names several servers and this is a different "
+        "one: start again";
     throw Error(error.kind(), std::move(parts));
   }
 }
@@ -194,7 +194,7 @@ void PostgresReader::place_rows(const KeyList& keys) {
     if (row_of_[*group] >= 0)
       throw row_error(keys, asked_.position(*group), "source.key_twice",
                       "two rows have this key",
-                      "make the key unique, or choose another one");
+                      "make the key unique, or choose another key");
     row_of_[*group] = row;
   }
 }
@@ -217,7 +217,7 @@ void PostgresReader::read(const ReadRequest& request, Block& out) {
     int row = row_of_[asked_.group_of(at)];
     if (row < 0 && request.gone == nullptr)
       throw row_error(keys, at, "source.row_gone",
-                      "it was deleted, or source.where no longer holds for it",
+                      "the row was deleted, or no longer meets source.where",
                       "the table has changed: start the run again");
     if (row < 0) {
       request.gone->push_back(at);

@@ -26,15 +26,15 @@ bool goes_by_text(Kind kind) {
 std::string why_no_key(const Table& table) {
   switch (table.relkind) {
     case 'v':
-      return "it is a view, which has no primary key";
+      return "a view has no primary key";
     case 'p':
-      return "it has no primary key, and the rows of its partitions have no "
-             "place that is theirs alone";
+      return "the table has no primary key, and the physical position of rows "
+             "(ctid) is not unique across its partitions";
     case 'f':
-      return "it is a foreign table, which has no primary key";
+      return "a foreign table has no primary key";
     default:
-      return "it has no primary key, and other tables inherit from it, so that "
-             "a place in it may be that of several rows";
+      return "the table has no primary key, and other tables inherit from it, "
+             "so the physical position of rows (ctid) is not unique";
   }
 }
 

@@ -119,14 +119,14 @@ void RowFormat::check_types(const Result& result) const {
     Kind found = kind_of(type);
     if (kind == Kind::vector && type == oid) return;
     if (found == expected) return;
-    throw Error(
-        ErrorKind::source,
-        {.code = "postgres.changed",
-         .what = "cannot read column '" + name + "'",
-         .where = place_,
-         .why = "it is " + std::string(sql_name(found)) + " now, and was " +
-                sql_name(kind) + " when the table was opened",
-         .next = "another program has changed the table: start again"});
+    throw Error(ErrorKind::source,
+                {.code = "postgres.changed",
+                 .what = "cannot read column '" + name + "'",
+                 .where = place_,
+                 .why = "its type is " + std::string(sql_name(found)) +
+                        " now, but was " + sql_name(kind) +
+                        " when the table was opened",
+                 .next = "another program has changed the table: start again"});
   };
   for (const RowKey::Part& part : key_.parts()) check(part.name, part.kind, 0);
   for (const SelectedColumn& from : selected_)
@@ -148,7 +148,7 @@ void RowFormat::refuse_bytes(const std::string& column,
        .where = place_,
        .why = "the server sent " + std::to_string(field.size) +
               " bytes that are not a value of its type",
-       .next = "its columns may have changed in the meantime: start again"});
+       .next = "the columns of the table may have changed: start again"});
 }
 
 void RowFormat::check_key(std::span<const Field> row, std::int64_t number,
@@ -171,16 +171,16 @@ void RowFormat::check_key(std::span<const Field> row, std::int64_t number,
   std::string name = identifier(part->name);
   if (key.null() && part->name == kRowNumber) refuse_same_order(place_);
   if (key.null() && !query_.empty())
-    refuse("it is NULL", "leave such rows out by the query's WHERE");
+    refuse("the key is NULL", "leave such rows out in the query's WHERE");
   if (key.null())
-    refuse("it is NULL",
+    refuse("the key is NULL",
            "correct the rows that SELECT ctid, * FROM " + table_ + " WHERE " +
-               name + " IS NULL shows, or leave them out by source.where: " +
+               name + " IS NULL shows, or leave them out with source.where: " +
                name + " IS NOT NULL");
   if (!query_.empty())
-    refuse("it holds " + shown_text(key.text()),
+    refuse("the key holds " + shown_text(key.text()),
            "correct that row, or convert the column in the query");
-  refuse("it holds " + shown_text(key.text()),
+  refuse("the key holds " + shown_text(key.text()),
          "correct that row, or name a view as source.table that converts the "
          "column, from LATIN1 say: CREATE VIEW v AS SELECT ..., "
          "convert_from(convert(convert_to(" +

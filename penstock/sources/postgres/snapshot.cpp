@@ -107,7 +107,7 @@ Snapshot::Snapshot(OpenTable& opened, int most)
                  .where = connection_.place(),
                  .why = "another program replaced the table or all its rows, " +
                         std::to_string(kTries) + " times in a row",
-                 .next = "try again when it is done"});
+                 .next = "try again when that program is done"});
   // Locked before it is joined: so the lock is held even if the first
   // connection ends a moment later. A session that waits to change the table
   // waits for the first connection, and any later one would wait for both:

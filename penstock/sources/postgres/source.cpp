@@ -49,7 +49,7 @@ void check_statement(Connection& connection, const OpenTable& opened) {
   if (spec.where.empty() || !wrong) throw connection.error(result.get());
   throw condition_error(
       spec, opened.table.schema,
-      parameter ? "it has a parameter, and none is given a value"
+      parameter ? "the condition has a parameter, but parameters get no values"
                 : "PostgreSQL says: " + connection.says(result.get()));
 }
 
@@ -64,10 +64,9 @@ void tell_of_places(Connection& connection, OpenTable& opened) {
               0, 0);
   log(LogLevel::warning,
       opened.format.place() +
-          " has no primary key: its rows are numbered by their place (ctid), "
-          "so their order belongs to this snapshot, and another run may see "
-          "another one; name a unique column, or several, as source.key for "
-          "an order that stays");
+          " has no primary key, so its rows are numbered by their physical "
+          "position (ctid), which may differ in another run. For a stable "
+          "order name a unique column, or several, as source.key");
 }
 
 /// Settings come from the connection string, from the environment (PGOPTIONS),

@@ -66,13 +66,13 @@ std::string only_table(Connection& connection) {
   if (tables == 1) return name;
   if (tables == 0)
     throw no_table(connection, "cannot read the database",
-                   "it holds no table that user '" + connection.about().user +
-                       "' finds in the search path",
-                   "name one as source.table, with its schema, and "
-                   "check the database in source.uri");
+                   "the database holds no table that user '" +
+                       connection.about().user + "' finds in the search path",
+                   "name a table with its schema as source.table, and check "
+                   "the database in source.uri");
   throw no_table(connection, "cannot choose a table",
-                 "it holds " + std::to_string(tables) + " tables",
-                 "name one as source.table: " + all);
+                 "the database holds " + std::to_string(tables) + " tables",
+                 "name one of them as source.table: " + all);
 }
 
 [[noreturn]] void refuse_unknown(Connection& connection,
@@ -82,7 +82,7 @@ std::string only_table(Connection& connection) {
   for (int row = 0; row < PQntuples(list.get()); ++row)
     names.emplace_back(text_in(list, row, 0));
   throw no_table(connection, "cannot read table '" + name + "'",
-                 "there is no such table", did_you_mean(name, names));
+                 "the table does not exist", did_you_mean(name, names));
 }
 
 /// The parts of a name that is quoted as in SQL: "a.b"."t", or "a.b".t; none
@@ -208,8 +208,8 @@ void refuse_type(const ColumnInfo& column, const Table& table,
                                               : "source.column_type",
                .what = "cannot read column '" + column.name + "' of " + place,
                .where = want.setting,
-               .why = "its type is " + column.declared + ", where " +
-                      expected_of(want.as) + " is expected",
+               .why = "its type is " + column.declared + ", expected " +
+                      expected_of(want.as),
                .next = std::move(next)});
 }
 

@@ -102,12 +102,11 @@ void PostgresWriter::make_room(const SourceSpec& spec, bool replace) {
   std::string word = relation_word(text_in(found, 0, 0)[0]);
   if (word != "table")
     refuse_table(spec, connection_.place(), "source.table_exists",
-                 "there is a " + word + " of this name already",
-                 "choose another name");
+                 "a " + word + " of this name exists", "choose another name");
   if (!replace)
     refuse_table(spec, connection_.place(), "source.table_exists",
-                 "the table exists already",
-                 "choose another name, or let it be replaced (--replace)");
+                 "the table exists",
+                 "choose another name, or replace the table (--replace)");
   connection_.execute("DROP TABLE " + name_.identifier());
 }
 
@@ -121,7 +120,8 @@ void PostgresWriter::choose_encodings(const SourceSpec& spec) {
           spec, connection_.place(), "postgres.type",
           "column '" + columns_[at].name + "' holds " +
               std::string(name_of(columns_[at].type)) +
-              ", which is not written as " + table.schema.columns[at].declared,
+              ", which cannot be written as " +
+              table.schema.columns[at].declared,
           "declare it as " + declared({.name = "", .type = columns_[at].type}));
 }
 
@@ -142,7 +142,7 @@ void PostgresWriter::write(const Block& block) {
                      .what = "cannot write row " + std::to_string(rows_ + 1),
                      .where = connection_.place() + ", column '" +
                               columns_[c].name + "'",
-                     .why = "its value does not fit the column's type, " +
+                     .why = "the value does not fit the column's type, " +
                             declared(columns_[c]),
                      .next = "declare the column with a wider type, or write "
                              "another value"});
@@ -193,8 +193,9 @@ std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
                                         const std::vector<NewColumn>& columns,
                                         bool replace) {
   if (spec.table.empty())
-    refuse_table(spec, "source.uri", "source.no_table", "no table is named",
-                 "write it after the URI: postgresql://host/database#table");
+    refuse_table(
+        spec, "source.uri", "source.no_table", "the URI names no table",
+        "write the table after the URI: postgresql://host/database#table");
   PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
   return std::make_unique<PostgresWriter>(spec, columns, replace);
 }

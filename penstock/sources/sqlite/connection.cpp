@@ -33,14 +33,14 @@ Error refusal(ErrorKind kind, std::string code, std::string doing,
 const char* odd_kind(std::filesystem::file_type type) {
   switch (type) {
     case std::filesystem::file_type::fifo:
-      return "it is a pipe";
+      return "the path is a pipe";
     case std::filesystem::file_type::character:
     case std::filesystem::file_type::block:
-      return "it is a device";
+      return "the path is a device";
     case std::filesystem::file_type::socket:
-      return "it is a socket";
+      return "the path is a socket";
     case std::filesystem::file_type::unknown:
-      return "it is not a regular file";
+      return "the path is not a regular file";
     default:
       return nullptr;
   }
@@ -50,7 +50,7 @@ void refuse_odd(ErrorKind kind, const std::string& path,
                 const std::string& doing,
                 const std::filesystem::file_status& status) {
   const char* why = path.find('\0') != std::string::npos
-                        ? "its name holds a zero byte"
+                        ? "the name holds a zero byte"
                         : odd_kind(status.type());
   if (why != nullptr)
     throw refusal(kind, "sqlite.no_file", doing, path, why,
@@ -62,7 +62,7 @@ void refuse_link_loop(ErrorKind kind, const std::string& path,
                       const std::string& doing, std::error_code failed) {
   if (failed == std::errc::too_many_symbolic_link_levels)
     throw refusal(kind, "sqlite.link_loop", doing, path,
-                  "it is a link that leads back to itself",
+                  "the path is a link that leads back to itself",
                   "point the link at the database file, or name that file");
 }
 
@@ -73,10 +73,11 @@ void check_readable(const std::string& path, const std::string& doing) {
   refuse_link_loop(ErrorKind::source, path, doing, failed);
   if (status.type() == std::filesystem::file_type::not_found)
     throw refusal(ErrorKind::source, "sqlite.missing", doing, path,
-                  "there is no such file", advice_for_missing(path));
+                  "the file does not exist", advice_for_missing(path));
   if (std::filesystem::is_directory(status))
     throw refusal(ErrorKind::source, "sqlite.folder", doing, path,
-                  "it is a folder", "name the database file in it");
+                  "the path is a folder",
+                  "name the database file in this folder");
   refuse_odd(ErrorKind::source, path, doing, status);
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0)
     throw refusal(ErrorKind::source, "sqlite.unreadable", doing, path,
@@ -89,10 +90,10 @@ void check_folder(const std::string& path, const std::string& doing) {
   if (!folder.empty() && !std::filesystem::is_directory(folder, failed))
     throw refusal(ErrorKind::request, "sqlite.no_folder", doing, path,
                   "there is no folder " + folder.string(),
-                  "make it, or choose another path");
+                  "create the folder, or choose another path");
   if (std::filesystem::is_directory(path, failed))
     throw refusal(ErrorKind::request, "sqlite.folder", doing, path,
-                  "it is a folder", "name a file in it");
+                  "the path is a folder", "name a file in this folder");
   auto status = std::filesystem::status(path, failed);
   refuse_link_loop(ErrorKind::request, path, doing, failed);
   refuse_odd(ErrorKind::request, path, doing, status);
@@ -144,13 +145,13 @@ std::optional<Advice> advice_on_change(Failure& failed,
       std::filesystem::file_size(path, unknown) == 0) {
     failed.says = "the file has 0 bytes";
     return Advice{"sqlite.emptied",
-                  "another program has emptied it, maybe while it was read: "
-                  "restore it from a copy"};
+                  "another program has emptied the file, maybe while it was "
+                  "read: restore it from a copy"};
   }
   if (!gone) return std::nullopt;
   return Advice{"source.table_changed",
-                "another program has dropped or renamed it, maybe while it was "
-                "read; see what is there with: sqlite3 " +
+                "another program has dropped or renamed the table, maybe while "
+                "it was read; list the tables with: sqlite3 " +
                     shell_word(path) + " .schema"};
 }
 
@@ -168,8 +169,8 @@ Advice advice_on_opening(Failure& failed, const std::string& path,
                          sqlite3* connection) {
   if (failed.status == SQLITE_READONLY_ROLLBACK)
     return {"sqlite.unfinished_write",
-            "a program died while writing; a user who may write the file can "
-            "roll its transaction back with: sqlite3 " +
+            "a program died while writing; a user with write access can roll "
+            "its transaction back with: sqlite3 " +
                 shell_word(path) + " 'PRAGMA user_version'"};
   if (failed.system == EMFILE || failed.system == ENFILE) {
     failed.add_system_error();
@@ -179,8 +180,8 @@ Advice advice_on_opening(Failure& failed, const std::string& path,
   }
   if (keeps_wal(connection))
     return {"sqlite.wal_folder",
-            "the database keeps a write-ahead log, whose -shm file needs write "
-            "access to the folder: give it, or on a copy run: PRAGMA "
+            "the database uses a write-ahead log, whose -shm file needs write "
+            "access to the folder: grant it, or run on a copy: PRAGMA "
             "journal_mode=DELETE"};
   return {"sqlite.access", "check the permissions of the file and folder"};
 }
@@ -192,11 +193,11 @@ Advice advice_on(Failure& failed, const std::string& path,
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {"sqlite.locked",
-              "another program is writing: try again when it is done, or point "
-              "source.path at a copy"};
+              "another program is writing: try again when that program is "
+              "done, or point source.path at a copy"};
     case SQLITE_NOTADB:
       return {"sqlite.not_a_database",
-              "check source.path: the file is not an SQLite database, or it is "
+              "check source.path: the file is not an SQLite database, or is "
               "encrypted"};
     case SQLITE_CORRUPT:
       return {"sqlite.corrupt",
@@ -214,13 +215,11 @@ Advice advice_on(Failure& failed, const std::string& path,
       return advice_on_opening(failed, path, connection);
     default:
       if (failed.status == SQLITE_ERROR && !where.empty())
-        return {
-            "sqlite.failed",
-            "check " + where +
-                ": it may fail on single rows, as "
-                "json_extract does where a text is not JSON (test json_valid "
-                "first)"};
-      return {"sqlite.failed", "look at the table with: sqlite3 " +
+        return {"sqlite.failed",
+                "check " + where +
+                    ", which may fail on single rows, as json_extract does for "
+                    "text that is not JSON (test json_valid first)"};
+      return {"sqlite.failed", "inspect the table with: sqlite3 " +
                                    shell_word(path) + " .schema"};
   }
 }

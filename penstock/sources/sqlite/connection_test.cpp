@@ -56,10 +56,10 @@ TEST(SqliteConnection, OpensNeitherPipeNorDeviceNorSocket) {
   };
   std::string pipe = database.folder() + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  expect(pipe, "it is a pipe");
+  expect(pipe, "the path is a pipe");
   std::filesystem::create_symlink(pipe, database.folder() + "/link");
-  expect(database.folder() + "/link", "it is a pipe");
-  expect("/dev/null", "it is a device");
+  expect(database.folder() + "/link", "the path is a pipe");
+  expect("/dev/null", "the path is a device");
   std::string path = database.folder() + "/socket";
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   std::strcpy(address.sun_path, path.c_str());
@@ -67,7 +67,7 @@ TEST(SqliteConnection, OpensNeitherPipeNorDeviceNorSocket) {
   ASSERT_EQ(
       ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)),
       0);
-  expect(path, "it is a socket");
+  expect(path, "the path is a socket");
   ::close(socket);
 }
 

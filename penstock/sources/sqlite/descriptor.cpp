@@ -9,11 +9,12 @@ SourceKind sqlite_source() {
           .example = "sqlite:PATH#table",
           .to_run = "libsqlite3-0",
           .to_build = "libsqlite3-dev",
-          .settings = SettingsTable<SourceSpec>({.kind = "sqlite"})
-                          .text("path", &SourceSpec::path, "sqlite: the file")
-                          .required()
-                          .identity(Identity::written)
-                          .not_empty()};
+          .settings =
+              SettingsTable<SourceSpec>({.kind = "sqlite"})
+                  .text("path", &SourceSpec::path, "Path of the database file")
+                  .required()
+                  .identity(Identity::written)
+                  .not_empty()};
 }
 
 }  // namespace penstock

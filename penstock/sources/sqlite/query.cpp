@@ -31,12 +31,13 @@ Statement parsed(Connection& connection, const SourceSpec& spec,
   Statement statement(prepared);
   if ((status & 0xff) == SQLITE_ERROR)
     refuse(spec,
-           std::string("SQLite says: ") + sqlite3_errmsg(connection.get()),
-           "try it with: sqlite3 -readonly " + spec.path);
+           std::string("SQLite reports: ") + sqlite3_errmsg(connection.get()),
+           "try the query with: sqlite3 -readonly " + spec.path);
   if (status != SQLITE_OK) throw connection.error();
-  if (prepared == nullptr) refuse(spec, "it is empty", "write SELECT ...");
+  if (prepared == nullptr)
+    refuse(spec, "the query is empty", "write SELECT ...");
   if (*rest != '\0')
-    refuse(spec, "it is more than one statement", "write one SELECT");
+    refuse(spec, "the query has more than one statement", "write one SELECT");
   return statement;
 }
 
@@ -46,15 +47,14 @@ std::string checked(Connection& connection, const SourceSpec& spec) {
   std::string text = QueryText(spec.query, kQuotes).statement();
   const Statement alone = parsed(connection, spec, text);
   if (sqlite3_stmt_readonly(alone.get()) == 0)
-    refuse(spec, "it writes to the database, and sources are only read",
-           "write a SELECT; what is to be written belongs into a program of "
-           "its own",
+    refuse(spec, "the query writes to the database, but sources are only read",
+           "write a SELECT; write to the database with a separate program",
            "source.query_writes");
   if (sqlite3_column_count(alone.get()) == 0)
-    refuse(spec, "it returns no rows", "write a SELECT");
+    refuse(spec, "the query returns no rows", "write a SELECT");
   if (sqlite3_bind_parameter_count(alone.get()) != 0)
-    refuse(spec, "it has a parameter, and none is given a value",
-           "write the value itself");
+    refuse(spec, "the query has a parameter, but parameters get no values",
+           "write the value instead of the parameter");
   return text;
 }
 

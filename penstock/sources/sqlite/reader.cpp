@@ -148,7 +148,7 @@ void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
                            opened_->table.shown,
                    .where = opened_->spec.path,
                    .why = "two rows have this key",
-                   .next = "make the key unique, or choose another one"});
+                   .next = "make the key unique, or choose another key"});
     row_of_[*found] = row;
   }
 }
@@ -186,7 +186,7 @@ void SqliteReader::read(const ReadRequest& request, Block& out) {
            .what = "cannot read the row with key " + keys.shown(at) + " of " +
                    opened_->table.shown,
            .where = opened_->spec.path,
-           .why = "it was deleted, or source.where no longer holds for it",
+           .why = "the row was deleted, or no longer meets source.where",
            .next = "the table has changed: start the run again"});
     if (row < 0) {
       request.gone->push_back(at);

@@ -31,7 +31,7 @@ ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
       {.code = "source.key_type",
        .what = "cannot use '" + column + "' as the key of " + table.shown,
        .where = spec.path,
-       .why = "its first value is a " + found,
+       .why = "the first value of the column is a " + found,
        .next = "name a column of integers or texts as source.key"});
 }
 
@@ -169,9 +169,9 @@ void RowFormat::check_key(const SelectedColumn& from, const Value& value,
               {.code = "source.bad_key",
                .what = "cannot use the key '" + from.name + "' of " + shown_,
                .where = path_ + ", " + which,
-               .why = "it holds " + value.shown() + " where " +
+               .why = "the key holds " + value.shown() + " where " +
                       (integers ? "an integer" : "a text") + " is expected",
-               .next = "correct that row, or leave it out by " +
+               .next = "correct that row, or leave it out with " +
                        std::string(query_.empty() ? "source.where"
                                                   : "the query's WHERE")});
 }

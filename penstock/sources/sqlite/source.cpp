@@ -34,13 +34,13 @@ void check_where(Connection& connection, const SourceSpec& spec,
     if ((status & 0xff) == SQLITE_ERROR) {
       std::string says = sqlite3_errmsg(connection.get());
       constexpr std::string_view kUnknown = "no such column: ";
-      refuse("SQLite says: " + says,
+      refuse("SQLite reports: " + says,
              says.starts_with(kUnknown) ? says.substr(kUnknown.size()) : "");
     }
     if (status != SQLITE_OK) throw connection.error();
-    if (*rest != '\0') refuse("it is more than one condition");
+    if (*rest != '\0') refuse("there is more than one condition");
     if (sqlite3_bind_parameter_count(prepared) != 0)
-      refuse("it has a parameter, and none is given a value");
+      refuse("the condition has a parameter, but parameters get no values");
   }
 }
 

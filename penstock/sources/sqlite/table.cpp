@@ -53,21 +53,23 @@ Entry chosen(const std::vector<Entry>& tables, const SourceSpec& spec) {
     bool empty = std::filesystem::file_size(spec.path, unknown) == 0;
     throw no_table(
         spec, "cannot read the database",
-        empty ? "it holds no table: the file has 0 bytes" : "it holds no table",
+        empty ? "the database holds no table: the file has 0 bytes"
+              : "the database holds no table",
         empty ? "check source.path; an interrupted copy leaves such a file"
               : "check source.path");
   }
   if (spec.table.empty())
-    throw no_table(spec, "cannot choose a table",
-                   "it holds " + std::to_string(names.size()) + " tables",
-                   "name one as source.table" +
-                       (names.empty() ? "" : ": " + listed(names)));
+    throw no_table(
+        spec, "cannot choose a table",
+        "the database holds " + std::to_string(names.size()) + " tables",
+        "name one of them as source.table" +
+            (names.empty() ? "" : ": " + listed(names)));
   auto found = std::ranges::find(tables, spec.table, &Entry::name);
   if (found != tables.end()) return *found;
   for (const Entry& table : tables)
     if (table.view) names.push_back(table.name);
   throw no_table(spec, "cannot read table '" + spec.table + "'",
-                 "there is no such table", did_you_mean(spec.table, names));
+                 "the table does not exist", did_you_mean(spec.table, names));
 }
 
 Schema schema_of(Connection& connection, const std::string& table) {
@@ -133,8 +135,9 @@ std::vector<ColumnInfo> Table::key_columns(const std::vector<std::string>& key,
   if (!columns.empty()) return columns;
   if (!row_number.empty()) return {{.name = row_number, .declared = "INTEGER"}};
   if (rowid.empty())
-    refuse_no_key(place, view ? "it is a view, which has no primary key"
-                              : "it has neither a primary key nor row numbers");
+    refuse_no_key(place,
+                  view ? "a view has no primary key"
+                       : "the table has neither a primary key nor row numbers");
   return {{.name = rowid, .declared = "INTEGER"}};
 }
 

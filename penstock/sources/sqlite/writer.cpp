@@ -27,7 +27,7 @@ std::string declared(const SourceSpec& spec, const NewColumn& column) {
                "column '" + column.name + "' is a " +
                    std::string(name_of(column.type)) +
                    ", which SQLite cannot hold",
-               "write it as text");
+               "write the column as text");
 }
 
 /// Removes a file that was made here, unless told that it may stay.
@@ -127,12 +127,10 @@ void SqliteWriter::make_room(const SourceSpec& spec, bool replace) {
   std::string type(text_at(statement.get(), 0, false));
   if (type != "table")
     refuse_table(spec, spec.path, "source.table_exists",
-                 "there is a " + type + " of this name already",
-                 "choose another name");
+                 "a " + type + " of this name exists", "choose another name");
   if (!replace)
-    refuse_table(spec, spec.path, "source.table_exists",
-                 "the table exists already",
-                 "choose another name, or let it be replaced (--replace)");
+    refuse_table(spec, spec.path, "source.table_exists", "the table exists",
+                 "choose another name, or replace the table (--replace)");
   statement.reset();  // a table that is being read cannot be dropped
   connection_.execute("DROP TABLE " + identifier(spec.table));
 }
@@ -189,8 +187,8 @@ std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
                                         const std::vector<NewColumn>& columns,
                                         bool replace) {
   if (spec.table.empty())
-    refuse_table(spec, spec.path, "source.no_table", "no table is named",
-                 "write it after the path: sqlite:PATH#table");
+    refuse_table(spec, spec.path, "source.no_table", "the URI names no table",
+                 "write the table after the path: sqlite:PATH#table");
   PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
   return std::make_unique<SqliteWriter>(spec, columns, replace);
 }

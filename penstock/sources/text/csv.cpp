@@ -23,9 +23,9 @@ using files::FileColumn;
 struct CsvFile;
 
 constexpr char kOneLineEnd[] =
-    "a carriage return does not end a row here, since the first line ends with "
-    "a line feed: write one kind of line end, or put the cell in quotation "
-    "marks";
+    "a carriage return does not end a row in this file, since the first line "
+    "ends with a line feed: use one kind of line end, or put the cell in "
+    "quotation marks";
 
 class CsvReader final : public files::ChunkReader {
  public:
@@ -115,11 +115,10 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
 void CsvFile::set_columns(std::vector<FileColumn> columns, bool guessed) {
   facts_.columns = std::move(columns);
   if (guessed)
-    facts_.left_out.push_back(
-        {.name = "types of columns",
-         .why = "only parts of the file were looked at for them, and other "
-                "cells may not fit",
-         .next = "give the types as source.columns"});
+    facts_.left_out.push_back({.name = "types of columns",
+                               .why = "types were determined from parts of the "
+                                      "file, and other cells may not fit",
+                               .next = "give the types as source.columns"});
 }
 
 LookedAt CsvFile::look(std::size_t chunk, std::size_t file) const {
@@ -203,10 +202,10 @@ std::string CsvReader::why(const CellProblem& problem, std::int64_t line) {
   const CellGrid::Row& row = grid_.rows()[problem.row];
   const std::string place = file_->text.place(line);
   if (row.cells == 0)
-    return "its quotation mark is never closed (" + place + ": " +
+    return "a quotation mark is never closed (" + place + ": " +
            shown_text(grid_.text(row)) + "); " + kCloseMark;
   if (problem.what == CellProblem::What::cells)
-    return "its row has " + std::to_string(row.cells) +
+    return "the row has " + std::to_string(row.cells) +
            (row.cells == 1 ? " cell" : " cells") + ", expected " +
            std::to_string(file_->names.size()) + " (" + place + ": " +
            shown_text(grid_.text(row)) + "); " + next_to_cells(row);
@@ -219,7 +218,7 @@ std::string CsvReader::why(const CellProblem& problem, std::int64_t line) {
   if (problem.what == CellProblem::What::encoding)
     return found + " (" + place + "); name its encoding as source.encoding";
   return found + " where " + expected_of(column) + " is expected (" + place +
-         "); another type can be chosen: source.columns." + column.name;
+         "); to choose another type, set source.columns." + column.name;
 }
 
 /// What to do about a row with another number of cells than the header.
@@ -228,12 +227,11 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
   if (text.find('\r') != text.npos) return kOneLineEnd;
   if (row.cells == file_->names.size() + 1)
     return text.ends_with(file_->rules.delimiter)
-               ? "it ends with a delimiter, and the header does not: remove "
-                 "it, or add one to the header"
-               : "a cell that holds the delimiter must stand in quotation "
-                 "marks, and a header must name all columns (in R: "
-                 "row.names=FALSE)";
-  return "a cell that holds the delimiter must stand in quotation marks";
+               ? "the row ends with a delimiter, but the header does not: "
+                 "remove it, or add one to the header"
+               : "put cells that contain the delimiter in quotation marks, and "
+                 "name all columns in the header (in R: row.names=FALSE)";
+  return "put cells that contain the delimiter in quotation marks";
 }
 
 /// Cells such as 1,5 in each row are numbers to everybody but a parser that
@@ -244,9 +242,9 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
   const bool grouped = marks.find("thousands") != marks.npos;
   throw Error(ErrorKind::request,
               {.code = "source.decimal",
-               .what = "cannot tell what column '" + name + "' holds",
+               .what = "cannot determine what column '" + name + "' holds",
                .where = path,
-               .why = "its cells are numbers with a decimal comma",
+               .why = "the cells are numbers with a decimal comma",
                .next = "write 'csv:" + path + "?" + marks +
                        "' (in a job \"decimal\": \",\"" +
                        (grouped ? ", \"thousands\": \".\"" : "") +
@@ -261,10 +259,10 @@ Doubt doubt_of_header(const CsvFile& file) {
     shown += (shown.empty() ? "'" : ", '") + name + "'";
   return {.column = {},
           .why =
-              "the first line looks like a row, and gives the names of the "
-              "columns: " +
+              "the first line looks like a row, but is used for the names of "
+              "the columns: " +
               beginning(shown, 100),
-          .next = "if it is a row, write 'csv:" + file.text.file().path +
+          .next = "if the line is a row, write 'csv:" + file.text.file().path +
                   "?header=false'"};
 }
 

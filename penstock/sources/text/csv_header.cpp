@@ -91,7 +91,7 @@ bool CsvStart::skip_lines(CsvHeader& to) {
                   {.code = "files.damaged",
                    .what = "cannot read '" + text_.file().path + "'",
                    .where = text_.file().path,
-                   .why = "it has no line",
+                   .why = "the file is empty",
                    .next = "remove the file, or leave it out of source.path"});
     const char* next = RowRules().end_of_row(at_, end());
     if (next == nullptr && !whole_) return false;
@@ -235,7 +235,7 @@ void CsvStart::check_closed(const RowRules& rules, std::string_view header,
       {.code = "files.damaged",
        .what = "cannot read the first row of '" + text_.file().path + "'",
        .where = text_.place(line),
-       .why = "its quotation mark is never closed: " + shown_text(header),
+       .why = "a quotation mark is never closed: " + shown_text(header),
        .next = kCloseMark});
 }
 
@@ -255,11 +255,11 @@ void check_names(const PlainText& text, const std::vector<std::string>& names) {
                  .next = std::move(next)});
   };
   if (bad != names.end())
-    refuse("files.encoding", "one of them is " + shown_text(*bad),
+    refuse("files.encoding", "one of the names is " + shown_text(*bad),
            "name the file's encoding as source.encoding: \"latin1\", "
            "\"cp1252\", \"utf-16\"");
   if (twice != sorted.end())
-    refuse("files.header", "two of them are '" + std::string(*twice) + "'",
+    refuse("files.header", "two of the names are '" + std::string(*twice) + "'",
            "give the columns different names, or set \"header\": false if the "
            "first line is a row");
 }

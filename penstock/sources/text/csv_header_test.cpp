@@ -83,7 +83,7 @@ TEST_F(CsvHeaderTest, TakesTheDelimiterThatExcelsFirstLineNames) {
               ElementsAre("1.0", HasSubstr("t.csv:4")));
   EXPECT_THAT(columns("sep=ab,b\n1,2\n"),
               ElementsAre("sep=ab int64", "b int64"));
-  EXPECT_THAT(csv("sep=;\n"), ElementsAre(HasSubstr("it has no line")));
+  EXPECT_THAT(csv("sep=;\n"), ElementsAre(HasSubstr("the file is empty")));
 }
 
 TEST_F(CsvHeaderTest, ReadsAHeaderThatDoesNotNameTheNamesOfRows) {
@@ -102,7 +102,7 @@ TEST_F(CsvHeaderTest, ReadsAHeaderThatDoesNotNameTheNamesOfRows) {
 TEST_F(CsvHeaderTest, RefusesRowsThatHaveAnotherCellMoreThanTheHeader) {
   EXPECT_THAT(csv("a,b\n1,2,\n3,4,\n"),
               Each(AllOf(HasSubstr("3 cells, expected 2"),
-                         HasSubstr("it ends with a delimiter"))));
+                         HasSubstr("ends with a delimiter"))));
   EXPECT_THAT(csv("a,b\n1,2,3\n4,5\n"),
               ElementsAre(HasSubstr("3 cells, expected 2"), "4.0 | 5.0"));
   EXPECT_THAT(csv("\"a\",\"b\"\n\"1\",2,3\n\"1\",5,6\n"),
@@ -148,7 +148,8 @@ TEST_F(CsvHeaderTest, KeepsOtherEndsOfLines) {
 }
 
 TEST_F(CsvHeaderTest, NamesACarriageReturnAmongOtherEndsOfLines) {
-  const auto hint = HasSubstr("a carriage return does not end a row here");
+  const auto hint =
+      HasSubstr("a carriage return does not end a row in this file");
   EXPECT_THAT(csv("a,b\n1,2\r3,4\n5,6\n"),
               ElementsAre(AllOf(HasSubstr("3 cells, expected 2"),
                                 HasSubstr("t.csv:2"), hint),
@@ -162,7 +163,7 @@ TEST_F(CsvHeaderTest, ReadsJsonLinesThatEndWithACarriageReturn) {
   EXPECT_THAT(jsonl("{\"a\": 1}\n{\"a\": 2}\r{\"a\": 3}\n"),
               ElementsAre("1.0", AllOf(HasSubstr("t.jsonl:2"),
                                        HasSubstr("a carriage return does not "
-                                                 "end a line here"))));
+                                                 "end a line in this file"))));
 }
 
 TEST_F(CsvHeaderTest, ReadsTextByLinesThatEndWithACarriageReturn) {

@@ -139,7 +139,7 @@ TEST_F(CsvTest, ReadsAHeaderOfAnyLength) {
 
 TEST_F(CsvTest, TellsAQuotationMarkThatIsNeverClosed) {
   const auto never =
-      AllOf(HasSubstr("null! its quotation mark is never closed ("),
+      AllOf(HasSubstr("null! a quotation mark is never closed ("),
             HasSubstr("t.csv:3: text '1,\"open\n2"),
             HasSubstr("\"quote\": \"none\""));
   EXPECT_THAT(csv("x,y\n0,a\n1,\"open\n2,3\n4,5\n"),
@@ -164,7 +164,7 @@ TEST_F(CsvTest, TellsAQuotationMarkThatIsNeverClosed) {
       csv("x,\"y\n1,2\n3,4\n"),
       ElementsAre(AllOf(
           HasSubstr("first row"), HasSubstr("t.csv:1"),
-          HasSubstr("its quotation mark is never closed: text 'x,\"y\n1"))));
+          HasSubstr("a quotation mark is never closed: text 'x,\"y\n1"))));
 }
 
 // Large enough to be looked at by several threads: the parts are of 4 MiB.

@@ -78,12 +78,13 @@ void unpack_gzip(const files::DataFile& file, Pieces& pieces,
       if (status == Z_BUF_ERROR) break;  // it needs more
       if (status != Z_OK && status != Z_STREAM_END)
         damaged(file, pieces.offset() - stream.avail_in,
-                stream.msg == nullptr ? "it is not a gzip stream" : stream.msg);
+                stream.msg == nullptr ? "the data are not a gzip stream"
+                                      : stream.msg);
       sink(std::span(out).first(out.size() - stream.avail_out));
     }
   }
   if (status != Z_STREAM_END)
-    damaged(file, pieces.offset(), "it ends within a gzip stream");
+    damaged(file, pieces.offset(), "the file ends within a gzip stream");
 }
 
 #ifdef PENSTOCK_ZSTD
@@ -113,7 +114,8 @@ void unpack_zstd(const files::DataFile& file, Pieces& pieces,
       full = to.pos == to.size;
     }
   }
-  if (left != 0) damaged(file, pieces.offset(), "it ends within a zstd frame");
+  if (left != 0)
+    damaged(file, pieces.offset(), "the file ends within a zstd frame");
 }
 #else
 void unpack_zstd(const files::DataFile& file, Pieces&, const ByteSink&) {
@@ -159,21 +161,21 @@ Transcoder::Transcoder(const files::DataFile& file, const std::string& encoding,
                 {.code = "source.encoding",
                  .what = "cannot read text in the encoding '" + encoding + "'",
                  .where = "source.encoding",
-                 .why = "iconv knows no such encoding",
-                 .next = "'iconv -l' lists them: \"latin1\", \"cp1252\", "
-                         "\"utf-16\""});
+                 .why = "iconv does not know this encoding",
+                 .next = "'iconv -l' lists encodings, such as \"latin1\", "
+                         "\"cp1252\" and \"utf-16\""});
 }
 
 Transcoder::~Transcoder() { iconv_close(converter_); }
 
 void Transcoder::refuse(std::size_t at) const {
-  throw Error(
-      ErrorKind::source,
-      {.code = "files.encoding",
-       .what = "cannot read '" + file_.path + "' as text",
-       .where = file_.path + ", byte " + std::to_string(taken_ + at),
-       .why = "no character of the encoding '" + encoding_ + "' begins so",
-       .next = "name its encoding as source.encoding"});
+  throw Error(ErrorKind::source,
+              {.code = "files.encoding",
+               .what = "cannot read '" + file_.path + "' as text",
+               .where = file_.path + ", byte " + std::to_string(taken_ + at),
+               .why = "the bytes are not a character of the encoding '" +
+                      encoding_ + "'",
+               .next = "name its encoding as source.encoding"});
 }
 
 // A piece may end within a character: iconv then stops before it (EINVAL), and

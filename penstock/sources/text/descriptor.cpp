@@ -38,26 +38,25 @@ SourceKind csv_source() {
   SettingsTable<FileSettings> own =
       SettingsTable<FileSettings>()
           .text("delimiter", &FileSettings::delimiter,
-                "between cells: one character, or \"tab\"; default: the one of "
-                ", ; tab | by which most rows are like the header")
+                "Character between cells, or \"tab\". Default: found from the "
+                "first rows, out of comma, semicolon, tab and |")
           .text("quote", &FileSettings::quote,
-                "around cells that hold the delimiter or ends of lines; "
-                "\"none\": nothing is")
+                "Character around cells that contain the delimiter or line "
+                "breaks. \"none\": cells are never quoted")
           .choice("decimal", &FileSettings::decimal, {{".", "."}, {",", ","}},
-                  "the mark before a fraction")
+                  "Decimal mark")
           .choice("thousands", &FileSettings::thousands,
                   {{".", "."}, {",", ","}, {"'", "'"}, {" ", " "}},
-                  "the mark between groups of three digits, as in 1,234.5; "
-                  "default: no mark")
+                  "Mark between groups of three digits, as in 1,234.5. "
+                  "Default: numbers have no such mark")
           .text("encoding", &FileSettings::encoding,
-                "of the text, as iconv names it")
+                "Character encoding of the files, as iconv names it")
           .not_empty()
-          .boolean(
-              "header", &FileSettings::header,
-              "the first line names the columns; else they are c1, c2, ...")
+          .boolean("header", &FileSettings::header,
+                   "Whether the first line names the columns. Without a header "
+                   "they are named c1, c2, ...")
           .texts("na", &FileSettings::na,
-                 "cells that hold no value, where they stand without quotation "
-                 "marks")
+                 "Unquoted texts that mean a missing value")
           .check(check_delimiter);
   return text_kind("csv", "CSV", {".csv", ".tsv"}, add_union(own));
 }
@@ -73,10 +72,10 @@ SourceKind text_source() {
       SettingsTable<FileSettings>()
           .choice("by", &FileSettings::by_line,
                   {{"file", false}, {"line", true}},
-                  "what a document is: a whole file, or a line that is not "
-                  "empty")
+                  "What one document is. file: a whole file; line: a line that "
+                  "is not empty")
           .text("encoding", &FileSettings::encoding,
-                "of the text, as iconv names it")
+                "Character encoding of the files, as iconv names it")
           .not_empty());
 }
 

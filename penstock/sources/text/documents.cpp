@@ -17,14 +17,14 @@ using files::FileColumn;
 constexpr std::int64_t kLongestDocument = std::int64_t{1} << 30;
 
 [[noreturn]] void refuse_long(const PlainText& text) {
-  throw Error(ErrorKind::source,
-              {.code = "files.too_long",
-               .what = "cannot take '" + text.file().path + "' as one document",
-               .where = text.file().path,
-               .why = "it has " + std::to_string(text.size()) +
-                      " bytes of text, and must have less than 1 GiB",
-               .next = "cut it into several files, or set source.by to "
-                       "\"line\""});
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.too_long",
+       .what = "cannot take '" + text.file().path + "' as one document",
+       .where = text.file().path,
+       .why = "the file has " + std::to_string(text.size()) +
+              " bytes of text, but a document must have less than 1 GiB",
+       .next = "split it into several files, or set source.by to \"line\""});
 }
 
 struct DocumentsFile final : files::RowFile,

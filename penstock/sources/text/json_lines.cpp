@@ -32,18 +32,18 @@ std::string why_bad_line(simdjson::error_code error, std::string_view row,
                          const std::string& line) {
   const std::size_t fault = json_fault_at(row);
   const bool encoding = error == simdjson::UTF8_ERROR;
-  std::string why = encoding ? "its line is not UTF-8, as JSON must be"
+  std::string why = encoding ? "the line is not UTF-8, as JSON must be"
                     : error == simdjson::INCORRECT_TYPE && fault == 0
-                        ? "its line is not a JSON object"
-                        : std::string("its line is not JSON: ") +
+                        ? "the line is not a JSON object"
+                        : std::string("the line is not JSON: ") +
                               simdjson::error_message(error);
   why +=
       " (" + line + ":" + std::to_string(fault + 1) + "): " + shown_text(row);
   if (encoding) return why + "; convert the file: iconv -f latin1 -t utf-8";
   if (row.find('\r') != row.npos)
     why +=
-        "; a carriage return does not end a line here, since the first line "
-        "ends with a line feed: write one kind of line end";
+        "; a carriage return does not end a line in this file, since the first "
+        "line ends with a line feed: use one kind of line end";
   if (is_no_number(row.substr(std::min(fault, row.size()))))
     why += "; JSON has no NaN and no Infinity: write null";
   return why;

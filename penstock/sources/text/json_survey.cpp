@@ -38,8 +38,8 @@ void JsonSurvey::check_objects() const {
                .what = "cannot read the file as JSON lines",
                .where = first_bad_,
                .why = why_bad_,
-               .next = "each line must be one object, {\"a\": 1}; a list of "
-                       "them becomes such lines by jq -c '.[]'"});
+               .next = "each line must be one object, {\"a\": 1}; to convert a "
+                       "list of objects use jq -c '.[]'"});
 }
 
 // An object becomes its members where every value at its path is an object (or

@@ -40,7 +40,7 @@ TEST_F(JsonLinesTest, TakesAKeyWithADotForTheSameColumnAsAnObject) {
 TEST_F(JsonLinesTest, NamesAColumnThatALineHoldsInBothWays) {
   EXPECT_THAT(
       jsonl("{\"a\": {\"b\": 1}, \"a.b\": 2}\n{\"a.b\": 3}\n"),
-      ElementsAre(AllOf(HasSubstr("stands twice"), HasSubstr("t.jsonl:1:24")),
+      ElementsAre(AllOf(HasSubstr("appears twice"), HasSubstr("t.jsonl:1:24")),
                   "3.0"));
 }
 
@@ -145,9 +145,9 @@ TEST_F(JsonLinesTest, ReadsNumbersThatAreTooSmallAsZero) {
 
 TEST_F(JsonLinesTest, RefusesAKeyThatStandsTwice) {
   EXPECT_THAT(jsonl("{\"a\": 1}\n{\"a\": 1, \"a\": 2}\n"),
-              ElementsAre("1.0", HasSubstr("stands twice in its line")));
+              ElementsAre("1.0", HasSubstr("appears twice in its line")));
   EXPECT_THAT(jsonl("{\"a.b\": 1}\n{\"a.b\": 1, \"a.b\": 2}\n"),
-              ElementsAre("1.0", HasSubstr("stands twice in its line")));
+              ElementsAre("1.0", HasSubstr("appears twice in its line")));
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ void JsonlFile::set_columns(std::shared_ptr<const JsonColumns> columns) {
   if (!found->whole)
     facts_.left_out.push_back(
         {.name = kOtherColumns,
-         .why = "only parts of the file were looked at for its columns",
-         .next = "give the types of others as source.columns"});
+         .why = "columns were determined from parts of the file",
+         .next = "give the types of other columns as source.columns"});
   strict_.assign(found->all.size(), 0);
 }
 
@@ -251,7 +251,7 @@ class JsonlReader final : public files::ChunkReader {
     std::string_view token = without_space(value.raw_json_token());
     if (filled_[at] == block_->rows) {
       block_->problems.push_back(
-          {block_->rows, at, "stands twice in its line" + place_of(token)});
+          {block_->rows, at, "appears twice in its line" + place_of(token)});
       return simdjson::SUCCESS;
     }
     std::string_view found = token;

@@ -79,10 +79,10 @@ void PlainText::end_lines(const QuotationMarks& marks, StopFlag stop) {
   }
   plain_ = scratch->map();
   size_ = size;
-  log(LogLevel::info, file_.path +
-                          ": its lines end with a carriage return; read from "
-                          "a temporary file in which they end with a line "
-                          "feed");
+  log(LogLevel::info,
+      file_.path +
+          ": the lines end with a carriage return; the file is read from a "
+          "temporary copy in which they end with a line feed");
 }
 
 std::string PlainText::place(std::int64_t line) const {
@@ -104,8 +104,8 @@ void PlainText::read(std::int64_t offset, char* to, std::size_t size) const {
                   {.code = "files.unreadable",
                    .what = "cannot read '" + file_.path + "'",
                    .where = "byte " + std::to_string(offset),
-                   .why = "it ends there",
-                   .next = "check the disk, or who may read the file"});
+                   .why = "the file ends there",
+                   .next = "check the disk and the permissions of the file"});
     }
     to += got;
     offset += static_cast<std::int64_t>(got);

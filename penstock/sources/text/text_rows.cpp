@@ -21,14 +21,15 @@ constexpr std::size_t kLongestRow = std::size_t{64} << 20;
 
 [[noreturn]] void refuse_long_row(const PlainText& text, std::int64_t line,
                                   bool quotes) {
-  throw Error(ErrorKind::source,
-              {.code = "files.damaged",
-               .what = "cannot find where a row ends",
-               .where = text.place(line),
-               .why = "the row that begins there is longer than 64 MiB",
-               .next = quotes ? "look for a quotation mark that is not closed, "
-                                "or set source.quote"
-                              : "check that this is a text file"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.damaged",
+       .what = "cannot find the end of a row",
+       .where = text.place(line),
+       .why = "the row that begins there is longer than 64 MiB",
+       .next = quotes
+                   ? "look for an unclosed quotation mark, or set source.quote"
+                   : "check that this is a text file"});
 }
 
 /// Puts rows together to chunks. Invariants: a chunk begins at the beginning of

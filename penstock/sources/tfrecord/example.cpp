@@ -5,7 +5,7 @@
 namespace penstock::tfrecord {
 namespace {
 
-constexpr const char* kCut = "its protocol buffer is cut off or damaged";
+constexpr const char* kCut = "the protocol buffer is cut off or damaged";
 
 /// The fields of a message, one after the other. The wire format of Protocol
 /// Buffers (protobuf.dev, "Encoding"): each field is a varint key (number << 3
@@ -111,7 +111,7 @@ std::string read_example(std::string_view message, Features& to) {
   Message example(message);
   while (example.next()) {
     if (example.number() == 2)
-      return "it holds a SequenceExample, expected an Example";
+      return "the record holds a SequenceExample, expected an Example";
     if (example.number() != 1 || example.wire() != Message::bytes) continue;
     Message features(example.contents());
     while (features.next()) {

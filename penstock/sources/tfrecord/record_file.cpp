@@ -58,8 +58,8 @@ bool is_text(std::string_view bytes) {
 }
 
 constexpr const char* kTexts = "bytes[]";
-constexpr const char* kSeveral = "it holds several texts in a record";
-constexpr const char* kWrite = "write each of them as a feature of its own";
+constexpr const char* kSeveral = "the feature holds several texts in a record";
+constexpr const char* kWrite = "write each text as a separate feature";
 
 struct RecordFile final : files::RowFile,
                           std::enable_shared_from_this<RecordFile> {
@@ -131,17 +131,17 @@ struct RecordFile final : files::RowFile,
       if (begins.size() % 1024 == 0) end_if_stopped(stop);
       std::uint64_t length = 0;
       if (all.size() - end < kHeader + kFooter)
-        damaged(path, begins.size(), "it ends within the record");
+        damaged(path, begins.size(), "the file ends within the record");
       std::memcpy(&length, all.data() + end, sizeof(length));
       if (!has_crc(all.subspan(end, sizeof(length)),
                    all.data() + end + sizeof(length)))
         damaged(path, begins.size(),
-                "its length has another CRC: the file is damaged, or no "
-                "TFRecord");
+                "the checksum (CRC) of the length differs: the file is "
+                "damaged, or is not a TFRecord file");
       if (length > all.size() - end - kHeader - kFooter)
-        damaged(
-            path, begins.size(),
-            "it has " + std::to_string(length) + " bytes, more than there are");
+        damaged(path, begins.size(),
+                "the record has " + std::to_string(length) +
+                    " bytes, more than the file");
       begins.push_back(end);
       end += kHeader + static_cast<std::size_t>(length) + kFooter;
       const auto rows = static_cast<std::int64_t>(begins.size());
@@ -182,7 +182,7 @@ struct RecordFile final : files::RowFile,
         if (of.kind != FeatureKind::empty && of.kind != feature.kind)
           damaged(path, r,
                   "feature '" + std::string(name) +
-                      "' is of another type than in records before it");
+                      "' has another type than in earlier records");
         of.kind = feature.kind;
         of.single &= feature.count() == 1;
         for (std::string_view bytes : feature.bytes) of.text &= is_text(bytes);
@@ -241,7 +241,7 @@ class RecordReader final : public files::ChunkReader {
     if (unpacked_.empty())
       unpacked_ = unpacked(file_->mapped.bytes(), file_->path, file_->stop);
     if (unpacked_.size() != file_->end)
-      damaged(file_->path, 0, "it has changed since it was opened");
+      damaged(file_->path, 0, "the file has changed since it was opened");
     return unpacked_;
   }
 
@@ -261,9 +261,10 @@ class RecordReader final : public files::ChunkReader {
 
   void add(std::span<const std::byte> all, std::size_t record, Block& block) {
     const auto data = file_->data_of(all, record);
-    std::string why = has_crc(data, data.data() + data.size())
-                          ? read_example(message_of(data), features_)
-                          : "its bytes are not those that were written (CRC)";
+    std::string why =
+        has_crc(data, data.data() + data.size())
+            ? read_example(message_of(data), features_)
+            : "the bytes of the record do not match their checksum (CRC)";
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       Column& column = block.columns[c];
       std::string own = why;
@@ -298,8 +299,7 @@ class RecordReader final : public files::ChunkReader {
                                      : FeatureKind::integers;
     if (kind == ColumnKind::null || feature_.kind != expected)
       return "feature '" + name +
-             "' is of another type than in the first "
-             "records";
+             "' has another type than in the first records";
     if (!list && feature_.count() != 1)
       return "feature '" + name + "' has " + std::to_string(feature_.count()) +
              " values, expected one, as in the first records";

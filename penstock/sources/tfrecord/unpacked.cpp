@@ -18,7 +18,8 @@ namespace {
        .what = "cannot unpack '" + path + "'",
        .where = path,
        .why = std::move(why),
-       .next = "write it without compression, or as several smaller files"});
+       .next =
+           "write the file without compression, or as several smaller files"});
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ std::vector<std::byte> unpacked(std::span<const std::byte> file,
   for (bool done = false; !done;) {
     end_if_stopped(stop);
     if (made == out.size()) {
-      if (made == kMost) refuse(path, "it has more than 1 GiB");
+      if (made == kMost) refuse(path, "the unpacked data have more than 1 GiB");
       out.resize(std::min(kMost, std::max(kStep, 2 * made)));
     }
     const std::size_t in = std::min(file.size() - taken, kStep);
@@ -88,10 +89,10 @@ std::vector<std::byte> unpacked(std::span<const std::byte> file,
     } else if (state != Z_OK && state != Z_BUF_ERROR) {
       damaged(
           path, taken,
-          std::string("it is not a gzip stream: ") +
-              (stream.msg == nullptr ? "its data are damaged" : stream.msg));
+          std::string("the file is not a gzip stream: ") +
+              (stream.msg == nullptr ? "the data are damaged" : stream.msg));
     } else if (taken == file.size() && stream.avail_out > 0) {
-      damaged(path, taken, "it ends within a gzip stream");
+      damaged(path, taken, "the file ends within a gzip stream");
     }
   }
   out.resize(made);
@@ -101,8 +102,7 @@ std::vector<std::byte> unpacked(std::span<const std::byte> file,
 std::vector<std::byte> unpacked(std::span<const std::byte>,
                                 const std::string& path, StopFlag) {
   refuse(path,
-         "it is compressed as a whole, and this build is without zlib "
-         "(zlib1g-dev)");
+         "the file is compressed, but this build has no zlib (zlib1g-dev)");
 }
 #endif
 

@@ -8,11 +8,12 @@ SourceKind token_store_source() {
       SettingsTable<FileSettings>()
           .choice("dtype", &FileSettings::dtype,
                   {{"uint16", "uint16"}, {"uint32", "uint32"}},
-                  "of tokens in a file that does not say it")
-          .integer("document_end", &FileSettings::document_end, -1,
-                   (std::int64_t{1} << 32) - 1,
-                   "the token that ends a document, in a file that does not "
-                   "say where they end; -1: none"));
+                  "Type of the tokens in a file that does not declare it")
+          .integer(
+              "document_end", &FileSettings::document_end, -1,
+              (std::int64_t{1} << 32) - 1,
+              "Id of the token that ends a document, in a file that does not "
+              "store document boundaries. -1: documents are cut after 2^20 tokens"));
   kind.beside = {".idx", "+.index", ".json"};
   return kind;
 }

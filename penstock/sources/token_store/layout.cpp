@@ -15,13 +15,13 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& where,
                          std::string why) {
-  throw Error(ErrorKind::source,
-              {.code = "files.damaged",
-               .what = "cannot read '" + path + "'",
-               .where = where,
-               .why = std::move(why),
-               .next = "get an intact copy, with the index that was written "
-                       "beside it"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.damaged",
+       .what = "cannot read '" + path + "'",
+       .where = where,
+       .why = std::move(why),
+       .next = "get an intact copy of the file together with its index"});
 }
 
 template <class Number>
@@ -45,7 +45,7 @@ class IndexReader {
                                    const char* what) {
     if (count > (bytes_.size() - at_) / width)
       refuse(path_, "byte " + std::to_string(at_),
-             "it ends within its " + std::string(what));
+             "the index ends within its " + std::string(what));
     const std::size_t begin = at_;
     at_ += static_cast<std::size_t>(count) * width;
     return bytes_.subspan(begin, at_ - begin);
@@ -71,8 +71,8 @@ Dtype megatron_dtype(std::uint8_t code, const std::string& path) {
       return Dtype::uint16;
     default:
       refuse(path, "byte 17",
-             "it says that tokens are of type " + std::to_string(code) +
-                 ", expected one of integers: 1, 3, 4, 5 or 8");
+             "the index declares the token type " + std::to_string(code) +
+                 ", expected an integer type: 1, 3, 4, 5 or 8");
   }
 }
 
@@ -104,11 +104,11 @@ Layout megatron(const std::string& path, const std::string& index,
   IndexReader reader(index, layout.index->bytes());
   const std::span<const std::byte> magic = reader.array(9, 1, "magic number");
   if (std::memcmp(magic.data(), "MMIDIDX\0", 9) != 0)
-    refuse(index, "byte 0", "it does not begin with MMIDIDX");
+    refuse(index, "byte 0", "the index does not begin with MMIDIDX");
   const auto version = reader.take<std::uint64_t>("version");
   if (version != 1)
     refuse(index, "byte 9",
-           "it is of version " + std::to_string(version) + ", expected 1");
+           "the index has version " + std::to_string(version) + ", expected 1");
   layout.dtype = megatron_dtype(reader.take<std::uint8_t>("type"), index);
   const auto count = reader.take<std::uint64_t>("number of documents");
   reader.take<std::uint64_t>("number of ends");
@@ -154,7 +154,7 @@ Layout datatrove(const std::string& path, const std::string& index,
   const std::size_t count = ends.size() / sizeof(std::uint64_t);
   if (ends.size() % sizeof(std::uint64_t) != 0)
     refuse(index, "byte " + std::to_string(ends.size()),
-           "it is cut off within a number");
+           "the index is cut off within a number");
   const std::uint64_t tokens =
       count == 0 ? 0 : number_at<std::uint64_t>(ends, ends.size() - 8);
   Layout layout{.about = "datatrove"};
@@ -162,9 +162,8 @@ Layout datatrove(const std::string& path, const std::string& index,
       tokens > 0 && tokens_bytes / 4 == tokens ? Dtype::uint32 : Dtype::uint16;
   if (tokens > tokens_bytes || tokens * size_of(layout.dtype) != tokens_bytes)
     refuse(index, "its last number",
-           "it says that there are " + std::to_string(tokens) +
-               " tokens, and '" + path + "' has " +
-               std::to_string(tokens_bytes) + " bytes");
+           "the index declares " + std::to_string(tokens) + " tokens, but '" +
+               path + "' has " + std::to_string(tokens_bytes) + " bytes");
   Consecutive documents(layout, 0);
   for (std::size_t d = 0; d < count; ++d) {
     const auto end = number_at<std::uint64_t>(ends, d * sizeof(std::uint64_t));
@@ -172,8 +171,8 @@ Layout datatrove(const std::string& path, const std::string& index,
     if (end < begin || end > tokens ||
         end - begin > std::numeric_limits<std::int32_t>::max())
       refuse(index, "document " + std::to_string(d),
-             "it ends at token " + std::to_string(end) +
-                 ", and begins at token " + std::to_string(begin));
+             "the document ends at token " + std::to_string(end) +
+                 ", but begins at token " + std::to_string(begin));
     documents.end_at(static_cast<std::int64_t>(end));
   }
   return layout;
@@ -245,20 +244,20 @@ Layout tokens_alone(const std::string& path, const FileSettings& settings,
                 {.code = "source.dtype",
                  .what = "cannot read '" + path + "'",
                  .where = "source.dtype",
-                 .why = "nothing says how wide its tokens are",
+                 .why = "the width of the tokens is unknown",
                  .next = "set it to \"uint16\" or \"uint32\""});
   layout.dtype = dtype == "uint16" ? Dtype::uint16 : Dtype::uint32;
   const std::span<const std::byte> tokens = bytes.subspan(first);
   if (tokens.size() % size_of(layout.dtype) != 0)
     refuse(path, "byte " + std::to_string(bytes.size()),
-           "it ends within a token of " + dtype);
+           "the file ends within a token of " + dtype);
   if (first > 0) {
     const auto count = number_at<std::int32_t>(bytes, 2 * sizeof(std::int32_t));
     if (count < 0 || static_cast<std::size_t>(count) * size_of(layout.dtype) !=
                          tokens.size())
       refuse(path, "byte 8",
-             "it says that it has " + std::to_string(count) +
-                 " tokens, and has " +
+             "the file declares " + std::to_string(count) +
+                 " tokens, but has " +
                  std::to_string(tokens.size() / size_of(layout.dtype)));
   }
   const auto begin = static_cast<std::int64_t>(first);
@@ -267,9 +266,9 @@ Layout tokens_alone(const std::string& path, const FileSettings& settings,
                 {.code = "source.document_end",
                  .what = "cannot read '" + path + "'",
                  .where = "source.document_end",
-                 .why = "its tokens are of 2 bytes, and none of them is " +
+                 .why = "its tokens have 2 bytes and cannot be " +
                         std::to_string(settings.document_end),
-                 .next = "write the token that ends a document there"});
+                 .next = "name the token that ends a document"});
   if (layout.dtype == Dtype::uint16)
     find_ends<std::uint16_t>(path, tokens, settings.document_end, begin, stop,
                              layout);

@@ -125,8 +125,8 @@ std::vector<files::DataFile> find_stores(const SourceSpec& spec,
   for (files::DataFile& file : files::find_files(spec, kind)) {
     if (is_index(file))
       files::refuse_path("files.none", file.path,
-                         "this is the index of a store, which has no tokens",
-                         "name the file beside it: .bin, or .ds");
+                         "this is the index of a store, without tokens",
+                         "name the token file next to it: .bin or .ds");
     const std::string index = index_of(file.path);
     const std::string relative =
         file.relative + (file.path.ends_with(".ds") ? ".index" : ".idx");

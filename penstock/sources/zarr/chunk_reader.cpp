@@ -47,7 +47,7 @@ class ChunkFile {
       npy::damaged(path, why_not_opened(errno));
     if (number_ < 0)  // not damage, which would be bad rows
       files::refuse_path("files.unreadable", path, why_not_opened(errno),
-                         "check who may read this file");
+                         "check the permissions of this file");
     if (::fstat(number_, &found) != 0) npy::damaged(path, std::strerror(errno));
     path_ = path;
     size_ = static_cast<std::uint64_t>(found.st_size);
@@ -60,8 +60,9 @@ class ChunkFile {
   std::uint64_t size() const { return size_; }
   Data read(std::uint64_t begin, std::uint64_t count) const {
     if (begin > size_ || count > size_ - begin)
-      npy::damaged(path_, "it has " + std::to_string(size_) +
-                              " bytes, and a chunk is said to lie beyond");
+      npy::damaged(path_,
+                   "the file has " + std::to_string(size_) +
+                       " bytes, but its index places a chunk beyond that");
     Data bytes(static_cast<std::size_t>(count));
     for (std::size_t at = 0; at < bytes.size();) {
       const ::ssize_t got =
@@ -71,7 +72,7 @@ class ChunkFile {
       if (got == 0) check_unchanged();
       if (got <= 0)
         npy::damaged(path_, got < 0 ? std::strerror(errno)
-                                    : std::string("it became shorter"));
+                                    : std::string("the file became shorter"));
       at += static_cast<std::size_t>(got);
     }
     check_unchanged();
@@ -181,7 +182,7 @@ class ChunkedReader final : public files::ArrayReader {
     }
   }
   [[noreturn]] void cut_off() const {
-    npy::damaged(array_.place, "a chunk of its texts is cut off");
+    npy::damaged(array_.place, "a chunk of texts is cut off");
   }
   /// Slices of a chunk begin anywhere in it. numcodecs' VLenUTF8: the number of
   /// texts, then each text's length and its UTF-8 bytes; all numbers are
@@ -358,10 +359,10 @@ class ChunkedReader final : public files::ArrayReader {
     std::uint64_t stored = bytes;
     for (const Codec& codec : array_.index_codecs) {
       if (codec.kind != Codec::Kind::crc32c)
-        npy::damaged(place, "the index of its shards is packed");
+        npy::damaged(place, "the index of its shards is compressed");
       stored += sizeof(std::uint32_t);
     }
-    if (stored > shard_.size()) npy::damaged(place, "it has no index");
+    if (stored > shard_.size()) npy::damaged(place, "the shard has no index");
     const Data index = unpack(
         shard_.read(array_.index_at_start ? 0 : shard_.size() - stored, stored),
         array_.index_codecs, bytes, place);

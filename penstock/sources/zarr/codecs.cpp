@@ -37,15 +37,16 @@ struct Room {
 
 [[noreturn]] void fail(const std::string& place, const std::string& codec,
                        const std::string& why) {
-  npy::damaged(place, "it cannot be unpacked (" + codec + "): " + why);
+  npy::damaged(place,
+               "the chunk cannot be decompressed (" + codec + "): " + why);
 }
 
 [[noreturn]] [[maybe_unused]] void lack(const std::string& place,
                                         const std::string& codec,
                                         const std::string& package) {
   files::refuse_array(place, codec,
-                      "it is packed by " + codec +
-                          ", and this build is without its library (" +
+                      "the chunk is compressed with " + codec +
+                          ", but this build does not have its library (" +
                           package + ")");
 }
 
@@ -70,9 +71,9 @@ Data inflated(const Data& in, Room room, const std::string& place) {
   }
   if (state != Z_STREAM_END)
     fail(place, "deflate",
-         stream.avail_out == 0   ? "it has more bytes than the chunk"
+         stream.avail_out == 0   ? "the data have more bytes than the chunk"
          : stream.msg != nullptr ? stream.msg
-                                 : "it is cut off");
+                                 : "the data are cut off");
   out.resize(out.size() - stream.avail_out);
   return out;
 }
@@ -96,12 +97,12 @@ Data unzstd_piecewise(const Data& in, Room room, const std::string& place) {
     if (ZSTD_isError(left) != 0) fail(place, "zstd", ZSTD_getErrorName(left));
     if (left == 0 && from.pos == from.size) break;
     if (to.pos < to.size) {
-      if (from.pos == from.size) fail(place, "zstd", "it is cut off");
+      if (from.pos == from.size) fail(place, "zstd", "the data are cut off");
       continue;
     }
     if (out.size() == room.most)
       fail(place, "zstd",
-           "it has more than " + std::to_string(room.most) + " bytes");
+           "the data have more than " + std::to_string(room.most) + " bytes");
     out.resize(std::min(room.most, 2 * out.size()));
     to.dst = out.data();
     to.size = out.size();
@@ -129,15 +130,17 @@ Data unzstd(const Data&, Room, const std::string& place) {
 /// numcodecs: the size, then one block.
 Data unlz4(const Data& in, Room room, const std::string& place) {
   std::uint32_t size = 0;
-  if (in.size() < sizeof(size)) fail(place, "lz4", "it has no size");
+  if (in.size() < sizeof(size)) fail(place, "lz4", "the data have no size");
   std::memcpy(&size, in.data(), sizeof(size));
-  if (size > room.most) fail(place, "lz4", "it has more bytes than the chunk");
+  if (size > room.most)
+    fail(place, "lz4", "the data have more bytes than the chunk");
   Data out(size);
   const int made = LZ4_decompress_safe(
       reinterpret_cast<const char*>(in.data()) + sizeof(size),
       reinterpret_cast<char*>(out.data()),
       static_cast<int>(in.size() - sizeof(size)), static_cast<int>(size));
-  if (made != static_cast<int>(size)) fail(place, "lz4", "it is damaged");
+  if (made != static_cast<int>(size))
+    fail(place, "lz4", "the data are damaged");
   return out;
 }
 #else
@@ -152,11 +155,11 @@ Data unblosc(const Data& in, Room room, const std::string& place) {
   if (in.size() < BLOSC_MIN_HEADER_LENGTH ||
       blosc_cbuffer_validate(in.data(), in.size(), &size) < 0 ||
       size > room.most)
-    fail(place, "blosc", "its header is damaged");
+    fail(place, "blosc", "the header is damaged");
   Data out(size);
   const int made = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
   if (made < 0 || static_cast<std::size_t>(made) != size)
-    fail(place, "blosc", "it is damaged");
+    fail(place, "blosc", "the data are damaged");
   return out;
 }
 #else
@@ -181,12 +184,13 @@ Data unshuffled(const Data& in, std::size_t element) {
 // check.
 Data checked_crc(Data in, const std::string& place) {
   std::uint32_t expected = 0;
-  if (in.size() < sizeof(expected)) fail(place, "crc32c", "it is cut off");
+  if (in.size() < sizeof(expected))
+    fail(place, "crc32c", "the data are cut off");
   const std::size_t size = in.size() - sizeof(expected);
   std::memcpy(&expected, in.data() + size, sizeof(expected));
   in.resize(size);
   if (files::crc32c(in) != expected)
-    fail(place, "crc32c", "its bytes are not those that were written");
+    fail(place, "crc32c", "the bytes do not match their checksum");
   return in;
 }
 
@@ -226,7 +230,7 @@ std::vector<std::byte> unpack(std::vector<std::byte> packed,
   packed = undone(std::move(packed), codecs,
                   {.most = bytes + kMore, .known = true}, place);
   if (packed.size() != bytes)
-    npy::damaged(place, "a chunk of it has " + std::to_string(packed.size()) +
+    npy::damaged(place, "a chunk has " + std::to_string(packed.size()) +
                             " bytes, expected " + std::to_string(bytes));
   return packed;
 }

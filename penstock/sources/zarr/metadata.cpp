@@ -37,7 +37,7 @@ const Json& member(const Json& object, const char* key,
                    const std::string& place) {
   const Json* found = object.is_object() ? object.find(key) : nullptr;
   if (found == nullptr)
-    damaged(place, std::string("its metadata lack '") + key + "'");
+    damaged(place, std::string("the metadata lack '") + key + "'");
   return *found;
 }
 
@@ -48,18 +48,18 @@ const Json* maybe(const Json& object, const char* key) {
 
 std::string text_of(const Json& json, const std::string& place) {
   if (!json.is_string())
-    damaged(place, "found " + json.dump() + " where a name is expected");
+    damaged(place, "found " + json.dump() + ", expected a name");
   return json.string();
 }
 
 Shape shape_of(const Json& json, std::int64_t least, const std::string& place) {
   Shape shape;
   if (!json.is_array() || json.array().size() > 32)
-    damaged(place, "found " + json.dump() + " where a shape is expected");
+    damaged(place, "found " + json.dump() + ", expected a shape");
   for (const Json& size : json.array()) {
     const auto* number = std::get_if<std::int64_t>(&size.value());
     if (number == nullptr || *number < least)
-      damaged(place, "found " + json.dump() + " where a shape is expected");
+      damaged(place, "found " + json.dump() + ", expected a shape");
     shape.push_back(*number);
   }
   return shape;
@@ -100,7 +100,7 @@ void add_codec(const std::string& name, const Json& configuration,
   if (plain == "vlen-utf8") return;  // set_texts()
   const auto found = kKinds.find(plain);
   if (found == kKinds.end())
-    return unread(array, "its chunks are packed by '" + name +
+    return unread(array, "the chunks are compressed with '" + name +
                              "', expected blosc, zstd, gzip, zlib, lz4, "
                              "shuffle or crc32c");
   to.insert(to.begin(),
@@ -233,18 +233,18 @@ void check_chunks(ZarrArray& array, const std::string& place) {
   const Shape& shape = array.layout.info.shape;
   for (const Shape* part : {&array.chunk, &array.shard}) {
     if (part->size() != shape.size())
-      damaged(place, "its chunks have " + std::to_string(part->size()) +
-                         " dimensions, and it has " +
+      damaged(place, "the chunks have " + std::to_string(part->size()) +
+                         " dimensions, but the array has " +
                          std::to_string(shape.size()));
     std::int64_t bytes = static_cast<std::int64_t>(array.item_bytes());
     for (std::int64_t size : *part)
       if (__builtin_mul_overflow(bytes, size, &bytes)) bytes = kMostChunk + 1;
     if (bytes > kMostChunk && part == &array.chunk)
-      unread(array, "a chunk of it has more than 2 GiB");
+      unread(array, "a chunk has more than 2 GiB");
   }
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (array.shard[d] % array.chunk[d] != 0)
-      damaged(place, "its shards are not made of whole chunks");
+      damaged(place, "the shards do not consist of whole chunks");
 }
 
 /// What both versions have.
@@ -281,7 +281,7 @@ ZarrArray read_v2(const std::string& folder, const std::string& name) {
   if (dtype.is_string())
     npy::set_type(dtype.string(), array.layout);
   else
-    unread(array, "its rows have named fields of their own");
+    unread(array, "its rows have named fields");
   const bool fortran = text_of(member(meta, "order", place), place) == "F";
   array.order.resize(array.chunk.size());
   std::iota(array.order.begin(), array.order.end(), std::size_t{0});
@@ -357,7 +357,7 @@ void read_shards(const Json& configuration, ZarrArray& array,
 
 void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
                  const std::string& place) {
-  if (!list.is_array()) damaged(place, "its codecs are not a list");
+  if (!list.is_array()) damaged(place, "the codecs are not a list");
   for (const Json& codec : list.array()) {
     const std::string name = codec.is_string()
                                  ? codec.string()
@@ -378,13 +378,13 @@ void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
       for (std::int64_t d : order) {
         const auto at = static_cast<std::size_t>(d);
         if (order.size() != seen.size() || at >= seen.size() || seen[at])
-          damaged(place, "the order of its dimensions is none");
+          damaged(place, "its dimension order is not a permutation");
         seen[at] = true;
         array.order.push_back(at);
       }
     } else if (name == "sharding_indexed") {
       if (&to != &array.codecs || array.sharded || list.array().size() != 1)
-        return unread(array, "its shards are within others");
+        return unread(array, "the shards are nested in other shards");
       read_shards(configuration, array, place);
     } else {
       add_codec(name, configuration, to, array);
@@ -409,7 +409,7 @@ std::optional<ZarrArray> read_v3(const std::string& folder,
   set_type_v3(member(meta, "data_type", place), array, place);
   const Json& grid = member(meta, "chunk_grid", place);
   if (text_of(member(grid, "name", place), place) != "regular")
-    unread(array, "its chunks are not of one shape");
+    unread(array, "the chunks do not have one shape");
   else
     array.shard = shape_of(
         member(member(grid, "configuration", place), "chunk_shape", place), 1,

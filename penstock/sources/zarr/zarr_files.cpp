@@ -36,7 +36,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
     all.push_back(std::move(entry.path));
   if (error)
     refuse_path("files.unreadable", folder.string(), error.message(),
-                "check who may read this folder");
+                "check the permissions of this folder");
   std::ranges::sort(all);
   return all;
 }
@@ -68,8 +68,8 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
   std::string plain = path;
   while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
   if (plain.ends_with(".zip"))
-    refuse_path("files.none", path, "zarr in .zip files is not read",
-                "unpack it into a folder");
+    refuse_path("files.none", path, "zarr in .zip files is not supported",
+                "unpack the file into a folder");
   if (is_node(plain)) {
     to.push_back(store_at(plain, fs::path(plain).filename().string()));
     return;
@@ -80,7 +80,7 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
       if (is_node(match))
         to.push_back(store_at(match, fs::path(match).filename().string()));
     if (to.size() == before)
-      refuse_path("files.missing", path, "there is no zarr store of this name",
+      refuse_path("files.missing", path, "no zarr store has this name",
                   "name a folder with .zarray, .zgroup or zarr.json in it");
     return;
   }
@@ -89,11 +89,10 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
     if (entry.filename().string().ends_with(".zarr") && is_node(entry.string()))
       to.push_back(store_at(entry.string(), entry.filename().string()));
   if (to.size() == before)
-    refuse_path(
-        "files.none", path,
-        "it is not a zarr store, and holds no zarr store whose name ends "
-        "with .zarr",
-        "name a folder with .zarray, .zgroup or zarr.json in it");
+    refuse_path("files.none", path,
+                "the folder is not a zarr store, and holds no zarr store whose "
+                "name ends with .zarr",
+                "name a folder with .zarray, .zgroup or zarr.json in it");
 }
 
 using Arrays = std::vector<std::shared_ptr<const files::RowArray>>;
@@ -126,7 +125,8 @@ void check_written(ZarrArray& array) {
     return;
   info.items = files::ArrayItems::unread;
   info.why = formatted(
-      "only %.0f of its %.0f chunks were ever written: its size is damaged",
+      "only %.0f of its %.0f chunks were written: the size of the array is "
+      "damaged",
       written, files);
 }
 
@@ -167,8 +167,8 @@ std::vector<std::shared_ptr<const files::RowFile>> open_stores(
     Arrays arrays;
     add_arrays(store.path, "", arrays, stop);
     if (arrays.empty())
-      refuse_path("files.none", store.path, "it has no array with rows",
-                  "write arrays of one dimension at least");
+      refuse_path("files.none", store.path, "the store has no array with rows",
+                  "write arrays with at least one dimension");
     return files::make_array_file(store.path, std::move(arrays));
   });
 }

@@ -203,8 +203,8 @@ class Parser final : public FieldParser {
     if (!column.valid(row)) {
       if (array_.missing.bad())
         return "is NULL, expected " + expected() +
-               "; \"missing\" says what else becomes of it, as in "
-               "{\"array\": {\"column\": " +
+               "; \"missing\" sets a replacement, as in {\"array\": "
+               "{\"column\": " +
                Json(array_.column).dump() + ", \"missing\": " +
                (array_.lengths == Lengths::equal ? "\"zero\"" : "\"empty\"") +
                "}}";
@@ -230,8 +230,8 @@ class Parser final : public FieldParser {
       return "holds " + std::to_string(found->count) + " numbers, expected " +
              expected() +
              (array_.lengths == Lengths::equal && each_ == 1
-                  ? "; \"lengths\": \"padded\" takes rows of any length, "
-                    "and \"shape\" those of one"
+                  ? "; use \"lengths\": \"padded\" for rows of any length, or "
+                    "\"shape\" for rows of a fixed one"
                   : "");
     if (column.type.kind == ColumnKind::list)
       for (std::int64_t i = 0; i < found->count; ++i)
@@ -244,7 +244,8 @@ class Parser final : public FieldParser {
         });
     if (end == found->count) return {};
     return "number " + std::to_string(end) + " is " + shown(*found, end) +
-           ", expected one that fits " + std::string(name_of(array_.dtype));
+           ", expected a number that fits " +
+           std::string(name_of(array_.dtype));
   }
 
   void append_mask(bool present, std::size_t begin, Bytes& out) const {
@@ -364,13 +365,14 @@ class ArrayKind final : public FieldKind {
          .what = "cannot use the settings",
          .where = "fields." + name_ + ".array",
          .why = "column '" + info.name + "' (" + info.declared + ") holds " +
-                (lists   ? "numbers, whose type it says itself"
+                (lists   ? "numbers, which already have a type"
                  : bytes ? "bytes"
                          : std::string(name_of(columns.types[0])) +
-                               ", no lists of numbers"),
+                               ", not lists of numbers"),
          .next = lists ? "leave \"of\" out"
                  : bytes
-                     ? "say what the bytes are: \"of\": \"float32\""
+                     ? "set the type of the numbers in the bytes: \"of\": "
+                       "\"float32\""
                      : "name a column of lists, of tensors, of texts such as "
                        "[1, 2.5] or of bytes; "
                        "for single numbers use \"columns\""});
@@ -385,16 +387,16 @@ class ArrayKind final : public FieldKind {
       return;
     const Shape shape(info.item.begin() + (array_.window > 0 ? 1 : 0),
                       info.item.end());
-    throw Error(ErrorKind::request,
-                {.code = "fields.array",
-                 .what = "cannot use the settings",
-                 .where = "fields." + name_ + ".array",
-                 .why = "each row of column '" + info.name + "' (" +
-                        info.declared + ") is " + text_of(info.item) +
-                        (array_.window > 0 ? " with its window" : "") +
-                        ", and these settings make " +
-                        text_of(array_.row_shape()) + " of it",
-                 .next = "write \"shape\": " + text_of(shape)});
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.array",
+         .what = "cannot use the settings",
+         .where = "fields." + name_ + ".array",
+         .why = "each row of column '" + info.name + "' (" + info.declared +
+                ") is " + text_of(info.item) +
+                (array_.window > 0 ? " with its window" : "") +
+                ", but these settings need " + text_of(array_.row_shape()),
+         .next = "write \"shape\": " + text_of(shape)});
   }
 
   void check_fill() const {

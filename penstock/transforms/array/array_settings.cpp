@@ -22,9 +22,10 @@ std::vector<std::pair<std::string, Value>> dtypes() {
 }
 
 Json shape_rule() {
-  Json rule = settings::rule_of(
-      "array",
-      "of a row, or of one element where rows differ in length; default: []");
+  Json rule =
+      settings::rule_of("array",
+                        "Shape of a row or, where rows differ in length, of "
+                        "one element. Default: [], a single number");
   rule["items"] = settings::integer_rule(1, kMostElements, "");
   return rule;
 }
@@ -34,7 +35,7 @@ void read_shape(Spec& spec, const SettingSchema& setting, Arrays& to) {
   if (found == nullptr) return;
   auto refuse = [&] {
     spec.refuse(setting.key, "found " + found->dump(),
-                "write its dimensions, of 2^28 elements at most: [2, 128]");
+                "write its dimensions, with at most 2^28 elements: [2, 128]");
   };
   if (!found->is_array()) refuse();
   std::int64_t elements = 1;
@@ -57,11 +58,11 @@ const SettingsTable<Arrays>& window_settings() {
   static const SettingsTable<Arrays> table =
       SettingsTable<Arrays>()
           .integer("length", &Arrays::window, 1, kMostElements,
-                   "elements of a window")
+                   "Elements in a window")
           .required()
           .integer("stride", &Arrays::stride, 1, kMostElements,
-                   "elements from where one begins to where the next does; "
-                   "default: its length")
+                   "Elements from the start of a window to the start of the "
+                   "next. Default: the length, so that windows do not overlap")
           .check([](Spec&, Arrays& array) {
             if (array.stride == 0) array.stride = array.window;
           });
@@ -71,7 +72,7 @@ const SettingsTable<Arrays>& window_settings() {
 Json window_rule() {
   Json rule = window_settings().schema();
   rule["description"] =
-      "the column is one long array, and rows are windows of it";
+      "Reads the column as one long array and cuts rows out of it as windows";
   return rule;
 }
 
@@ -92,12 +93,13 @@ void check_missing(Spec& section, const Arrays& array) {
   if (by != By::bad && equal == (by == By::empty))
     section.refuse("missing",
                    "found " + shown_missing(array.missing).dump() +
-                       (equal ? ", and all rows have one length"
-                              : ", and rows differ in length"),
+                       (equal ? ", but all rows have the same length"
+                              : ", but rows differ in length"),
                    equal ? "use \"zero\", \"nan\", \"mask\" or a number"
                          : "use \"empty\"");
   if (by == By::mask && !array.augment.empty())
-    section.refuse("missing", "found \"mask\", and there is \"augment\"",
+    section.refuse("missing",
+                   "found \"mask\", which cannot be combined with \"augment\"",
                    "use \"zero\"");
 }
 
@@ -107,36 +109,37 @@ void check_array(Spec& section, Arrays& array) {
     const Lengths lengths =
         array.ragged == Arrays::Ragged::pad ? Lengths::padded : Lengths::packed;
     if (section.has("lengths") && array.lengths != lengths)
-      section.refuse("ragged", "\"lengths\" says something else",
-                     "write one of them");
+      section.refuse("ragged", "\"lengths\" has a different meaning",
+                     "write only one of them");
     array.lengths = lengths;
   }
   const bool equal = array.lengths == Lengths::equal;
   check_missing(section, array);
   if (array.window > 0 && !equal)
-    section.refuse("window", "windows are of equal length",
+    section.refuse("window", "windows have equal length",
                    "leave \"lengths\" and \"ragged\" out");
   if (array.window > 0 && elements_of(array.row_shape()) > kMostElements)
     section.refuse("window", "a window has more than 2^28 numbers",
-                   "use shorter ones");
+                   "use shorter windows");
   if (array.augment.empty()) return;
   if (!equal || array.dtype != Dtype::float32)
-    section.refuse("augment",
-                   "it changes rows of float32 that are of equal length",
+    section.refuse("augment", "augmentation needs float32 rows of equal length",
                    "leave \"dtype\", \"lengths\" and \"ragged\" out");
   for (const Augmentation& one : array.augment) {
     const auto* masks = std::get_if<SpecAugment>(&one);
     if (masks != nullptr && masks->frequency_masks > 0 &&
         array.row_shape().size() < 2)
       section.refuse("augment",
-                     "rows of one dimension have times, and no frequencies",
+                     "rows with one dimension have times but no frequencies",
                      "leave \"frequency_masks\" out");
   }
 }
 
 SettingsTable<Arrays> make_settings() {
   SettingsTable<Arrays> table;
-  table.text("column", &Arrays::column, "")
+  table
+      .text("column", &Arrays::column,
+            "Column of lists of numbers, tensors or bytes")
       .required()
       .not_empty()
       .setting("shape", shape_rule(), read_shape, show_shape)
@@ -144,28 +147,29 @@ SettingsTable<Arrays> make_settings() {
               {{"equal", Lengths::equal},
                {"padded", Lengths::padded},
                {"packed", Lengths::packed}},
-              "\"padded\": rows differ in length, zeros fill "
-              "them up to the longest of a batch; \"packed\": "
-              "they stand one after the other")
-      .choice("dtype", &Arrays::dtype, dtypes<Dtype>(), "")
+              "Whether rows differ in length. equal: all have the same shape; "
+              "padded: zeros extend each to the longest of its batch; packed: "
+              "they follow one another without padding")
+      .choice("dtype", &Arrays::dtype, dtypes<Dtype>(),
+              "Type of the tensor's elements")
       .choice("of", &Arrays::of, dtypes<std::optional<Dtype>>(),
-              "what the bytes of a column of bytes are, "
-              "little-endian")
+              "Type of the little-endian numbers that a column of bytes holds")
       .setting("window", window_rule(), read_window, show_window)
       .choice(
           "ragged", &Arrays::ragged,
           {{"pad", Arrays::Ragged::pad}, {"offsets", Arrays::Ragged::offsets}},
-          "\"pad\": as \"padded\", with NAME_mask; "
-          "\"offsets\": as \"packed\", with NAME_offsets");
+          "As `lengths`, with a tensor that tells rows apart. pad: padded, "
+          "with a mask NAME_mask; offsets: packed, with row starts "
+          "NAME_offsets");
   add_missing(table, &Arrays::missing, {By::zero, By::nan, By::mask, By::empty},
-              "what becomes of NULL: all numbers of the row; \"mask\": zeros, "
-              "marked in NAME_mask; \"empty\", where rows differ in length: "
-              "no element. Left out, such a row is bad.");
+              "Replacement for NULL, used for every number of the row. mask: "
+              "zeros, and NAME_mask is 0 there, else 1; empty: no elements, "
+              "where rows differ in length. Default: a row with NULL is bad");
   table.setting(
       "finite",
-      settings::rule_of("boolean",
-                        "default true: a row with NaN or an infinity is bad; "
-                        "false: they are numbers like others"),
+      settings::rule_of(
+          "boolean",
+          "Whether a row with NaN or an infinity is bad. Default: true"),
       [](Spec& spec, const SettingSchema& setting, Arrays& to) {
         to.finite = spec.boolean(setting.key, true);
       },
@@ -180,7 +184,8 @@ const SettingsTable<Arrays>& array_settings() {
   static const SettingsTable<Arrays> table =
       SettingsTable<Arrays>()
           .section("array", make_settings(),
-                   "A column of lists of numbers, tensors, or bytes.")
+                   "Turns a column of lists of numbers, tensors or bytes into "
+                   "a tensor.")
           .required();
   return table;
 }

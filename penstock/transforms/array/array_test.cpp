@@ -131,13 +131,12 @@ TEST(Array, ARowThatIsNoneIsBadAndSaysWhy) {
   auto doubles = [](std::optional<std::vector<double>> row) {
     return lists_of<double>(Dtype::float64, {std::move(row)});
   };
-  EXPECT_EQ(
-      why(two, doubles({})),
-      "is NULL, expected 2 numbers; \"missing\" says what else becomes of "
-      "it, as in {\"array\": {\"column\": \"c\", \"missing\": \"zero\"}}");
+  EXPECT_EQ(why(two, doubles({})),
+            "is NULL, expected 2 numbers; \"missing\" sets a replacement, "
+            "as in {\"array\": {\"column\": \"c\", \"missing\": \"zero\"}}");
   EXPECT_THAT(why("", lists_of<double>(Dtype::float64, {{{1, 2}}})),
-              HasSubstr("holds 2 numbers, expected 1 number; \"lengths\": "
-                        "\"padded\" takes rows of any length"));
+              HasSubstr("holds 2 numbers, expected 1 number; use \"lengths\": "
+                        "\"padded\" for rows of any length"));
   EXPECT_EQ(why(two, doubles({{1, 2, 3}})),
             "holds 3 numbers, expected 2 numbers");
   EXPECT_THAT(why(two, doubles({{1, std::nan("")}})),
@@ -186,7 +185,7 @@ TEST(Array, TextsMayHoldListsAsJson) {
   EXPECT_EQ(numbers.numbers().count, 0);
   for (const char* text : {"", "1", "[1", "[1,]", "[,1]", "[1] 2", "[1]]",
                            "[[1][2]]", "[1 2]", "{}", "]", "[1,,2]"})
-    EXPECT_THAT(numbers.read(text), HasSubstr("no list of numbers")) << text;
+    EXPECT_THAT(numbers.read(text), HasSubstr("not a list of numbers")) << text;
   for (const char* text : {"[1, nan]", "[1, \"2\"]", "[1, null]", "[1, inf]",
                            "[1, .5]", "[1, 0x1]", "[1, -]"})
     EXPECT_THAT(numbers.read(text), HasSubstr("number 1 is '")) << text;
@@ -197,7 +196,7 @@ TEST(Array, OfTextsIsCheckedAsOfLists) {
   EXPECT_THAT(why(R"(, "shape": [2])", texts({"[1, 2, 3]"})),
               HasSubstr("holds 3 numbers, expected 2 numbers"));
   EXPECT_THAT(why(R"(, "shape": [2])", texts({"cat"})),
-              HasSubstr("holds 'cat', no list of numbers"));
+              HasSubstr("holds 'cat', not a list of numbers"));
   EXPECT_THAT(why(R"(, "dtype": "int8")", texts({"[300]"})),
               HasSubstr("number 0 is 300"));
 }
@@ -225,7 +224,7 @@ TEST(Array, ARowsShapeThatTheSourceKnowsIsPrintedWhereItIsAnother) {
     return std::string("accepted");
   };
   EXPECT_THAT(refused("", {16}),
-              AllOf(HasSubstr("is [16]"), HasSubstr("make [] of it"),
+              AllOf(HasSubstr("is [16]"), HasSubstr("need []"),
                     HasSubstr("write \"shape\": [16]")));
   EXPECT_THAT(refused(R"(, "shape": [4, 3])", {4, 4}),
               HasSubstr("write \"shape\": [4, 4]"));
@@ -276,7 +275,7 @@ TEST(Array, RaggedNamesWhatStandsBesideTheRows) {
   EXPECT_EQ(packed->facts().outputs[0].beside, "x_offsets");
   EXPECT_THAT(refusal(R"(, "ragged": "pad", "lengths": "packed")",
                       lists_of<double>(Dtype::float64, {{{1}}})),
-              HasSubstr("\"lengths\" says something else"));
+              HasSubstr("\"lengths\" has a different meaning"));
 
   // The finisher of padded rows writes the mask.
   const std::vector<float> run = {1, 2, 3, 4};
@@ -314,7 +313,7 @@ TEST(Array, SettingsThatMeanNothingAreRefused) {
       refusal("", blobs({"1234"})),
       AllOf(HasSubstr("(word) holds bytes"), HasSubstr("\"of\": \"float32\"")));
   EXPECT_THAT(refusal("", column_of<double>(ColumnType::float64, {{1}})),
-              HasSubstr("no lists of numbers"));
+              HasSubstr("not lists of numbers"));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::string JsonNumbers::read(std::string_view text) {
   bool value_before = false;  // a comma or a bracket must come next
   bool comma_before = false;
   auto wrong = [&] {
-    return "holds '" + beginning(text) + "', no list of numbers: [1, 2.5]";
+    return "holds '" + beginning(text) + "', not a list of numbers: [1, 2.5]";
   };
   for (bool begun = false;; ++at) {
     while (at < end && is_space(*at)) ++at;

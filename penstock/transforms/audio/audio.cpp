@@ -62,8 +62,8 @@ class Parser final : public FieldParser {
     }
     why = seconds(block, places_.end, row, clip.end);
     if (why.empty() && ends(block, row) && clip.end <= clip.start)
-      why = "is " + Json(clip.end).dump() + ", and seconds from " +
-            Json(clip.start).dump() + " on are wanted";
+      why = "is " + Json(clip.end).dump() + ", but seconds from " +
+            Json(clip.start).dump() + " on are requested";
     if (!why.empty()) {
       column = audio_.end;
       return why;
@@ -83,10 +83,10 @@ class Parser final : public FieldParser {
       }
       bytes = path;
     }
-    if (bytes.empty()) return "has no byte, expected those of a sound file";
+    if (bytes.empty()) return "is empty, expected the bytes of a sound file";
     if (out.size() + bytes.size() + EncodedClip::kHeader > kMostBytes)
       return "has " + std::to_string(bytes.size()) +
-             " bytes, which with the sounds before it are more than 4 GiB";
+             " bytes, and together with the previous sounds more than 4 GiB";
     clip.bytes = std::as_bytes(std::span(bytes));
     why = decodes_ ? decode(clip) : reader_.check(clip);
     if (why.empty()) clip.append(out);
@@ -114,7 +114,7 @@ class Parser final : public FieldParser {
     if (!column.valid(row)) return {};
     to = column.as_float64(row);
     if (to >= 0 && std::isfinite(to)) return {};
-    return "is " + Json(to).dump() + ", expected seconds from 0 on";
+    return "is " + Json(to).dump() + ", expected seconds, 0 or more";
   }
 
   const Audio audio_;
@@ -165,7 +165,7 @@ class Encoder final : public FieldEncoder {
                   {.code = "audio.too_many_bytes",
                    .what = "cannot keep these sounds",
                    .where = "loader.batch_size",
-                   .why = "the sounds of one reading have more than 4 GiB",
+                   .why = "the sounds of one read have more than 4 GiB",
                    .next = "use a smaller batch, or \"store\": \"samples\""});
     runs.end_row();
   }

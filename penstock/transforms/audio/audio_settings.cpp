@@ -14,39 +14,44 @@ SettingsTable<Mel> mel_settings() {
   SettingsTable<Mel> table;
   table
       .integer("n_fft", &Mel::n_fft, 4, kMostFft,
-               "samples of a Fourier transform")
+               "Samples of a Fourier transform")
       .integer("win_length", &Mel::win_length, 0, kMostFft,
-               "samples of a window; 0: n_fft")
+               "Samples of a window. 0: n_fft")
       .integer("hop_length", &Mel::hop_length, 0, kMostFft,
-               "samples from one window to the next; 0: half of win_length")
-      .integer("n_mels", &Mel::n_mels, 1, 4096, "bands")
-      .number("f_min", &Mel::f_min, 0, kMostRate, "the lowest frequency, Hz")
+               "Samples from the start of a window to the start of the next. "
+               "0: half of win_length")
+      .integer("n_mels", &Mel::n_mels, 1, 4096, "Number of mel bands")
+      .number("f_min", &Mel::f_min, 0, kMostRate, "Lowest frequency in Hz")
       .number("f_max", &Mel::f_max, 0, kMostRate,
-              "the highest frequency, Hz; 0: half of the rate")
-      .choice("power", &Mel::squared, {{"power", true}, {"magnitude", false}},
-              "torchaudio's power 2 or 1")
+              "Highest frequency in Hz. 0: half of the rate")
+      .choice(
+          "power", &Mel::squared, {{"power", true}, {"magnitude", false}},
+          "Whether bands hold power or magnitude: torchaudio's power 2 or 1")
       .choice("mel_scale", &Mel::slaney_scale,
-              {{"htk", false}, {"slaney", true}}, "")
+              {{"htk", false}, {"slaney", true}},
+              "Formula of the mel scale, as torchaudio's mel_scale")
       .choice("norm", &Mel::slaney_norm, {{"none", false}, {"slaney", true}},
-              "\"slaney\": bands of equal area")
+              "Weight of the bands. none: each has the peak 1; slaney: each "
+              "has the same area")
       .choice("log", &Mel::log,
               {{"db", Mel::Log::decibels},
                {"ln", Mel::Log::natural},
                {"none", Mel::Log::none}},
-              "\"db\": 10 log10 of 1e-10 at least, of magnitudes 20 log10; "
-              "\"ln\": the natural logarithm of 1e-6 more")
+              "Logarithm of the bands. db: 10 log10(max(power, 1e-10)), or 20 "
+              "log10 of magnitudes; ln: log(value + 1e-6)")
       .number("top_db", &Mel::top_db, 0, 1000,
-              "what is so far below the loudest of a row is raised to it; 0: "
-              "nothing is")
+              "Dynamic range of a row in dB: values further below its loudest "
+              "are raised to that limit. 0: no limit")
       .integer("n_mfcc", &Mel::n_mfcc, 0, 4096,
-               "above 0: so many cepstral coefficients in place of the bands");
+               "Number of cepstral coefficients (MFCC) to compute from the "
+               "bands. 0: the bands themselves");
   return table;
 }
 
 Json mel_rule() {
   Json rule = mel_settings().schema();
   rule["description"] =
-      "a mel spectrogram in place of the waveform, as torchaudio's";
+      "Computes a mel spectrogram, as torchaudio's, instead of the waveform";
   return rule;
 }
 
@@ -67,8 +72,9 @@ const std::vector<std::string> kResamplers = {"torchaudio", "soxr"};
 Json resample_rule() {
   return settings::choice_rule(
       kResamplers,
-      "by whose method a sound of another rate is resampled; \"soxr\": in high "
-      "quality, of the whole row before it is cropped");
+      "Method for sounds of another rate. torchaudio: as its resample(); soxr: "
+      "as libsoxr's high quality, applied to the whole row before it is "
+      "cropped");
 }
 
 void read_resample(Spec& spec, const SettingSchema& setting, Audio& to) {
@@ -91,46 +97,49 @@ void check_mel(Spec& section, Audio& audio) {
     section.refuse("mel", std::move(why), std::move(next));
   };
   if (mel.win_length > mel.n_fft)
-    refuse("\"win_length\" is longer than \"n_fft\"", "make \"n_fft\" longer");
+    refuse("\"win_length\" is longer than \"n_fft\"",
+           "set \"n_fft\" to at least \"win_length\"");
   if (mel.f_min >= mel.f_max)
-    refuse("\"f_min\" is not below \"f_max\"", "write lower and upper ends");
+    refuse("\"f_min\" is not below \"f_max\"", "set \"f_min\" below \"f_max\"");
   if (audio.samples() <= mel.n_fft / 2)
-    refuse("rows have " + std::to_string(audio.samples()) +
-               " samples, too few to be reflected by half of \"n_fft\"",
-           "use longer rows, or a smaller \"n_fft\"");
+    refuse(
+        "rows have " + std::to_string(audio.samples()) +
+            " samples, too few for padding by reflection of half of \"n_fft\"",
+        "use longer rows, or a smaller \"n_fft\"");
   if (mel.n_mfcc > mel.n_mels)
-    refuse("\"n_mfcc\" is more than \"n_mels\"", "ask for fewer coefficients");
+    refuse("\"n_mfcc\" is greater than \"n_mels\"",
+           "ask for fewer coefficients");
   if (mel.n_mfcc > 0 && mel.log == Mel::Log::none)
-    refuse("cepstral coefficients are made of logarithms",
+    refuse("cepstral coefficients need a logarithm",
            "set \"log\" to \"db\" or \"ln\"");
 }
 
 void check_augment(Spec& section, const Audio& audio) {
   const bool masks = std::ranges::any_of(audio.augment, is_of_spectrograms);
   if (masks && !audio.has_mel)
-    section.refuse("augment", "a waveform has no spectrogram to be masked",
+    section.refuse("augment", "a waveform has no spectrogram to mask",
                    "add \"mel\", or leave \"spec_augment\" out");
   if (!std::ranges::is_partitioned(audio.augment, [](const auto& one) {
         return !is_of_spectrograms(one);
       }))
     section.refuse("augment",
-                   "\"spec_augment\" stands before what changes the waveform",
-                   "write it last");
+                   "\"spec_augment\" comes before a change of the waveform",
+                   "write \"spec_augment\" last");
 }
 
 void check_form(Spec& section, const Audio& audio) {
   using Form = Audio::Form;
   const bool random = audio.crop == Audio::Crop::random;
   if (audio.form == Form::features && !audio.has_mel)
-    section.refuse("store", "there are no features without \"mel\"",
-                   "write \"samples\"");
+    section.refuse("store", "features need \"mel\"", "write \"samples\"");
   if (random && (audio.form == Form::samples || audio.form == Form::features))
-    section.refuse("store", "a crop at random is drawn from the whole sound",
+    section.refuse("store", "a random crop needs the whole sound",
                    "write \"encoded\", or \"crop\": \"center\"");
   const bool waves = std::ranges::any_of(
       audio.augment, [](const auto& one) { return !is_of_spectrograms(one); });
   if (waves && audio.form == Form::features)
-    section.refuse("store", "features are made after the waveform is changed",
+    section.refuse("store",
+                   "features are computed after the waveform is changed",
                    "write \"samples\" or \"encoded\"");
 }
 
@@ -138,26 +147,29 @@ SettingsTable<Audio> make_settings() {
   SettingsTable<Audio> table;
   table
       .text("column", &Audio::column,
-            "of the bytes of sound files, or of texts that are their paths")
+            "Column with the bytes of sound files, or with their paths")
       .not_empty()
-      .text("folder", &Audio::folder, "where relative paths begin")
+      .text("folder", &Audio::folder, "Folder that relative paths start from")
       .text("start", &Audio::start,
-            "a column of seconds, where a row begins in its file")
-      .text("end", &Audio::end, "a column of seconds, where it ends")
+            "Column with the time in seconds at which a row begins in its "
+            "file. Default: rows begin with their file")
+      .text("end", &Audio::end,
+            "Column with the time in seconds at which a row ends in its file. "
+            "Default: rows end with their file")
       .integer("rate", &Audio::rate, 1, kMostRate,
-               "Hz; what has another rate is resampled")
+               "Sampling rate in Hz. Sounds of another rate are resampled")
       .number("seconds", &Audio::seconds, 1e-6, 86400,
-              "of a row: what is longer is cropped, what is shorter filled up "
-              "with zeros")
+              "Length of a row in seconds. Longer sounds are cropped, shorter "
+              "ones padded with zeros")
       .required()
       .choice("channels", &Audio::stereo, {{"mono", false}, {"stereo", true}},
-              "\"mono\": the mean of all")
+              "Channels of a row. mono: the mean of all channels")
       .choice("crop", &Audio::crop,
               {{"center", Audio::Crop::center},
                {"start", Audio::Crop::start},
                {"random", Audio::Crop::random}},
-              "\"random\" is drawn for rows of the train side, others are "
-              "cropped from the middle")
+              "Which part of a longer sound is kept. random: another part in "
+              "each epoch for train rows, the middle for others")
       .setting("resample", resample_rule(), read_resample, show_resample)
       .setting("mel", mel_rule(), read_mel, show_mel)
       .choice("store", &Audio::form,
@@ -165,9 +177,9 @@ SettingsTable<Audio> make_settings() {
                {"encoded", Audio::Form::encoded},
                {"samples", Audio::Form::samples},
                {"features", Audio::Form::features}},
-              "what is kept of a row: the file, the waveform, or the "
-              "spectrogram; \"auto\": the last of them that is always the "
-              "same");
+              "What is kept of a row. encoded: the file; samples: the "
+              "waveform; features: the spectrogram; auto: the latest of these "
+              "that is the same in every epoch");
   add_augment(table, &Audio::augment);
   return table.check([](Spec& section, Audio& audio) {
     if (audio.samples() < 1 || audio.samples() > 1 << 28)
@@ -186,8 +198,8 @@ const SettingsTable<Audio>& audio_settings() {
   static const SettingsTable<Audio> table =
       SettingsTable<Audio>()
           .section("audio", make_settings(),
-                   "A column of WAV, FLAC, OGG or MP3 files -> waveforms or "
-                   "spectrograms.")
+                   "Turns a column of WAV, FLAC, OGG or MP3 files into "
+                   "waveforms or spectrograms.")
           .required();
   return table;
 }

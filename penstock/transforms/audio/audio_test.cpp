@@ -145,11 +145,11 @@ TEST(Audio, StartAndEndCutAPartOut) {
   EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 1600));
   EXPECT_EQ(part.row(read_sound("mono.wav"), false, 0, -1, -1).size(), 800u);
   part.row(read_sound("mono.wav"), false, 0, 0.3, 0.4);
-  EXPECT_THAT(part.why, HasSubstr("it has 0.25 seconds, and those from 0.3"));
+  EXPECT_THAT(part.why, HasSubstr("has 0.25 seconds, but seconds from 0.3"));
   part.row(read_sound("mono.wav"), false, 0, 0.2, 0.1);
-  EXPECT_THAT(part.why, HasSubstr("are wanted"));
+  EXPECT_THAT(part.why, HasSubstr("are requested"));
   part.row(read_sound("mono.wav"), false, 0, 0.1, 0);
-  EXPECT_EQ(part.why, "to is 0.0, and seconds from 0.1 on are wanted");
+  EXPECT_EQ(part.why, "to is 0.0, but seconds from 0.1 on are requested");
 }
 
 TEST(Audio, ACropAtRandomIsDrawnForTheTrainSideAlone) {
@@ -380,7 +380,7 @@ TEST(Audio, WrongSettingsAreNamed) {
            std::pair(R"({"seconds": 1e-6})", "1 to 2^28"),
            std::pair(R"({"seconds": 1, "store": "features"})", "without"),
            std::pair(R"({"seconds": 1, "crop": "random", "store": "samples"})",
-                     "crop at random"),
+                     "random crop"),
            std::pair(R"({"seconds": 0.01, "mel": {}})", "too few"),
            std::pair(R"({"seconds": 1, "mel": {"win_length": 500}})",
                      "longer than"),
@@ -392,7 +392,7 @@ TEST(Audio, WrongSettingsAreNamed) {
                      "no spectrogram"),
            std::pair(R"({"seconds": 1, "mel": {}, "augment":
                         [{"spec_augment": {}}, {"gain": {}}]})",
-                     "write it last"),
+                     "last"),
            std::pair(R"({"seconds": 1, "mel": {}, "store": "features",
                         "augment": [{"gain": {}}]})",
                      "after the waveform"),

@@ -87,7 +87,7 @@ const Resampler& ClipReader::resampler_from(int rate) {
 
 std::string ClipReader::part_of(const EncodedClip& clip, const SoundInfo& info,
                                 Part& part) const {
-  if (info.frames == 0) return "it has no samples";
+  if (info.frames == 0) return "the sound has no samples";
   auto sample_at = [&](double seconds) {
     const double at = std::nearbyint(seconds * info.rate);
     return at >= static_cast<double>(info.frames)
@@ -97,10 +97,11 @@ std::string ClipReader::part_of(const EncodedClip& clip, const SoundInfo& info,
   const std::int64_t first = sample_at(clip.start);
   const std::int64_t end = clip.end > 0 ? sample_at(clip.end) : info.frames;
   if (first >= end)
-    return "it has " +
+    return "the sound has " +
            Json(static_cast<double>(info.frames) / info.rate).dump() +
-           " seconds, and those from " + Json(clip.start).dump() +
-           (clip.end > 0 ? " to " + Json(clip.end).dump() : "") + " are wanted";
+           " seconds, but seconds from " + Json(clip.start).dump() +
+           (clip.end > 0 ? " to " + Json(clip.end).dump() : "") +
+           " are requested";
   part = {.first = first, .frames = end - first};
   return {};
 }
@@ -151,7 +152,7 @@ std::int64_t ClipReader::length_of(const SoundInfo& info, const Part& part) {
 /// What the header says that cannot be done; empty: nothing.
 std::string ClipReader::fault_of(const SoundInfo& info) const {
   if (audio_.stereo && info.channels > 2)
-    return "it has " + std::to_string(info.channels) +
+    return "the sound has " + std::to_string(info.channels) +
            " channels, expected 1 or 2 for stereo";
   if (!by_soxr(info) && !Resampler::is_possible(info.rate, audio_.rate))
     return "its rate of " + std::to_string(info.rate) +
@@ -245,7 +246,7 @@ std::string ClipReader::read(const EncodedClip& clip,
   const std::int64_t frames = std::min(end, part.frames) - first;
   if (frames > kMost / info.channels || end - begin > kMost ||
       (by_soxr(info) && length > kMost))
-    return "it has " + std::to_string(frames) + " samples of " +
+    return "the sound has " + std::to_string(frames) + " samples of " +
            std::to_string(info.channels) +
            " channels, more than are decoded at once";
   decoded_.resize(static_cast<std::size_t>(frames * info.channels));

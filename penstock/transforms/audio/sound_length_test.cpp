@@ -114,10 +114,10 @@ TEST(SoundLength, AFileThatIsCutOffIsRefusedBeforeItIsDecoded) {
       const std::string bytes = whole.substr(0, whole.size() - cut);
       const bool aiff = whole.starts_with("FORM");
       const std::string expected =
-          std::string("it is cut off: its chunk '") + (aiff ? "SSND" : "data") +
-          "' has " + (aiff ? "2008" : "2000") +
-          " bytes by its header, of which " +
-          std::to_string((aiff ? 2008 : 2000) - cut) + " are there";
+          std::string("the file is cut off: the chunk '") +
+          (aiff ? "SSND" : "data") + "' has " + (aiff ? "2008" : "2000") +
+          " bytes according to its header, but only " +
+          std::to_string((aiff ? 2008 : 2000) - cut) + " are present";
       EXPECT_EQ(early_fault_of(bytes), expected);
       EXPECT_EQ(fault_of(bytes), expected);
     }
@@ -145,7 +145,7 @@ TEST(SoundLength, AFileThatWasClosedWithoutASampleHasNone) {
   std::string bytes = wav(36 + 16, 0);
   bytes.resize(44);
   bytes += "LIST" + number(8, 4) + "INFOISFT";
-  EXPECT_EQ(early_fault_of(bytes), "it has no samples");
+  EXPECT_EQ(early_fault_of(bytes), "the file has no samples");
 }
 
 TEST(SoundLength, AnOggFileMustEndWithAWholePage) {
@@ -155,7 +155,7 @@ TEST(SoundLength, AnOggFileMustEndWithAWholePage) {
   for (const std::size_t cut :
        {std::size_t{1}, std::size_t{20}, std::size_t{500}})
     EXPECT_THAT(fault_of(whole.substr(0, whole.size() - cut)),
-                HasSubstr("it is cut off: its last page has"))
+                HasSubstr("cut off: the last page has"))
         << cut;
 }
 
@@ -178,7 +178,7 @@ TEST(SoundLength, FlacWithoutALengthEndsWithItsLastFrame) {
       "ID3\3" + std::string(5, '\0') + "\x20" + std::string(32, '\0');
   EXPECT_EQ(decoded(tag + bytes, 16000, 0.2), decoded(bytes, 16000, 0.2));
   EXPECT_THAT(early_fault_of(bytes.substr(0, bytes.size() - 1)),
-              HasSubstr("does not end with a whole frame"));
+              HasSubstr("does not end with a complete frame"));
 }
 
 /// Without its first frame, which says how many follow.
@@ -223,8 +223,9 @@ TEST(SoundLength, APathThatIsNotAFileIsRefusedWithoutWaiting) {
   ASSERT_NE(::mkdtemp(folder), nullptr);
   const std::string pipe = std::string(folder) + "/pipe.wav";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(fault_of(pipe, true),
-            "'" + pipe + "': it is a pipe, a socket or a device, not a file");
+  EXPECT_EQ(
+      fault_of(pipe, true),
+      "'" + pipe + "': it is a pipe, a socket or a device, not a regular file");
   std::filesystem::remove_all(folder);
 }
 

@@ -35,7 +35,7 @@ void add_decibels(SettingsTable<T>& table, const char* key, const char* about) {
         to.most = number(two ? found->array()[1] : *found);
         if (to.least > to.most)
           spec.refuse(setting.key, "found " + found->dump(),
-                      "write the least first");
+                      "write the smaller number first");
       },
       [](const T& from) {
         return Json(Json::Array{Json(from.least), Json(from.most)});
@@ -44,46 +44,56 @@ void add_decibels(SettingsTable<T>& table, const char* key, const char* about) {
 
 template <class T>
 void add_probability(SettingsTable<T>& table) {
-  table.number("probability", &T::probability, 0, 1, "how often it is done");
+  table.number("probability", &T::probability, 0, 1,
+               "Probability of the change for a row");
 }
 
 SettingsTable<SpecAugment> table_of(SpecAugment) {
   SettingsTable<SpecAugment> table;
   table
       .integer("time_masks", &SpecAugment::time_masks, 0, 1000,
-               "how many masks of columns of time")
+               "Number of masks along time")
       .integer("time_width", &SpecAugment::time_width, 0, kMost,
-               "the most columns of one")
+               "Greatest width of a time mask, in columns")
       .integer("frequency_masks", &SpecAugment::frequency_masks, 0, 1000,
-               "how many masks of rows of frequencies")
+               "Number of masks along frequency")
       .integer("frequency_width", &SpecAugment::frequency_width, 0, kMost,
-               "the most rows of one")
+               "Greatest width of a frequency mask, in rows")
       .integer("time_warp", &SpecAugment::time_warp, 0, kMost,
-               "the most columns by which a point of time moves")
+               "Greatest number of columns by which a point in time is moved. "
+               "0: no warping")
       .number("value", &SpecAugment::value, -1e30, 1e30,
-              "what stands in masks");
+              "Value of masked elements")
+      .rule("description", "Masks and warps a spectrogram (SpecAugment)");
   return table;
 }
 SettingsTable<Noise> table_of(Noise) {
   SettingsTable<Noise> table;
-  add_decibels(table, "snr", "signal to noise, in dB: [least, most], or one");
+  add_decibels(
+      table, "snr",
+      "Signal-to-noise ratio in dB: a range [least, greatest] or one number");
   add_probability(table);
+  table.rule("description", "Adds white noise");
   return table;
 }
 SettingsTable<Gain> table_of(Gain) {
   SettingsTable<Gain> table;
-  add_decibels(table, "db", "the gain in dB: [least, most], or one");
+  add_decibels(table, "db",
+               "Gain in dB: a range [least, greatest] or one number");
   add_probability(table);
+  table.rule("description", "Makes a sound louder or softer");
   return table;
 }
 SettingsTable<TimeShift> table_of(TimeShift) {
   SettingsTable<TimeShift> table;
   table
       .number("most", &TimeShift::most, 0, 1,
-              "of the length: it moves by at most so much, either way")
+              "Greatest shift in either direction, as a share of the length")
       .choice("fill", &TimeShift::wraps, {{"wrap", true}, {"zeros", false}},
-              "what comes in: what moves out at the other end, or zeros");
+              "What fills the gap. wrap: the samples that leave at the other "
+              "end; zeros: silence");
   add_probability(table);
+  table.rule("description", "Shifts a sound in time");
   return table;
 }
 
@@ -128,7 +138,7 @@ Augmentation read_one(const Json& json, const std::string& path) {
                  "the entry names " + std::to_string(found.size()) +
                      " augmentations, expected one of 'spec_augment', "
                      "'noise', 'gain' and 'time_shift'",
-                 "give each an entry of its own");
+                 "give each augmentation its own entry");
   return found[0];
 }
 
@@ -136,9 +146,7 @@ Augmentation read_one(const Json& json, const std::string& path) {
 
 Json augment_rule() {
   Json rule = settings::rule_of(
-      "array",
-      "what is drawn for each row of the train side, one after the "
-      "other");
+      "array", "Random changes of train rows, applied in this order");
   Json kinds(Json::Array{});
   for_each_kind([&]<class T>(T kind) {
     kinds.push_back(object_schema({{.key = Named<T>::kName,

@@ -309,7 +309,7 @@ TEST(Augment, WrongSettingsAreNamed) {
        {std::pair(R"({"gain": {}})", "expected a list"),
         std::pair(R"([{}])", "names 0 augmentations"),
         std::pair(R"([{"gain": {}, "noise": {}}])", "names 2 augmentations"),
-        std::pair(R"([{"gain": {"db": [3, -3]}}])", "least first"),
+        std::pair(R"([{"gain": {"db": [3, -3]}}])", "smaller number first"),
         std::pair(R"([{"gain": {"db": "loud"}}])", "augment[0].gain.db"),
         std::pair(R"([{"spec_augment": {"time_masks": -1}}])", "time_masks"),
         std::pair(R"([{"reverb": {}}])", "reverb")})

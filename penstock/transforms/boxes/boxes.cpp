@@ -72,7 +72,7 @@ class Parser final : public FieldParser {
     try {
       classes = Json::parse(column.text(row), boxes_.classes);
     } catch (const Error& error) {
-      return "it is not JSON: " + error.parts().why;
+      return "the text is not JSON: " + error.parts().why;
     }
     return set_classes(classes, found_);
   }
@@ -203,33 +203,39 @@ class BoxesKind final : public FieldKind {
 
 SettingsTable<Boxes> make_settings() {
   SettingsTable<Boxes> table;
-  table.text("column", &Boxes::column, "of the boxes: JSON, or lines of YOLO")
+  table
+      .text("column", &Boxes::column,
+            "Column of the boxes, as JSON or as YOLO lines")
       .not_empty()
       .text("classes", &Boxes::classes,
-            "of the boxes, where another column has them: lists, as Hugging "
-            "Face's objects.category beside objects.bbox")
+            "Column with the lists of the boxes' classes, where they are not "
+            "in `column`, as in Hugging Face's objects.category next to "
+            "objects.bbox")
       .choice("format", &Boxes::format,
               {{"coco", BoxFormat::coco},
                {"voc", BoxFormat::voc},
                {"yolo", BoxFormat::yolo},
                {"points", BoxFormat::points}},
-              "coco: left, top, width, height; voc: left, top, right, bottom; "
-              "yolo: class, middle, width, height, as parts of the sides; "
-              "points: x, y, visible")
-      .integer("most", &Boxes::most, 1, 10'000, "boxes of a picture")
+              "Meaning of the numbers of a box. coco: left, top, width, "
+              "height; voc: left, top, right, bottom; yolo: class, center, "
+              "width, height, as shares of the sides; points: x, y, visible")
+      .integer("most", &Boxes::most, 1, 10'000,
+               "Greatest number of boxes of a picture")
       .text("width", &Boxes::width,
-            "a column with the picture's width, so that its header need not be "
-            "read")
-      .text("height", &Boxes::height, "the same of its height")
+            "Column with the width of the picture in pixels. Default: read "
+            "from the picture's header")
+      .text("height", &Boxes::height,
+            "Column with the height of the picture in pixels. Default: read "
+            "from the picture's header")
       .inside(&Boxes::image, image_settings())
       .check([](Spec& section, Boxes& boxes) {
         if (boxes.width.empty() != boxes.height.empty())
           section.refuse(boxes.width.empty() ? "width" : "height",
                          "one of \"width\" and \"height\" is missing",
-                         "name both columns, or none");
+                         "name both columns or neither");
         if (!boxes.classes.empty() && boxes.format == BoxFormat::points)
           section.refuse("classes", "key points have no classes",
-                         "leave it out");
+                         "leave \"classes\" out");
       });
   return table;
 }
@@ -245,7 +251,8 @@ const SettingsTable<Boxes>& boxes_settings() {
   static const SettingsTable<Boxes> table =
       SettingsTable<Boxes>()
           .section("boxes", make_settings(),
-                   "Boxes or key points on the pictures of an image field.")
+                   "Turns boxes or key points of pictures into tensors, and "
+                   "moves them with the pictures.")
           .required();
   return table;
 }

@@ -160,12 +160,12 @@ TEST_F(BoxesTest, AreReadInTheFormatsThatThereAre) {
 TEST_F(BoxesTest, BadOnesAreNamed) {
   EXPECT_THAT(why("[[30, 3, 16, 12]]", "coco"),
               HasSubstr("[30, 3, 16, 12] of a picture of 40 x 30 pixels, which "
-                        "is outside"));
+                        "lies outside"));
   EXPECT_THAT(why("[[3, 3, 0, 12]]", "coco"), HasSubstr("no area"));
   EXPECT_THAT(why("[[3, 3]]", "coco"), HasSubstr("2 numbers, expected 4"));
   EXPECT_THAT(why("[[\"a\"]]", "coco"), HasSubstr("list of numbers"));
   EXPECT_THAT(why("[[1, 1, 2, 2], [1, 1, 2, 2], [1, 1, 2, 2]]", "coco"),
-              HasSubstr("it has 3, and \"most\" is 2"));
+              HasSubstr("has 3 boxes, but \"most\" is 2"));
   EXPECT_THAT(why("{", "coco"), HasSubstr("not JSON"));
   EXPECT_THAT(why("7 0.5 0.5 x 0.1", "yolo"), HasSubstr("found the line"));
   EXPECT_THAT(why("[[50, 3]]", "points"), HasSubstr("outside"));

@@ -43,7 +43,7 @@ std::string read_class(const Json& json, std::int32_t& to) {
   if (!(number >= 0 && number == std::floor(number) &&
         number <= std::numeric_limits<std::int32_t>::max()))
     return "found the class " + shown(json) +
-           ", expected a whole number from 0 on";
+           ", expected a whole number, 0 or more";
   to = static_cast<std::int32_t>(number);
   return {};
 }
@@ -179,7 +179,7 @@ class BoxReader {
     if (!point && n.size() != 4)
       return "found " + std::to_string(n.size()) + " numbers, expected 4";
     if (!std::ranges::all_of(n, [](double of) { return std::isfinite(of); }))
-      return "found a number that is none";
+      return "found a value that is not a number";
     const std::string shown = shown_of(n);
     if (format_ == BoxFormat::coco) {
       n = {n[0], n[1], n[0] + n[2], n[1] + n[3]};
@@ -221,7 +221,7 @@ class BoxReader {
       return "found the box " + shown + of + ", which has no area";
     if (n[0] < -kRounding || n[1] < -kRounding ||
         n[right] > width_ + kRounding || n[bottom] > height_ + kRounding)
-      return "found " + shown + of + ", which is outside";
+      return "found " + shown + of + ", which lies outside";
     return {};
   }
 
@@ -253,12 +253,12 @@ std::string read_boxes(const std::string& text, const Boxes& boxes, int width,
     try {
       why = reader.read(Json::parse(text, boxes.column));
     } catch (const Error& error) {
-      return "it is not JSON: " + error.parts().why;
+      return "the text is not JSON: " + error.parts().why;
     }
   }
   if (why.empty() && out.size() > static_cast<std::size_t>(boxes.most))
-    return "it has " + std::to_string(out.size()) + ", and \"most\" is " +
-           std::to_string(boxes.most);
+    return "the picture has " + std::to_string(out.size()) +
+           " boxes, but \"most\" is " + std::to_string(boxes.most);
   return why;
 }
 

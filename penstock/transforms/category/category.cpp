@@ -28,27 +28,34 @@ const SettingsTable<Category>& category_settings() {
           .section(
               "category",
               SettingsTable<Category>()
-                  .text("column", &Category::column, "")
+                  .text("column", &Category::column,
+                        "Column of texts, whole numbers or booleans")
                   .required()
                   .not_empty()
                   .integer("min_count", &Category::min_count, 1, INT64_MAX,
-                           "train rows that make a class; fewer are unknown")
-                  .choice("unknown", &Category::unknown_is_class,
-                          // "class" is what it was called while it was the
-                          // first: recipes of such rows and runs have that
-                          // word.
-                          {{"last", true}, {"class", true}, {"error", false}},
-                          "\"last\", or \"class\": a value that is not a "
-                          "class, or is missing, belongs to one more class, "
-                          "the last; \"error\": such a row is bad")
-                  .choice("order", &Category::by_frequency,
-                          {{"sorted", false}, {"frequency", true}}, "")
+                           "Train rows that a value needs to become a class. "
+                           "Rarer values are unknown")
+                  .choice(
+                      "unknown", &Category::unknown_is_class,
+                      // "class" is what it was called while it was the
+                      // first: recipes of such rows and runs have that
+                      // word.
+                      {{"last", true}, {"class", true}, {"error", false}},
+                      "What to do with a value that is missing or not a class. "
+                      "last, or its older name class: it belongs to an "
+                      "additional class, the last; error: the row is bad")
+                  .choice(
+                      "order", &Category::by_frequency,
+                      {{"sorted", false}, {"frequency", true}},
+                      "How classes are numbered. sorted: in ascending order of "
+                      "their values; frequency: the most frequent first")
                   .setting(
                       "one_hot",
                       settings::integer_rule(
                           1, kMostOneHot,
-                          "float32 [one_hot], 1 in the place of the class, in "
-                          "place of its number"),
+                          "Length of a one-hot row: float32 [one_hot] with 1 "
+                          "at the class instead of an int64 number. Default: "
+                          "the number"),
                       [](Spec& spec, const SettingSchema& setting,
                          Category& to) {
                         if (spec.raw(setting.key) != nullptr)
@@ -63,13 +70,12 @@ const SettingsTable<Category>& category_settings() {
                       section.refuse(
                           "min_count",
                           "found " + std::to_string(category.min_count) +
-                              ", but unknown is \"error\"",
-                          "use \"unknown\": \"last\", which takes the rarer "
-                          "values, or leave out min_count");
+                              ", but \"unknown\" is \"error\"",
+                          "use \"unknown\": \"last\", which gives rarer values "
+                          "a class, or leave out \"min_count\"");
                   }),
-              "A column of texts, whole numbers or booleans -> int64 classes "
-              "[], or "
-              "float32 [one_hot].")
+              "Turns a column of texts, whole numbers or booleans into int64 "
+              "class numbers [], or into float32 [one_hot].")
           .required();
   return table;
 }
@@ -110,14 +116,14 @@ class Fit final : public FieldFit {
     codes_ = static_cast<const Fit&>(other).codes_;
     const ClassType type = static_cast<const Fit&>(other).type_;
     if (type == type_) return;
-    throw Error(
-        ErrorKind::request,
-        {.code = "fields.category",
-         .what = "cannot find the classes of several sources",
-         .where = "column '" + settings_.column + "'",
-         .why = std::string("it holds ") + word_of(type_) +
-                " in one of them and " + word_of(type) + " in another",
-         .next = "give it one type: \"columns\" of files, a CAST in a query"});
+    throw Error(ErrorKind::request,
+                {.code = "fields.category",
+                 .what = "cannot find the classes of several sources",
+                 .where = "column '" + settings_.column + "'",
+                 .why = std::string("the column holds ") + word_of(type_) +
+                        " in one source and " + word_of(type) + " in another",
+                 .next = "give the column one type: with \"columns\" for "
+                         "files, or a CAST in a query"});
   }
   void merge(FieldFit& later) override {
     auto& from = static_cast<Fit&>(later);
@@ -233,11 +239,12 @@ class Encoder final : public FieldEncoder {
     throw Error(
         ErrorKind::request,
         {.code = "fields.one_hot",
-         .what = "there are more classes than places",
+         .what = "\"one_hot\" is smaller than the number of classes",
          .where = "fields." + name_ + ".category.one_hot",
          .why = "found " + std::to_string(classes) + " classes" +
-                (settings_.unknown_is_class ? ", with the unknown one" : "") +
-                ", and " + std::to_string(settings_.one_hot) + " places",
+                (settings_.unknown_is_class ? ", including the unknown class"
+                                            : "") +
+                ", but \"one_hot\" is " + std::to_string(settings_.one_hot),
          .next = "set one_hot to " + std::to_string(classes) +
                  ", or raise min_count"});
   }
@@ -246,8 +253,8 @@ class Encoder final : public FieldEncoder {
         {.row = row,
          .place = "field '" + name_ + "', column '" + settings_.column + "'",
          .why = "found " + json_of_class(type_, value).dump() +
-                ", which is none of the classes of the train rows",
-         .what = "cannot tell the class of a row",
+                ", which is not a class of the train rows",
+         .what = "cannot determine the class of a row",
          .next = "use \"unknown\": \"last\", or leave out such rows with "
                  "'source.where'"});
   }
@@ -378,7 +385,7 @@ std::shared_ptr<const BoundField> CategoryKind::bind(
   if (!type)
     throw column_error(
         "fields.category", "fields." + name_ + ".category.column", info,
-        columns.types[0], "and classes are texts, integers or booleans",
+        columns.types[0], "but classes are texts, integers or booleans",
         "name another column, or use \"columns\" for numbers");
   Codes codes;
   if (type == ClassType::integer && !info.values.empty())

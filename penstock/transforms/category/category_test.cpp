@@ -164,7 +164,7 @@ TEST(Category, OneHotIsAOneInThePlaceOfTheClass) {
 TEST(Category, MoreClassesThanPlacesAreRefusedWithTheirNumber) {
   FieldRun run(section(R"(, "one_hot": 3)"), column_of({{"b"}, {"a"}, {"c"}}));
   EXPECT_THAT(refused([&] { run.fit(); }),
-              HasSubstr("found 4 classes, with the unknown one, and 3 places"));
+              HasSubstr("found 4 classes, including the unknown class, but"));
   FieldRun none(section(kError + R"(, "one_hot": 2)"),
                 column_of({{"b"}, {"a"}, {"c"}}));
   EXPECT_THAT(refused([&] { none.fit(); }), HasSubstr("set one_hot to 3"));

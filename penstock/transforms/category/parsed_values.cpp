@@ -22,8 +22,8 @@ RowFault missing_fault(const ParsedColumn& column, std::int64_t row) {
   return {.row = row,
           .place = column.name,
           .why =
-              "is NULL, expected a class; with \"unknown\": \"last\" it is "
-              "of one more class"};
+              "is NULL, expected a class; \"unknown\": \"last\" gives such "
+              "rows an additional class"};
 }
 
 /// Classes that are stored as numbers with a fraction, as pandas does where
@@ -43,8 +43,8 @@ std::string no_class(const Column& column, std::int64_t row) {
   const double number = column.as_float64(row);
   if (!is_real(column.type) || is_whole(number)) return {};
   return "holds " + Json(number).dump() +
-         ", expected a class: a whole number of 64 bits; \"columns\" and "
-         "\"column\" take others";
+         ", expected a class: a 64-bit integer; use \"columns\" or \"column\" "
+         "for other numbers";
 }
 
 /// As append_value() of each row.

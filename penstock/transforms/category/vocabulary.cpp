@@ -141,7 +141,7 @@ Vocabulary::Vocabulary(const Json& statistics, ClassType type,
   const Json* classes = spec.raw("classes");
   if (classes == nullptr || !classes->is_array())
     spec.refuse("classes", "the list of classes is missing",
-                "give the statistics of this field as a run has saved them");
+                "use the statistics that a run saved for this field");
   const Json::Array& list = classes->array();
   std::vector<std::string_view> values;
   values.reserve(list.size());
@@ -156,9 +156,9 @@ Vocabulary::Vocabulary(const Json& statistics, ClassType type,
     if (at == numbers.size() || numbers[at] != static_cast<std::int64_t>(at))
       spec.refuse("classes",
                   "found " + list[at].dump() +
-                      ", which is there twice or of another type than the "
+                      ", which is listed twice or has another type than the "
                       "column's values",
-                  "give the statistics of this field as a run has saved them");
+                  "use the statistics that a run saved for this field");
 }
 
 bool Vocabulary::is_of(const Json& statistics) const {

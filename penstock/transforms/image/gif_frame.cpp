@@ -5,8 +5,7 @@
 namespace penstock {
 namespace {
 
-constexpr const char* kCutOff =
-    "it is a GIF file that is cut off: its end is missing";
+constexpr const char* kCutOff = "the GIF file is cut off: its end is missing";
 
 class Walk {
  public:
@@ -60,7 +59,7 @@ std::string read_frame(const Walk& file, std::size_t at, GifFrame& frame) {
   frame.data = at + 1;
   if (file.behind_blocks(frame.data) == 0) return kCutOff;
   if (frame.code_bits < 1 || frame.code_bits > 8)
-    return "it is a damaged GIF file: its codes have " +
+    return "damaged GIF file: its codes have " +
            std::to_string(frame.code_bits) + " bits";
   frame.width = std::max(frame.width, frame.left + frame.frame_width);
   frame.height = std::max(frame.height, frame.top + frame.frame_height);
@@ -88,7 +87,7 @@ std::string find_gif_frame(std::span<const std::byte> bytes, GifFrame& frame) {
     at = file.behind_blocks(at + 2);
     if (at == 0) return kCutOff;
   }
-  return file.has(at) ? "it is a damaged GIF file: it has no picture" : kCutOff;
+  return file.has(at) ? "damaged GIF file: it has no picture" : kCutOff;
 }
 
 }  // namespace penstock

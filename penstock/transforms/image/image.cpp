@@ -22,12 +22,12 @@ std::string other_size(const Image& image, const PictureHeader& header) {
   if (header.shown_width() == image.width &&
       header.shown_height() == image.height)
     return {};
-  return "it is " + std::to_string(header.shown_height()) + " x " +
+  return "the picture has " + std::to_string(header.shown_height()) + " x " +
          std::to_string(header.shown_width()) +
          " pixels (height, width), expected " + std::to_string(image.height) +
          " x " + std::to_string(image.width) +
-         ", since \"train\" or \"val\" is \"none\": \"resize\" gives all one "
-         "size";
+         ", since \"train\" or \"val\" is \"none\"; set it to \"resize\" to "
+         "give all pictures one size";
 }
 
 /// What is wrong with a picture that has more pixels than are allowed.
@@ -35,9 +35,9 @@ std::string too_large(const Image& image, const PictureHeader& header) {
   const std::int64_t pixels = std::int64_t{header.width} * header.height;
   if (pixels <= image.max_pixels) return {};
   const auto bytes = pixels * static_cast<std::int64_t>(bytes_of(image.mode));
-  return "it is " + std::to_string(header.width) + " x " +
+  return "the picture has " + std::to_string(header.width) + " x " +
          std::to_string(header.height) + " pixels, " + std::to_string(bytes) +
-         " bytes decoded, and \"max_pixels\" allows " +
+         " bytes decoded, but \"max_pixels\" allows " +
          std::to_string(image.max_pixels) + " pixels";
 }
 
@@ -66,7 +66,7 @@ class Parser final : public FieldParser {
       }
       if (why.empty() && out.bytes.size() + bytes.size() > kMostRunBytes)
         why = "has " + std::to_string(bytes.size()) +
-              " bytes, which with the pictures before it are more than 4 GiB";
+              " bytes, and together with the previous pictures more than 4 GiB";
       if (why.empty()) out.bytes.append(bytes.data(), bytes.size());
       if (!why.empty())
         faults.reject({.row = row,
@@ -87,8 +87,8 @@ class Parser final : public FieldParser {
     constexpr std::string_view kBytes = ".bytes";
     const std::string& name = image_.column;
     if (!image_.folder.empty() || !name.ends_with(kBytes)) return {};
-    return "where the files lie beside the table, read their paths: \"column\":"
-           " \"" +
+    return "if the files are stored next to the table, read their paths: "
+           "\"column\": \"" +
            name.substr(0, name.size() - kBytes.size()) +
            ".path\" with \"folder\"";
   }
@@ -129,8 +129,8 @@ class Encoder final : public FieldEncoder {
                     {.code = "images.too_many_bytes",
                      .what = "cannot keep these pictures",
                      .where = "column '" + image_.column + "'",
-                     .why = "the pictures of one reading have more than 4 GiB",
-                     .next = "keep fewer pixels, by \"max_side\", or use a "
+                     .why = "the pictures of one read have more than 4 GiB",
+                     .next = "keep fewer pixels with \"max_side\", or use a "
                              "smaller \"loader.batch_size\""});
       out.runs->end_row();
     }
@@ -209,11 +209,11 @@ FieldWork work_of(const Image& image) {
     (all += all.empty() ? "" : ", ") += what;
   };
   if (!image.store_decoded)
-    add("\"store\": {\"form\": \"decoded\"} decodes once and keeps pixels, "
-        "in the tier of loader.cache");
+    add("\"store\": {\"form\": \"decoded\"} decodes once and keeps the pixels "
+        "where loader.cache keeps rows");
   if (image.dtype != Dtype::uint8)
-    add("\"dtype\": \"uint8\", without \"mean\" and \"std\", leaves it to the "
-        "model to normalise");
+    add("\"dtype\": \"uint8\", without \"mean\" and \"std\", lets the model "
+        "normalise");
   return work;
 }
 
@@ -234,9 +234,9 @@ std::optional<LargerKind> larger_form(const std::string& name,
 /// them (2026-11-27).
 std::string costs_of(const Image& image) {
   if (!image.fast) return {};
-  return "\"parity\": \"fast\": of photo-like pictures 30 % of the bytes are "
-         "the exact ones, the others are off by 1.5 on average and by 14 at "
-         "most (45 dB)";
+  return "\"parity\": \"fast\": in photo-like pictures 30 % of the bytes are "
+         "exact, and the others differ by 1.5 on average and by at most 14 (45 "
+         "dB)";
 }
 
 FieldFacts facts_of(const std::string& name, const Image& image) {
@@ -284,8 +284,8 @@ class ImageKind final : public FieldKind {
         columns.info[0], columns.types[0],
         paths ? "expected the paths of pictures"
               : "expected the bytes of pictures",
-        paths ? "name the column that holds paths, or leave \"folder\" out"
-              : "name the column that holds the files themselves");
+        paths ? "name the column of the paths, or leave \"folder\" out"
+              : "name the column of the files themselves");
   }
 
  private:

@@ -17,7 +17,8 @@ Json size_rule() {
   list["minItems"] = 2;
   list["maxItems"] = 2;
   Json rule;
-  rule["description"] = "height and width in pixels, or one number for both";
+  rule["description"] =
+      "Height and width of the tensor in pixels, or one number for both";
   rule["anyOf"] = Json(Json::Array{std::move(number), std::move(list)});
   return rule;
 }
@@ -75,7 +76,7 @@ void add_range(SettingsTable<Image>& table, const std::string& key,
       [=](Spec& spec, const SettingSchema& setting, Image& to) {
         if (spec.raw(setting.key) == nullptr) return;
         const std::string next =
-            "write the least and the greatest, both above 0: [0.08, 1]";
+            "write the least and the greatest number, both above 0: [0.08, 1]";
         const std::vector<double> found = numbers_of(spec, setting, next);
         if (found.size() != 2 || found[0] <= 0 || found[0] > found[1] ||
             found[1] > most)
@@ -99,8 +100,8 @@ void add_channels(SettingsTable<Image>& table, const std::string& key,
       key, std::move(rule),
       [=](Spec& spec, const SettingSchema& setting, Image& to) {
         if (spec.raw(setting.key) != nullptr)
-          to.*member = numbers_of(spec, setting,
-                                  "write a number for each channel, of 0 to 1");
+          to.*member = numbers_of(
+              spec, setting, "write a number from 0 to 1 for each channel");
       },
       [=](const Image& from) {
         return (from.*member).empty() ? Json() : list_of_numbers(from.*member);
@@ -114,16 +115,16 @@ void check_channels(Spec& section, const Image& image) {
                    "one of \"mean\" and \"std\" is missing", "write both");
   if (image.mean.empty()) return;
   if (image.dtype == Dtype::uint8 || image.dtype == Dtype::int64)
-    section.refuse("mean", "the numbers are whole ones, which stay as they are",
+    section.refuse("mean", "integer tensors are not normalised",
                    "set \"dtype\": \"float32\"");
   for (const char* key : {"mean", "std"}) {
     const Numbers& of = key == std::string("mean") ? image.mean : image.std;
     if (of.size() != channels)
       section.refuse(key,
                      "found " + std::to_string(of.size()) +
-                         " numbers, and there are " + std::to_string(channels) +
+                         " numbers, but there are " + std::to_string(channels) +
                          " channels",
-                     "write one for each");
+                     "write one number for each channel");
   }
   if (std::ranges::any_of(image.std, [](double one) { return !(one > 0); }))
     section.refuse("std", "found a number that is not above 0",
@@ -135,17 +136,17 @@ void check_mask(Spec& section, Image& image) {
   const bool whole = image.dtype == Dtype::uint8 || image.dtype == Dtype::int64;
   if (image.mode != PictureMode::index) {
     if (image.dtype == Dtype::int64)
-      section.refuse("dtype", "found \"int64\", which is for masks",
+      section.refuse("dtype", "found \"int64\", which only masks can have",
                      "set \"mode\": \"P\", or another dtype");
     return;
   }
   if (!section.has("interpolation"))
     image.interpolation = Interpolation::nearest;
   if (image.interpolation != Interpolation::nearest)
-    section.refuse("interpolation", "classes cannot be mixed",
+    section.refuse("interpolation", "interpolation would mix classes",
                    "set \"nearest\", or leave it out");
   if (!whole)
-    section.refuse("dtype", "classes are whole numbers",
+    section.refuse("dtype", "classes are integers",
                    "set \"uint8\" or \"int64\"");
 }
 
@@ -157,14 +158,14 @@ void check_augments(Spec& section, const Image& image) {
       if (std::floor(size / 2) >= side)
         section.refuse("augment",
                        "found a kernel_size of " + Json(size).dump() +
-                           ", and the pictures have " + Json(side).dump() +
+                           ", but the pictures have " + Json(side).dump() +
                            " pixels",
-                       "write one below twice that");
+                       "write a size below twice that");
     for (const NumberList* of : {&augment.fill, &augment.value})
       if (of->size() > 1 && of->size() != channels)
         section.refuse("augment",
                        "found " + std::to_string(of->size()) +
-                           " numbers, and there are " +
+                           " numbers, but there are " +
                            std::to_string(channels) + " channels",
                        "write one number, or one for each channel");
   }
@@ -180,9 +181,9 @@ void check_sizes(Spec& section, Image& image) {
   if (centres && image.resize < least) {
     if (section.has("resize"))
       section.refuse("resize",
-                     "found " + std::to_string(image.resize) + ", and " +
+                     "found " + std::to_string(image.resize) + ", but " +
                          std::to_string(least) +
-                         " pixels are cropped from the middle",
+                         " pixels are cropped from the centre",
                      "write a short side of at least that many pixels");
     image.resize = least;
   }
@@ -198,11 +199,11 @@ void check_crops(Spec& section, Image& image) {
        {std::pair("scale", image.scale == plain.scale),
         std::pair("ratio", image.ratio == plain.ratio)})
     if (!same)
-      section.refuse(key,
-                     "it is a range of random crops, and \"train\" draws none",
-                     std::string("set \"train\": \"random_resized_crop\", or "
-                                 "leave \"") +
-                         key + "\" out");
+      section.refuse(
+          key, "the range applies to random crops, and \"train\" makes none",
+          std::string("set \"train\": \"random_resized_crop\", or "
+                      "leave \"") +
+              key + "\" out");
 }
 
 /// What a device does is to crop, resize, mirror and normalise pixels, that are
@@ -214,21 +215,20 @@ void check_device(Spec& section, Image& image) {
     section.refuse(key, why, "leave \"" + other + "\" or \"" + key + "\" out");
   };
   if (!image.decode_on_device && !image.store_decoded)
-    section.refuse(key, "files are kept, which the host decodes",
+    section.refuse(key, "encoded files are kept, and the host decodes them",
                    "set \"store\": {\"form\": \"decoded\"} or \"decode\": "
                    "\"device\", or leave \"finish\" out");
   if (image.decode_on_device && image.store_decoded)
     refuse("pictures are kept decoded", "store");
   if (image.decode_on_device && image.mode != PictureMode::rgb)
-    refuse("a device decodes pictures in colour alone", "mode");
+    refuse("a device decodes only pictures in colour", "mode");
   if (image.decode_on_device && image.fast)
-    refuse("the host alone decodes JPEG with fewer bits", "parity");
+    refuse("only the host decodes JPEG with fewer bits", "parity");
   if (!image.augments.empty())
     refuse("\"augment\" has " + augments_json(image.augments).dump() +
-               ", which the host alone does",
+               ", which only the host does",
            "augment");
-  if (image.record_draws)
-    refuse("the host alone records draws", "record_draws");
+  if (image.record_draws) refuse("only the host records draws", "record_draws");
 }
 
 /// Where something is done. It decides no byte, or some last bits, so a run may
@@ -252,14 +252,15 @@ const SettingsTable<Image>& store_settings() {
       SettingsTable<Image>()
           .choice("form", &Image::store_decoded,
                   {{"encoded", false}, {"decoded", true}},
-                  "what is kept: the bytes of the file, or pixels, which take "
-                  "more room and no decoding")
+                  "What is kept of a picture. encoded: the bytes of its file; "
+                  "decoded: its pixels, which take more memory and need no "
+                  "decoding")
           .integer("max_side", &Image::max_side, 0, kMostSide,
-                   "pixels are shrunk before they are kept, so that the longer "
-                   "side has so many; 0: they are not")
+                   "Longer side to which kept pixels are shrunk. 0: they keep "
+                   "their size")
           .check([](Spec& section, Image& image) {
             if (image.max_side > 0 && !image.store_decoded)
-              section.refuse("max_side", "encoded pictures are not shrunk",
+              section.refuse("max_side", "encoded pictures cannot be shrunk",
                              "set \"form\": \"decoded\"");
           });
   return table;
@@ -275,47 +276,53 @@ const std::vector<std::pair<std::string, Framing>> kFramings = {
 void add_framing(SettingsTable<Image>& table) {
   table
       .text("column", &Image::column,
-            "of the bytes of the files, or with \"folder\" of their paths")
+            "Column with the bytes of picture files or, with \"folder\", their "
+            "paths")
       .not_empty()
       .text("folder", &Image::folder,
-            "where relative paths begin; default: the column holds bytes")
+            "Folder that relative paths start from. Default: the column holds "
+            "bytes")
       .setting("size", size_rule(), read_size, show_size)
-      .choice("mode", &Image::mode,
-              {{"RGB", PictureMode::rgb},
-               {"L", PictureMode::grey},
-               {"P", PictureMode::index}},
-              "P: masks, the numbers of classes in a PNG file with a palette "
-              "or in grey")
+      .choice(
+          "mode", &Image::mode,
+          {{"RGB", PictureMode::rgb},
+           {"L", PictureMode::grey},
+           {"P", PictureMode::index}},
+          "Colours of a picture. RGB: three channels; L: grey; P: segmentation "
+          "masks, the class numbers in a PNG file with a palette or in grey")
       .choice("train", &Image::train, kFramings,
-              "how a picture of the train side gets its size; "
-              "\"random_resized_crop\" draws another part of it in each epoch; "
-              "\"none\": it has its size")
-      .choice("val", &Image::val, kFramings, "the same of the other side");
+              "How train pictures get their size. random_resized_crop: another "
+              "part of the picture in each epoch; resize_center: resized, then "
+              "cropped to the centre; resize: resized without cropping; none: "
+              "they already have the size")
+      .choice("val", &Image::val, kFramings,
+              "How validation pictures get their size, as `train`");
   add_range(table, "scale", &Image::scale, 1,
-            "of random_resized_crop: the part of the area");
+            "Range of the cropped share of the area, for random_resized_crop");
   add_range(table, "ratio", &Image::ratio, 1000,
-            "of random_resized_crop: width through height");
+            "Range of width / height of the crop, for random_resized_crop");
   table
       .integer("resize", &Image::resize, 1, kMostSide,
-               "of resize_center: the short side before the crop; by itself at "
-               "least the size")
+               "Short side in pixels before the centre crop, for "
+               "resize_center. Never less than `size` by default")
       .choice("interpolation", &Image::interpolation,
               {{"bilinear", Interpolation::bilinear},
                {"bicubic", Interpolation::bicubic},
                {"lanczos", Interpolation::lanczos},
                {"nearest", Interpolation::nearest}},
-              "antialiased, as Pillow's")
+              "How pictures are resized, antialiased as Pillow does")
       .choice("parity", &Image::fast, {{"exact", false}, {"fast", true}},
-              "exact: Pillow's bytes; fast: JPEG is decoded with fewer bits, "
-              "and at a half, a quarter or an eighth of its size where that is "
-              "enough, and pictures are resized with fewer bits");
+              "How close the pixels are to Pillow's. exact: the same bytes; "
+              "fast: JPEG is decoded with fewer bits, and at a half, a quarter "
+              "or an eighth of its size where that is enough, and pictures are "
+              "resized with fewer bits");
 }
 
 /// What is done to pixels that have their size, and how they are written.
 void add_pixels(SettingsTable<Image>& table) {
   table
       .number("flip", &Image::flip, 0, 1,
-              "how often a picture of the train side is mirrored; 0: never")
+              "Probability that a train picture is mirrored left to right")
       .setting(
           "augment", augments_schema(),
           [](Spec& spec, const SettingSchema& setting, Image& to) {
@@ -323,19 +330,24 @@ void add_pixels(SettingsTable<Image>& table) {
               to.augments = parse_augments(*found, spec.path_of(setting.key));
           },
           [](const Image& from) { return augments_json(from.augments); })
-      .choice(
-          "dtype", &Image::dtype,
-          {{"uint8", Dtype::uint8},
-           {"int64", Dtype::int64},
-           {"float32", Dtype::float32},
-           {"bfloat16", Dtype::bfloat16},
-           {"float16", Dtype::float16}},
-          "uint8: 0 to 255; else 0 to 1, or as mean and std have it; int64: of "
-          "masks")
+      .choice("dtype", &Image::dtype,
+              {{"uint8", Dtype::uint8},
+               {"int64", Dtype::int64},
+               {"float32", Dtype::float32},
+               {"bfloat16", Dtype::bfloat16},
+               {"float16", Dtype::float16}},
+              "Type of the tensor's elements. uint8: 0 to 255; int64: for "
+              "masks; others hold 0 to 1, or (value - mean) / std")
       .choice("layout", &Image::channels_last,
-              {{"nchw", false}, {"nhwc", true}}, "");
-  add_channels(table, "mean", &Image::mean, "by channel, of numbers of 0 to 1");
-  add_channels(table, "std", &Image::std, "by channel, of numbers of 0 to 1");
+              {{"nchw", false}, {"nhwc", true}},
+              "Order of the dimensions. nchw: [channels, height, width]; nhwc: "
+              "[height, width, channels]");
+  add_channels(
+      table, "mean", &Image::mean,
+      "Mean of each channel, for values from 0 to 1, that is subtracted");
+  add_channels(table, "std", &Image::std,
+               "Standard deviation of each channel, for values from 0 to 1, to "
+               "divide by");
 }
 
 SettingsTable<Image> make_settings() {
@@ -346,8 +358,8 @@ SettingsTable<Image> make_settings() {
       .setting(
           "max_pixels",
           settings::integer_rule(1, kMostPixels,
-                                 "a picture with more is a bad sample, before "
-                                 "it is decoded"),
+                                 "Greatest number of pixels. A larger picture "
+                                 "is a bad row and is not decoded"),
           [](Spec& spec, const SettingSchema& setting, Image& to) {
             if (spec.raw(setting.key) != nullptr)
               to.max_pixels = spec.integer(setting.key, {}, 1, kMostPixels);
@@ -358,21 +370,22 @@ SettingsTable<Image> make_settings() {
           })
       .last_rule("default", kMostPixels)
       .boolean("record_draws", &Image::record_draws,
-               "adds NAME_draw: top, left, height, width, mirrored")
-      .section("store", store_settings(), "What is kept of a picture.");
+               "Whether to add a tensor NAME_draw with the random crop of each "
+               "picture: top, left, height, width, mirrored")
+      .section("store", store_settings(),
+               "What the cache and the store keep of a picture.");
   add_place(table, "finish", &Image::finish_on_device,
-            "where kept pixels are cropped, resized, mirrored and normalised: "
-            "the same bytes");
+            "Where kept pixels are cropped, resized, mirrored and normalised. "
+            "Both give the same bytes");
   add_place(table, "decode", &Image::decode_on_device,
-            "where kept files are decoded, and finished: JPEG files on a GPU "
-            "by nvJPEG, whose bytes differ a little");
+            "Where kept files are decoded and finished. device: JPEG files are "
+            "decoded on the GPU by nvJPEG, whose pixels differ slightly");
   table.check(check_sizes)
       .check(check_crops)
       .check(check_device)
       .rule("description",
-            "A column of JPEG, PNG, WebP or GIF files -> pixels [channels, "
-            "height, "
-            "width].");
+            "Turns a column of JPEG, PNG, WebP or GIF files into pixels "
+            "[channels, height, width].");
   return table;
 }
 
@@ -388,7 +401,8 @@ const SettingsTable<Image>& image_settings() {
   static const SettingsTable<Image> table =
       SettingsTable<Image>()
           .section("image", make_settings(),
-                   "A column of JPEG, PNG, WebP or GIF files -> pixels.")
+                   "Turns a column of JPEG, PNG, WebP or GIF files into pixels "
+                   "[channels, height, width].")
           .required();
   return table;
 }

@@ -36,9 +36,9 @@ std::string golden_file(const std::string& name) {
 
 TEST(PictureHeaderTest, SaysWhatAFileIsThatIsNotRead) {
   using namespace std::string_literals;
-  EXPECT_THAT(why_of(""), HasSubstr("no bytes"));
+  EXPECT_THAT(why_of(""), HasSubstr("empty"));
   EXPECT_THAT(why_of("<html>"), HasSubstr("begins with 3C 68 74 6D"));
-  EXPECT_THAT(why_of("GIF89a  "), HasSubstr("GIF file that is cut off"));
+  EXPECT_THAT(why_of("GIF89a  "), HasSubstr("GIF file is cut off"));
   EXPECT_THAT(why_of("II*\0        "s), HasSubstr("TIFF"));
   EXPECT_THAT(why_of("\0\0\0\x1C"
                      "ftypheic"s),
@@ -73,7 +73,7 @@ TEST(PictureHeaderTest, RefusesABombFromItsHeader) {
                            std::string("\0\0\0\1\b\2\0\0\0", 9) +
                            std::string(4, '\0') +
                            std::string("\0\0\0\0IEND\xAE\x42\x60\x82", 12);
-  EXPECT_THAT(why_of(line), HasSubstr("a side of 65535 is the longest"));
+  EXPECT_THAT(why_of(line), HasSubstr("a side may have at most 65535"));
 }
 
 TEST(PictureHeaderTest, FindsTheOrientation) {
@@ -521,7 +521,7 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
                    golden_file("wide.png")});
   ASSERT_EQ(faults.size(), 3U);
   EXPECT_THAT(faults[0].why, HasSubstr("in colour"));
-  EXPECT_THAT(faults[1].why, HasSubstr("not a PNG"));
+  EXPECT_THAT(faults[1].why, HasSubstr("not PNG"));
   EXPECT_THAT(faults[2].why, HasSubstr("16 bits"));
   EXPECT_THAT(refused(R"({"mode": "P", "interpolation": "bilinear"})"),
               HasSubstr("cannot be mixed"));

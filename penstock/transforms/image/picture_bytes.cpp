@@ -28,7 +28,7 @@ std::string PictureBytes::read(const Column& column, std::int64_t row,
 }
 
 std::string PictureBytes::read_file(std::string_view path) {
-  if (path.empty()) return "it is the path of no file";
+  if (path.empty()) return "the path is not that of a file";
   // An absolute path replaces the folder.
   const std::filesystem::path whole = std::filesystem::path(folder_) / path;
   std::error_code none;
@@ -39,8 +39,8 @@ std::string PictureBytes::read_file(std::string_view path) {
     return none.message() + ", in folder '" + folder_ + "'";
   }
   if (size > kMostFileBytes)
-    return "it has " + std::to_string(size) + " bytes, and " +
-           std::to_string(kMostFileBytes) + " are the most that are read";
+    return "the file has " + std::to_string(size) + " bytes, and " +
+           std::to_string(kMostFileBytes) + " are the limit";
   std::string why = read_all(whole);
   const std::optional<FileStamp> read = stamp_of(whole.string());
   check_unchanged_since(opened_ns_, read, whole.string());

@@ -74,23 +74,21 @@ int exif_orientation(const File& file, std::size_t at, std::size_t size) {
 }
 
 std::string cut_off(const char* format) {
-  return std::string("it is a ") + format +
-         " file that is cut off: its end is missing";
+  return std::string("the ") + format + " file is cut off: its end is missing";
 }
 
 // A frame header: SOF0, SOF1 and SOF2, with Huffman coding.
 std::string read_frame(const File& file, std::size_t at, unsigned marker,
                        PictureHeader& header) {
   if (marker == 0xC3 || marker > 0xC2)
-    return "it is a JPEG file of a kind that is not read (lossless, "
-           "hierarchical or arithmetic-coded); write it as baseline or "
-           "progressive";
+    return "lossless, hierarchical and arithmetic-coded JPEG files are not "
+           "supported; write the file as baseline or progressive JPEG";
   if (unsigned bits = file.byte(at + 4); bits != 8)
-    return "it is a JPEG file with " + std::to_string(bits) +
+    return "the JPEG file has " + std::to_string(bits) +
            " bits per sample, expected 8";
   const unsigned parts = file.byte(at + 9);
   if (parts != 1 && parts != 3 && parts != 4)
-    return "it is a JPEG file with " + std::to_string(parts) +
+    return "the JPEG file has " + std::to_string(parts) +
            " components, expected 1, 3 or 4";
   header.height = static_cast<int>(file.big16(at + 5));
   header.width = static_cast<int>(file.big16(at + 7));
@@ -141,11 +139,10 @@ std::string read_jpeg(const File& file, PictureHeader& header) {
 
 std::string read_png(const File& file, PictureHeader& header) {
   constexpr std::size_t kFirst = 8;
-  if (!file.has(kFirst + 4, "IHDR")) return "it is a damaged PNG file: IHDR";
+  if (!file.has(kFirst + 4, "IHDR")) return "damaged PNG file: IHDR";
   const unsigned width = file.big32(16), height = file.big32(20);
   constexpr unsigned kMost = 0x7FFFFFFF;
-  if (width > kMost || height > kMost)
-    return "it is a damaged PNG file: its size";
+  if (width > kMost || height > kMost) return "damaged PNG file: its size";
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
   std::string profile;  // counts where there is no eXIf
@@ -162,8 +159,7 @@ std::string read_png(const File& file, PictureHeader& header) {
                 exif_of_text(kind, file.bytes.subspan(at + 8, size));
             !found.empty())
           profile = std::move(found);
-    if (file.has(at + 4, "acTL"))
-      return "it is an animated PNG file, which is not read";
+    if (file.has(at + 4, "acTL")) return "animated PNG files are not supported";
     if (file.has(at + 4, "IEND")) {
       if (!has_exif && !profile.empty())
         header.orientation =
@@ -198,8 +194,7 @@ std::string read_webp(const File& file, PictureHeader& header) {
   read_webp_size(file, kFirst, header);
   for (std::size_t at = kFirst; at + 8 <= file.size();) {
     std::size_t size = file.little32(at + 4);
-    if (file.has(at, "ANIM"))
-      return "it is an animated WebP file, which is not read";
+    if (file.has(at, "ANIM")) return "animated WebP files are not supported";
     if (file.has(at, "EXIF")) {
       std::size_t data = at + 8;
       // Some write the words that begin a segment of JPEG.
@@ -241,7 +236,7 @@ std::string shown_start(const File& file) {
 std::string read_any(const File& file, PictureHeader& header) {
   constexpr const char* kRead = "JPEG, PNG, WebP or GIF";
   if (file.size() == 0)
-    return std::string("it has no bytes, expected ") + kRead;
+    return std::string("the file is empty, expected ") + kRead;
   if (file.has(0, "\xFF\xD8")) {
     header.format = PictureFormat::jpeg;
     return read_jpeg(file, header);
@@ -263,9 +258,9 @@ std::string read_any(const File& file, PictureHeader& header) {
     return why;
   }
   if (const char* other = other_format(file))
-    return std::string("it is ") + other + ", which is not read: write it as " +
-           kRead;
-  return std::string("it is not a picture of a known format, expected ") +
+    return std::string("the file is ") + other +
+           ", which is not supported: write it as " + kRead;
+  return std::string("the file is not a picture in a known format, expected ") +
          kRead + "; it begins with " + shown_start(file);
 }
 
@@ -325,16 +320,17 @@ std::string read_header(std::span<const std::byte> bytes,
   std::string why = read_any({bytes}, header);
   if (!why.empty()) return why;
   if (header.width < 1 || header.height < 1)
-    return "its header says that it is " + std::to_string(header.width) +
-           " x " + std::to_string(header.height) + " pixels";
+    return "its header declares " + std::to_string(header.width) + " x " +
+           std::to_string(header.height) + " pixels";
   if (header.width > kLongestSide || header.height > kLongestSide)
-    return "its header says that it is " + std::to_string(header.width) +
-           " x " + std::to_string(header.height) + " pixels, and a side of " +
-           std::to_string(kLongestSide) + " is the longest that is read";
+    return "its header declares " + std::to_string(header.width) + " x " +
+           std::to_string(header.height) +
+           " pixels, but a side may have at most " +
+           std::to_string(kLongestSide) + " pixels";
   if (std::int64_t{header.width} * header.height > kMostPixels)
-    return "its header says that it is " + std::to_string(header.width) +
-           " x " + std::to_string(header.height) + " pixels, and " +
-           std::to_string(kMostPixels) + " in all are the most that are read";
+    return "its header declares " + std::to_string(header.width) + " x " +
+           std::to_string(header.height) + " pixels, and " +
+           std::to_string(kMostPixels) + " in total are the limit";
   return {};
 }
 
@@ -343,17 +339,16 @@ std::string why_no_mask(std::span<const std::byte> bytes,
   constexpr std::size_t kBits = 24, kColour = 25;
   constexpr unsigned kGrey = 0, kPalette = 3;
   const char* expected =
-      ", expected PNG with a palette or in grey, of 8 bits at most, whose "
-      "bytes "
-      "are the numbers of classes";
+      ", expected PNG with a palette or in grey with at most 8 bits, whose "
+      "bytes are class numbers";
   if (header.format != PictureFormat::png)
-    return std::string("it is not a PNG file") + expected;
+    return std::string("the file is not PNG") + expected;
   const File file{bytes};
   const unsigned colour = file.byte(kColour);
   if (colour != kGrey && colour != kPalette)
-    return std::string("it is a PNG file in colour or with alpha") + expected;
+    return std::string("the PNG file has colours or alpha") + expected;
   if (file.byte(kBits) > 8)
-    return std::string("it is a PNG file of 16 bits") + expected;
+    return std::string("the PNG file has 16 bits") + expected;
   return {};
 }
 

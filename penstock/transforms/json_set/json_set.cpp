@@ -236,40 +236,58 @@ void check_set(Spec& section, JsonSet& set) {
   section.integer("min", set.min, 0, set.max);
   bool strongest = set.overflow == JsonSet::Overflow::strongest;
   if (strongest && set.sort_by.empty())
-    section.refuse("sort_by", "it is missing, and overflow is \"strongest\"",
+    section.refuse("sort_by",
+                   "\"sort_by\" is missing, and \"overflow\" is \"strongest\"",
                    "name the key to sort by, such as \"" + set.keys[0] + "\"");
   if (!strongest && section.has("sort_by"))
-    section.refuse("sort_by",
-                   "it is given, but overflow is \"" +
-                       section.text("overflow", "first") + "\"",
-                   "remove it, or set overflow to \"strongest\"");
+    section.refuse(
+        "sort_by",
+        "\"sort_by\" needs the overflow \"strongest\", but \"overflow\" is \"" +
+            section.text("overflow", "first") + "\"",
+        "remove \"sort_by\", or set \"overflow\" to \"strongest\"");
 }
 
 const SettingsTable<JsonSet>& json_set_settings() {
   using Overflow = JsonSet::Overflow;
   static const SettingsTable<JsonSet> table =
       SettingsTable<JsonSet>()
-          .section("json_set",
-                   SettingsTable<JsonSet>()
-                       .text("column", &JsonSet::column, "")
-                       .required()
-                       .names("keys", &JsonSet::keys, "")
-                       .integer("max", &JsonSet::max, 1, 65536, "")
-                       .required()
-                       .integer("min", &JsonSet::min, 0, 65536,
-                                "at most max; shorter lists are left out")
-                       .choice("overflow", &JsonSet::overflow,
-                               {{"first", Overflow::first},
-                                {"strongest", Overflow::strongest},
-                                {"error", Overflow::error}},
-                               "")
-                       .text("sort_by", &JsonSet::sort_by, "")
-                       .texts("required", &JsonSet::required, "")
-                       .rule("oneOf", overflow_rules())
-                       .check(check_set),
-                   "A JSON list of objects -> [max, keys] and NAME_mask [max].")
+          .section(
+              "json_set",
+              SettingsTable<JsonSet>()
+                  .text("column", &JsonSet::column,
+                        "Column of JSON texts, each a list of objects")
+                  .required()
+                  .names("keys", &JsonSet::keys,
+                         "Keys to take from each object, in the order of the "
+                         "tensor's last dimension")
+                  .integer("max", &JsonSet::max, 1, 65536,
+                           "Greatest number of objects in a row. Shorter lists "
+                           "are padded with zeros")
+                  .required()
+                  .integer("min", &JsonSet::min, 0, 65536,
+                           "Least number of objects, at most max. Rows with a "
+                           "shorter list are left out")
+                  .choice("overflow", &JsonSet::overflow,
+                          {{"first", Overflow::first},
+                           {"strongest", Overflow::strongest},
+                           {"error", Overflow::error}},
+                          "What to do with a list longer than max. first: its "
+                          "first objects are kept; strongest: those with the "
+                          "greatest `sort_by`; error: the row is bad")
+                  .text("sort_by", &JsonSet::sort_by,
+                        "Key whose greatest values are kept, for the overflow "
+                        "\"strongest\"")
+                  .texts("required", &JsonSet::required,
+                         "Keys that every object must have, not null. A row "
+                         "with an object that lacks one is bad")
+                  .rule("oneOf", overflow_rules())
+                  .check(check_set),
+              "Turns a column of JSON lists of objects into float32 [max, "
+              "keys] and a mask NAME_mask [max].")
           .required()
-          .boolean("standardize", &JsonSet::standardize, "");
+          .boolean("standardize", &JsonSet::standardize,
+                   "Whether values become (value - mean) / standard deviation "
+                   "over the train rows of each key. Booleans stay 0 and 1");
   return table;
 }
 

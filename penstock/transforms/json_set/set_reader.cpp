@@ -40,9 +40,10 @@ std::optional<JsonFault> SetReader::check_required() const {
   for (std::size_t i = 0; i < elements_.count; ++i)
     for (std::size_t slot : slots_.required)
       if (elements_.held[i * elements_.slots + slot] == Held::missing)
-        return JsonFault{-1, "element [" + std::to_string(i) + "] has no '" +
-                                 slots_.names[slot] +
-                                 "' or a null one, and it is required"};
+        return JsonFault{-1,
+                         "element [" + std::to_string(i) + "] has no '" +
+                             slots_.names[slot] +
+                             "', or has null for it, and the key is required"};
   return std::nullopt;
 }
 

@@ -17,11 +17,14 @@ const SettingsTable<CutMix>& cutmix_settings() {
   static const SettingsTable<CutMix> table =
       SettingsTable<CutMix>()
           .names("cutmix", &CutMix::outputs,
-                 "pictures that get a rectangle of another one")
+                 "Names of the picture tensors that get a rectangle of another "
+                 "picture")
           .number("alpha", &CutMix::alpha, kLeastAlpha, kMostAlpha,
-                  "lambda is drawn of Beta(alpha, alpha)")
+                  "Parameter of the distribution Beta(alpha, alpha) that "
+                  "lambda is drawn from")
           .texts("labels", &CutMix::labels,
-                 "tensors whose partner's rows are added as NAME_mixed");
+                 "Names of label tensors: the labels of the mixed-in row are "
+                 "added as NAME_mixed");
   return table;
 }
 
@@ -102,7 +105,7 @@ class CutMixKind final : public BatchOperation {
       const Planes of = planes_of(output);
       if (of.planes == 0)
         refuse(
-            "'" + output.name + "' holds no pictures",
+            "'" + output.name + "' does not hold pictures",
             "name a tensor of [channels, height, width], or [height, width]");
       if (first.planes > 0 &&
           (of.height != first.height || of.width != first.width))
@@ -153,7 +156,7 @@ std::shared_ptr<const BatchOperation> make_cutmix(CutMix cutmix,
     refuse_operation(
         path + ".alpha",
         "found " + std::to_string(cutmix.alpha) + ", expected 0.001 to 1000",
-        "1 draws the part of the area evenly");
+        "1 draws the share of the area uniformly");
   return std::make_shared<CutMixKind>(std::move(cutmix), std::move(path));
 }
 

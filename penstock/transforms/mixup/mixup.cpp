@@ -14,11 +14,14 @@ namespace {
 const SettingsTable<Mixup>& mixup_settings() {
   static const SettingsTable<Mixup> table =
       SettingsTable<Mixup>()
-          .names("mixup", &Mixup::outputs, "float tensors that are mixed")
+          .names("mixup", &Mixup::outputs,
+                 "Names of the float tensors that are mixed")
           .number("alpha", &Mixup::alpha, kLeastAlpha, kMostAlpha,
-                  "lambda is drawn of Beta(alpha, alpha)")
+                  "Parameter of the distribution Beta(alpha, alpha) that "
+                  "lambda is drawn from")
           .texts("labels", &Mixup::labels,
-                 "tensors whose partner's rows are added as NAME_mixed");
+                 "Names of label tensors: the labels of the mixed-in row are "
+                 "added as NAME_mixed");
   return table;
 }
 
@@ -99,12 +102,12 @@ class MixupKind final : public BatchOperation {
       const std::vector<Output>& outputs) const override {
     auto check = [this](const Output& output) {
       if (mixer_of(output.dtype) != nullptr) return;
-      refuse_operation(
-          path_ + ".mixup",
-          "'" + output.name + "' is " + std::string(name_of(output.dtype)) +
-              ", expected float32, float64, float16 or bfloat16",
-          "make it a float tensor, or name it in 'labels', which stay as they "
-          "are");
+      refuse_operation(path_ + ".mixup",
+                       "'" + output.name + "' is " +
+                           std::string(name_of(output.dtype)) +
+                           ", expected float32, float64, float16 or bfloat16",
+                       "make it a float tensor, or name it in 'labels', which "
+                       "are not changed");
     };
     return std::make_unique<BoundMixup>(
         outputs, mixup_.alpha,
@@ -127,7 +130,7 @@ std::shared_ptr<const BatchOperation> make_mixup(Mixup mixup,
     refuse_operation(
         path + ".alpha",
         "found " + std::to_string(mixup.alpha) + ", expected 0.001 to 1000",
-        "a small alpha mixes little, 1 draws lambda evenly");
+        "a small alpha mixes little, 1 draws lambda uniformly");
   return std::make_shared<MixupKind>(std::move(mixup), std::move(path));
 }
 

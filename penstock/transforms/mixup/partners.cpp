@@ -27,9 +27,9 @@ void MixedTensors::add_labels(const std::vector<Output>& outputs,
   for (const std::string& name : labels) {
     uses.push_back(find_output(outputs, name, path + ".labels"));
     if (!seen.insert(uses.back()).second)
-      refuse_operation(
-          path + ".labels", "'" + name + "' is named twice",
-          std::string("name it once, in '") + kind + "' or in 'labels'");
+      refuse_operation(path + ".labels", "'" + name + "' is named twice",
+                       std::string("name the tensor once, in '") + kind +
+                           "' or in 'labels'");
     adds.push_back(outputs[uses.back()]);
     adds.back().name += "_mixed";
   }

@@ -24,7 +24,7 @@ std::string split(std::string_view text, const std::string& separator,
     const std::size_t end = text.find(separator);
     const std::string_view label = without_spaces(text.substr(0, end));
     if (label.empty())
-      return "has a label without a letter between two '" + separator + "'";
+      return "has an empty label between two '" + separator + "'";
     labels.emplace_back(label);
     if (end == text.npos) return {};
     text.remove_prefix(end + separator.size());
@@ -90,7 +90,7 @@ bool may_hold_labels(const ColumnType& type, bool separated) {
 std::string read_labels(const Column& column, std::int64_t row,
                         const std::string& separator, Labels& labels) {
   labels.clear();
-  if (!column.valid(row)) return "is NULL, expected labels; [] are none";
+  if (!column.valid(row)) return "is NULL, expected labels; [] means no label";
   std::string why;
   if (column.type.kind == ColumnKind::list)
     why = is_list_of_integers(column)

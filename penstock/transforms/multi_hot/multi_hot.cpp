@@ -19,24 +19,26 @@ const SettingsTable<MultiHot>& multi_hot_settings() {
           .section(
               "multi_hot",
               SettingsTable<MultiHot>()
-                  .text("column", &MultiHot::column, "of lists of labels")
+                  .text("column", &MultiHot::column,
+                        "Column of lists of labels")
                   .required()
                   .not_empty()
                   .integer("size", &MultiHot::size, 1, kMostLabels,
-                           "places of labels, at least as many as there are")
+                           "Length of a row, at least the number of labels")
                   .required()
                   .text("separator", &MultiHot::separator,
-                        "between the labels of a text; default: texts hold a "
-                        "list as JSON does")
-                  .integer("min_count", &MultiHot::min_count, 1, INT64_MAX,
-                           "train rows that make a label; rarer ones are "
-                           "unknown")
+                        "Text between the labels of a text. Default: each text "
+                        "is a JSON list")
+                  .integer(
+                      "min_count", &MultiHot::min_count, 1, INT64_MAX,
+                      "Train rows that a label needs. Rarer labels are unknown")
                   .choice("unknown", &MultiHot::unknown_is_bad,
                           {{"ignore", false}, {"error", true}},
-                          "\"ignore\": a label that the train rows do not "
-                          "have is left out; \"error\": such a row is bad"),
-              "A column of lists of labels -> float32 [size], 1 where a row "
-              "has the label.")
+                          "What to do with a label that the train rows do not "
+                          "have. ignore: the label is left out; error: the row "
+                          "is bad"),
+              "Turns a column of lists of labels into float32 [size], with 1 "
+              "for each label of the row.")
           .required();
   return table;
 }
@@ -141,22 +143,23 @@ class Encoder final : public FieldEncoder {
 
  private:
   [[noreturn]] void refuse(std::int64_t labels) const {
-    throw Error(ErrorKind::request,
-                {.code = "fields.multi_hot",
-                 .what = "there are more labels than places",
-                 .where = "fields." + name_ + ".multi_hot.size",
-                 .why = "found " + std::to_string(labels) + " labels, and " +
-                        std::to_string(settings_.size) + " places",
-                 .next = "set size to " + std::to_string(labels) +
-                         ", or raise min_count"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.multi_hot",
+         .what = "\"size\" is smaller than the number of labels",
+         .where = "fields." + name_ + ".multi_hot.size",
+         .why = "found " + std::to_string(labels) +
+                " labels, but \"size\" is " + std::to_string(settings_.size),
+         .next =
+             "set size to " + std::to_string(labels) + ", or raise min_count"});
   }
   void reject(const std::string& label, std::int64_t row,
               Faults& faults) const {
     faults.reject(
         {.row = row,
          .place = "field '" + name_ + "', column '" + settings_.column + "'",
-         .why = "found " + label + ", which no train row has",
-         .what = "cannot tell the labels of a row",
+         .why = "found " + label + ", which is not a label of the train rows",
+         .what = "cannot determine the labels of a row",
          .next = "use \"unknown\": \"ignore\""});
   }
 
@@ -225,8 +228,8 @@ class MultiHotKind final : public FieldKind {
          .why = "column '" + info.name + "' (" + info.declared + ") holds " +
                 std::string(name_of(type)) + ", expected lists of labels",
          .next = settings_.separator.empty()
-                     ? "name a column of lists, or of texts that hold them as "
-                       "JSON does; a \"category\" has one class"
+                     ? "name a column of lists or of JSON lists; for one class "
+                       "per row use \"category\""
                      : "name a column of texts, or leave \"separator\" out"});
   }
 

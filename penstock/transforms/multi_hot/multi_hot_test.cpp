@@ -106,7 +106,7 @@ TEST(MultiHot, WhatHoldsNoListIsABadRow) {
 TEST(MultiHot, MoreLabelsThanPlacesAndOtherColumnsAreRefused) {
   FieldRun run(section("", 1), column_of({{R"(["a", "b"])"}}));
   EXPECT_THAT(refused([&] { run.fit(); }),
-              HasSubstr("found 2 labels, and 1 places"));
+              HasSubstr("found 2 labels, but \"size\" is 1"));
   Column numbers{.type = ColumnType::float64};
   numbers.append_float64(1);
   EXPECT_THAT(refused([&] { FieldRun(section(), std::move(numbers)); }),

@@ -142,7 +142,7 @@ class NumberParser final : public FieldParser {
         number = number + Number{0};
       }
       if (!row_.maths.takes(static_cast<double>(number))) {
-        reject(row, name, "is -1 or less, expected a number that has a log1p",
+        reject(row, name, "is -1 or less, expected a number above -1 for log1p",
                faults);
         continue;
       }
@@ -156,8 +156,8 @@ class NumberParser final : public FieldParser {
       std::memset(to, 0, bytes);
     else
       reject(row, name,
-             "is NULL, expected a number; \"missing\" says what else becomes "
-             "of it, as in {\"columns\": [" +
+             "is NULL, expected a number; \"missing\" sets a replacement, as "
+             "in {\"columns\": [" +
                  Json(name).dump() + (names_.size() > 1 ? ", ..." : "") +
                  "], \"missing\": \"mean\"}",
              faults);

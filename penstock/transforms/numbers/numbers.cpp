@@ -391,8 +391,8 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
     if (!whole)
       throw column_error("fields.dtype", "fields." + name_ + ".dtype",
                          columns.info[c], type, "expected integers for uint64",
-                         "use \"int64\", or of a file name its type in "
-                         "source.columns");
+                         "use \"int64\", or for a file set the column's type "
+                         "in source.columns");
   }
   return std::make_shared<BoundNumbers>(*this, std::move(columns));
 }

@@ -48,7 +48,7 @@ Json show_clip(const Numbers& from) {
 
 Json clip_rule() {
   Json rule = settings::rule_of(
-      "array", "the least and the greatest number: others become these");
+      "array", "Range [least, greatest]: values outside become the nearer end");
   rule["items"]["type"] = "number";
   rule["minItems"] = 2;
   rule["maxItems"] = 2;
@@ -69,8 +69,8 @@ void read_bucketize(Spec& spec, const SettingSchema& setting, Numbers& to) {
     ascending = edges[i - 1].number() < edges[i].number();
   if (!ascending)
     spec.refuse(setting.key, "found " + found->dump().substr(0, 200),
-                "write ascending edges, [0, 18, 65], or how many buckets of as "
-                "many rows each there shall be: 10");
+                "write ascending edges, [0, 18, 65], or a number of buckets "
+                "with equally many rows each: 10");
   for (const Json& edge : edges) to.edges.push_back(edge.number());
 }
 
@@ -95,13 +95,13 @@ Json show_quantile(const Numbers& from) {
 }
 
 Json bucketize_rule() {
-  Json edges = settings::rule_of("array", "between buckets, ascending");
+  Json edges = settings::rule_of("array", "Ascending edges between buckets");
   edges["items"]["type"] = "number";
   edges["minItems"] = 1;
   Json rule;
   rule["description"] =
-      "int64 buckets: between these edges, or so many of as many train rows "
-      "each";
+      "Turns values into int64 bucket numbers: by the given edges, or into the "
+      "given number of buckets with equally many train rows each";
   rule["oneOf"].push_back(std::move(edges));
   rule["oneOf"].push_back(settings::integer_rule(2, kMostBuckets, ""));
   return rule;
@@ -128,15 +128,15 @@ void check_maths(Spec& section, const Numbers& numbers) {
   if (numbers.bucketized() && section.has("dtype"))
     section.refuse(
         "dtype",
-        "found " + section.raw("dtype")->dump() + ", and buckets are int64",
+        "found " + section.raw("dtype")->dump() + ", but buckets are int64",
         "leave it out");
   if (numbers.bucketized() && numbers.missing == Missing::nan)
-    section.refuse("missing", "found \"nan\", and there is no such bucket",
-                   "use \"mask\", or what takes the place of the number");
+    section.refuse("missing", "found \"nan\", but no bucket holds NaN",
+                   "use \"mask\" or a replacement");
   if (numbers.missing == Missing::number && !numbers.maths.takes(numbers.fill))
     section.refuse(
         "missing",
-        "found " + Json(numbers.fill).dump() + ", of which there is no log1p",
+        "found " + Json(numbers.fill).dump() + ", which has no log1p",
         "use a number above -1, or \"mean\"");
 }
 
@@ -180,21 +180,25 @@ SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
                {"uint8", Dtype::uint8},
                {"bool", Dtype::boolean},
                {"float16", Dtype::float16}},
-              "")
+              "Type of the tensor's elements")
       .setting("clip", clip_rule(), read_clip, show_clip)
       .setting(
-          "log1p", settings::rule_of("boolean", "log(1 + value)"),
+          "log1p",
+          settings::rule_of("boolean", "Whether values become log(1 + value)"),
           [](Spec& spec, const SettingSchema& setting, Numbers& to) {
             to.maths.log1p = spec.boolean(setting.key, false);
           },
           [](const Numbers& from) {
             return from.maths.log1p ? Json(true) : Json();
           })
-      .boolean("standardize", &Numbers::standardize, "")
+      .boolean("standardize", &Numbers::standardize,
+               "Whether values become (value - mean) / standard deviation over "
+               "the train rows of each column. Booleans stay 0 and 1")
       .setting(
           "min_max",
-          settings::rule_of("boolean",
-                            "from 0 to 1 over the rows of the train side"),
+          settings::rule_of(
+              "boolean",
+              "Whether values are scaled so that the train rows cover 0 to 1"),
           [](Spec& spec, const SettingSchema& setting, Numbers& to) {
             to.min_max = spec.boolean(setting.key, false);
           },
@@ -203,15 +207,18 @@ SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
           })
       .setting("bucketize", bucketize_rule(), read_bucketize, show_bucketize)
       .setting("quantile",
-               settings::choice_rule({"uniform", "normal"},
-                                     "the place among the train rows: from 0 "
-                                     "to 1, or as of a normal distribution"),
+               settings::choice_rule(
+                   {"uniform", "normal"},
+                   "Replaces a value by its rank among the train rows. "
+                   "uniform: as a number from 0 to 1; normal: as the quantile "
+                   "of a standard normal distribution"),
                read_quantile, show_quantile)
       .setting(
           "missing",
-          missing_rule(named_missing(),
-                       "what becomes of NULL and NaN; \"mask\": 0, "
-                       "marked in NAME_mask. Left out, such a row is bad."),
+          missing_rule(
+              named_missing(),
+              "Replacement for NULL and NaN. mask: 0, and "
+              "NAME_mask is 0 there, else 1. Default: a row with one is bad"),
           read_missing_into, show_missing)
       .check(check_integers);
 }
@@ -225,11 +232,16 @@ bool is_integer(Dtype dtype) {
 
 const SettingsTable<Numbers>& numbers_settings(bool single) {
   static const SettingsTable<Numbers> many = with_rest(
-      SettingsTable<Numbers>().names("columns", &Numbers::columns, ""));
+      SettingsTable<Numbers>().names("columns", &Numbers::columns,
+                                     "Columns of numbers or booleans, which "
+                                     "become the tensor's last dimension"));
   static const SettingsTable<Numbers> one = with_rest(
       SettingsTable<Numbers>()
           .setting(
-              "column", settings::rule_of("string", ""),
+              "column",
+              settings::rule_of("string",
+                                "Column of numbers or booleans, whose tensor "
+                                "has one number per row"),
               [](Spec& spec, const SettingSchema& setting, Numbers& to) {
                 to.columns = {settings::read_text(spec, setting, "")};
                 to.single = true;

@@ -238,7 +238,7 @@ TEST(Quantile, SettingsThatMeanNothingAreRefused) {
   EXPECT_THAT(refusal(R"("bucketize": 5, "dtype": "int64")"),
               HasSubstr("buckets are int64"));
   EXPECT_THAT(refusal(R"("bucketize": 5, "missing": "nan")"),
-              HasSubstr("no such bucket"));
+              HasSubstr("no bucket holds NaN"));
   EXPECT_THAT(refusal(R"("quantile": "even")"), HasSubstr("uniform"));
   EXPECT_THAT(refusal(R"("quantile": "uniform", "dtype": "int32")"),
               HasSubstr("leave it out"));

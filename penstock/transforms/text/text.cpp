@@ -13,15 +13,18 @@ namespace {
 const SettingsTable<Text>& text_settings() {
   static const SettingsTable<Text> table =
       SettingsTable<Text>()
-          .section("text",
-                   SettingsTable<Text>()
-                       .text("column", &Text::column, "")
-                       .required()
-                       .not_empty()
-                       .choice("missing", &Text::null_is_empty,
-                               {{"bad", false}, {"empty", true}},
-                               "what NULL makes of a row"),
-                   "A column of texts or bytes -> their bytes, packed.")
+          .section(
+              "text",
+              SettingsTable<Text>()
+                  .text("column", &Text::column, "Column of texts or bytes")
+                  .required()
+                  .not_empty()
+                  .choice("missing", &Text::null_is_empty,
+                          {{"bad", false}, {"empty", true}},
+                          "What to do with NULL. bad: the row is bad; empty: "
+                          "the row is a text without bytes"),
+              "Turns a column of texts or bytes into their bytes, packed one "
+              "after the other.")
           .required();
   return table;
 }

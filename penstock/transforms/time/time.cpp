@@ -51,21 +51,24 @@ void check_time(Spec& section, const Times& time) {
       (time.missing.by == By::nan || time.missing.by == By::number))
     section.refuse("missing",
                    "found " + shown_missing(time.missing).dump() +
-                       ", and parts are sines and cosines",
+                       ", but parts are sines and cosines",
                    "use \"zero\" or \"mask\"");
 }
 
 SettingsTable<Times> own_settings() {
   SettingsTable<Times> table;
-  table.text("column", &Times::column, "")
+  table
+      .text("column", &Times::column,
+            "Column of timestamps, dates, ISO-8601 texts or seconds since 1970")
       .required()
       .not_empty()
       .texts("parts", &Times::parts,
-             "\"hour\" (of the day, with its fraction), \"weekday\" and "
-             "\"day_of_year\", in UTC: the sine and cosine of each");
+             "Cyclic parts in UTC, each as a sine and a cosine: \"hour\" (of "
+             "the day, with its fraction), \"weekday\" and \"day_of_year\". "
+             "Default: no parts, but seconds since 1970");
   add_missing(table, &Times::missing, {By::zero, By::nan, By::mask},
-              "what becomes of NULL, of all parts alike; \"mask\": 0, "
-              "marked in NAME_mask. Left out, such a row is bad.");
+              "Replacement for NULL, used for all parts. mask: 0, and "
+              "NAME_mask is 0 there, else 1. Default: a row with NULL is bad");
   return table.check(check_time);
 }
 
@@ -73,8 +76,8 @@ const SettingsTable<Times>& time_settings() {
   static const SettingsTable<Times> table =
       SettingsTable<Times>()
           .section("time", own_settings(),
-                   "A column of times -> seconds since 1970 UTC, float64 [], "
-                   "or with parts float32 [2 x parts].")
+                   "Turns a column of times into seconds since 1970 UTC, "
+                   "float64 [], or with parts into float32 [2 x parts].")
           .required();
   return table;
 }
@@ -95,8 +98,8 @@ class Parser final : public FieldParser {
         seconds = kNoTime;
       } else if (!column.valid(row)) {
         reject(row,
-               "is NULL, expected a time; \"missing\" says what else becomes "
-               "of it, as in {\"time\": {\"column\": " +
+               "is NULL, expected a time; \"missing\" sets a replacement, as "
+               "in {\"time\": {\"column\": " +
                    Json(name_).dump() + ", \"missing\": \"mask\"}}",
                faults);
       } else if (!(std::abs(seconds) < kMostDays * kDay)) {
@@ -220,7 +223,7 @@ class TimeKind final : public FieldKind {
                    .what = "cannot use the settings",
                    .where = "fields." + name_ + ".time.column",
                    .why = "column '" + info.name + "' (" + info.declared +
-                          ") holds booleans, no times",
+                          ") holds booleans, not times",
                    .next = "name a column of timestamps, dates, ISO-8601 texts "
                            "or seconds since 1970"});
     return std::make_shared<BoundTime>(time_, columns.at[0]);

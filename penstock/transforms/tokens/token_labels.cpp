@@ -14,7 +14,7 @@ TokenLabels::TokenLabels(const Tokens& tokens)
 std::string TokenLabels::read(const Column& column, const Column& labels,
                               std::int64_t row, DocumentNote& note) {
   if (!column.valid(row)) return "is NULL, expected a list of token ids";
-  const std::string of_labels = "its '" + name_ + "' ";
+  const std::string of_labels = "column '" + name_ + "' ";
   if (!labels.valid(row))
     return of_labels + "is NULL, expected a list of labels";
   if (std::string why = ids_.read(column, row); !why.empty()) return why;

@@ -47,7 +47,7 @@ std::string TokenLists::read_list(const Column& column, std::int64_t row) {
     if (column.type.kind == ColumnKind::list &&
         column.offset(row) == column.offset(row + 1))
       return {};  // of a type that nobody knows
-    return "holds a list of something else, expected one of token ids";
+    return "holds another kind of list, expected a list of token ids";
   }
   if (column.type.kind == ColumnKind::list)
     for (std::int64_t i = 0; i < found->count; ++i)

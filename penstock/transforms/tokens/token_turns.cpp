@@ -56,7 +56,7 @@ std::string TokenTurns::read_chat(std::string_view json,
                                   std::string_view tools) {
   try {
     chat_ = template_->render(Json::parse(json, "the chat"),
-                              Json::parse(tools, "its tools"));
+                              Json::parse(tools, "the tools of the chat"));
     return {};
   } catch (const Error& error) {
     return "holds " + beginning(json) + ": " + error.parts().why;

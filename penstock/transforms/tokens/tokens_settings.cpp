@@ -16,7 +16,7 @@ void check_packing(Spec& spec, Tokens& of) {
   const bool best_fit = of.pack == Tokens::Pack::best_fit;
   const bool stream = of.pack == Tokens::Pack::stream;
   if (of.repack && !best_fit)
-    spec.refuse("repack", "only \"best_fit\" packs anew",
+    spec.refuse("repack", "only \"best_fit\" can pack again in each epoch",
                 "leave it out, or set \"pack\": \"best_fit\"");
   if (of.pack_window > 0 && !best_fit && !stream)
     spec.refuse("pack_window",
@@ -24,8 +24,8 @@ void check_packing(Spec& spec, Tokens& of) {
                 "leave it out, or set \"pack\": \"best_fit\"");
   if (of.vocab_size > 0 && of.pad_id.value_or(0) >= of.vocab_size)
     spec.refuse("pad_id",
-                "it is " + std::to_string(*of.pad_id) +
-                    ", and the vocabulary has " +
+                "the value is " + std::to_string(*of.pad_id) +
+                    ", but the vocabulary has " +
                     std::to_string(of.vocab_size) + " tokens",
                 "name a token of the vocabulary");
 }
@@ -33,13 +33,13 @@ void check_packing(Spec& spec, Tokens& of) {
 /// Loads the template of chats, once there is a tokenizer.
 void check_turns(Spec& spec, Tokens& of) {
   if (of.chat && !of.completion.empty())
-    spec.refuse("completion", "a chat has its own answers",
-                "leave it out, or leave \"chat\" out");
+    spec.refuse("completion", "a chat already contains the answers",
+                "leave either \"completion\" or \"chat\" out");
   if (!of.chat && !of.chat_template.empty())
-    spec.refuse("chat_template", "it is of chats",
+    spec.refuse("chat_template", "the key applies only to chats",
                 "set \"chat\": true, or leave it out");
   if (!of.chat && !of.tools.empty())
-    spec.refuse("tools", "they are of chats",
+    spec.refuse("tools", "tools apply only to chats",
                 "set \"chat\": true, or leave it out");
   if (of.chat)
     of.rendered_by = ChatTemplate::load(of.tokenizer, of.chat_template);
@@ -53,13 +53,13 @@ void check_end(Spec& spec, Tokens& of) {
   if (of.end) return;
   if (of.eos_token.empty())
     spec.refuse("eos",
-                "no tokenizer_config.json beside the tokenizer names an "
-                "eos_token",
-                "put that file beside it, or write the token itself: \"eos\": "
-                "\"<|endoftext|>\"");
+                "the tokenizer's folder has no tokenizer_config.json that "
+                "names an eos_token",
+                "copy that file into the folder, or write the token itself: "
+                "\"eos\": \"<|endoftext|>\"");
   spec.refuse("eos", "the tokenizer has no token '" + of.eos_token + "'",
-              "write one that stands in its file, such as an added token, or "
-              "true for the one that tokenizer_config.json names");
+              "write a token of the tokenizer.json, or true for the token that "
+              "tokenizer_config.json names");
 }
 
 /// Loads the tokenizer, and fills in what its files say.
@@ -70,22 +70,22 @@ void check_tokenizer(Spec& spec, Tokens& of) {
           std::pair("invalid_utf8", of.strict_utf8), std::pair("chat", of.chat),
           std::pair("completion", !of.completion.empty())})
       if (set)
-        spec.refuse(key, "it is of texts, and no tokenizer is named",
+        spec.refuse(key, "the key applies to texts, and no tokenizer is named",
                     "name a tokenizer.json as \"tokenizer\", or leave it out");
     return;
   }
   if (!of.labels.empty())
-    spec.refuse("labels", "they are of token ids, and a tokenizer is named",
-                "leave \"tokenizer\" out, or name what follows a prompt as "
+    spec.refuse("labels", "labels apply to token ids, but a tokenizer is named",
+                "leave \"tokenizer\" out, or name the column of the answers as "
                 "\"completion\"");
   of.loaded = Tokenizer::load(of.tokenizer);
   const auto size = static_cast<std::int64_t>(of.loaded->vocabulary_size());
   if (of.vocab_size > 0 && of.vocab_size < size)
     spec.refuse("vocab_size",
-                "it is " + std::to_string(of.vocab_size) +
-                    ", and the tokenizer has ids up to " +
+                "the value is " + std::to_string(of.vocab_size) +
+                    ", but the tokenizer has ids up to " +
                     std::to_string(size - 1),
-                "give the model as many tokens, or use its own tokenizer");
+                "use a model with more tokens, or the model's own tokenizer");
   if (of.vocab_size == 0) of.vocab_size = size;
   check_end(spec, of);
   if (!of.pad_id)
@@ -96,8 +96,8 @@ void check_tokenizer(Spec& spec, Tokens& of) {
 Json end_rule() {
   Json rule{Json::Object{}};
   rule["description"] =
-      "a token ends each document; true: the eos_token of the tokenizer's "
-      "files, or the token as it is written there";
+      "Token that ends each document. true: the eos_token of the tokenizer's "
+      "files; a text: that token. Default: false, documents get no such token";
   for (const char* type : {"boolean", "string"}) {
     Json one{Json::Object{}};
     one["type"] = type;
@@ -126,58 +126,65 @@ Json shown_end(const Tokens& from) {
 
 /// What is read of a row.
 void add_texts(SettingsTable<Tokens>& table) {
-  table.text("column", &Tokens::column, "texts, or lists of token ids")
+  table
+      .text("column", &Tokens::column,
+            "Column of texts or of lists of token ids")
       .required()
       .not_empty()
       .text("tokenizer", &Tokens::tokenizer,
-            "the path of a tokenizer.json; without one the column "
-            "holds token ids")
+            "Path of a tokenizer.json. Default: the column already holds token "
+            "ids")
       .boolean("chat", &Tokens::chat,
-               "the column holds messages, of which the turns of "
-               "the assistant are targets")
-      .text("chat_template", &Tokens::chat_template,
-            "the file of a template; without one that of the "
-            "tokenizer")
+               "Whether the column holds chats: lists of messages, in which "
+               "the turns of the assistant are the targets")
+      .text(
+          "chat_template", &Tokens::chat_template,
+          "File with the chat template. Default: the template of the tokenizer")
       .text("tools", &Tokens::tools,
-            "the column of what a chat may call, a list as its "
-            "template takes it")
+            "Column with the list of tools that a chat may call, as its "
+            "template expects it")
       .text("completion", &Tokens::completion,
-            "the column of what follows, which alone is a target")
+            "Column with the text that follows `column`. Only its tokens are "
+            "targets")
       .text("labels", &Tokens::labels,
-            "of token ids: the column of lists as long, of which -100 "
-            "says that a token is not a target")
-      .boolean("special", &Tokens::special,
-               "with the tokens that its template adds")
+            "Column with the target of each token id, as lists of the same "
+            "length. -100 marks a token that is not a target")
+      .boolean(
+          "special", &Tokens::special,
+          "Whether to add the tokenizer's special tokens, as its template does")
       .setting("eos", end_rule(), read_end, shown_end)
       .choice("invalid_utf8", &Tokens::strict_utf8,
               {{"replace", false}, {"bad", true}},
-              "what text that is not UTF-8 makes of its row");
+              "What to do with text that is not UTF-8. replace: bad bytes "
+              "become U+FFFD; bad: the row is bad");
 }
 
 /// What rows of a batch are made of it.
 void add_rows(SettingsTable<Tokens>& table) {
   table
       .integer("max_length", &Tokens::max_length, 1, kLongestRow,
-               "tokens of a row of a batch")
+               "Tokens in a row of a batch")
       .choice("pack", &Tokens::pack,
               {{"best_fit", Tokens::Pack::best_fit},
                {"wrapped", Tokens::Pack::wrapped},
                {"stream", Tokens::Pack::stream},
                {"none", Tokens::Pack::none}},
-              "\"best_fit\": whole documents where they fit, cut "
-              "only where longer than a row; \"wrapped\": one "
-              "after the other, cut at every row; \"stream\": "
-              "as \"best_fit\", window by window and without an "
-              "end; \"none\": a document a row, padded")
+              "How documents fill rows. best_fit: whole documents, and only "
+              "those longer than a row are cut; wrapped: one after the other, "
+              "cut at the end of each row; stream: as best_fit, in windows of "
+              "documents and without epochs, which starts at once; none: one "
+              "document per row, padded")
       .integer("vocab_size", &Tokens::vocab_size, 0, kMostIds,
-               "of the model: an id that is not below it makes its "
-               "row bad; 0: not known")
-      .integer("pad_id", &Tokens::pad_id, 0, kMostIds - 1, "what fills rows up")
+               "Size of the model's vocabulary. A row with an id that is not "
+               "below it is bad. 0: unknown, not checked")
+      .integer("pad_id", &Tokens::pad_id, 0, kMostIds - 1,
+               "Token id that fills rows up")
       .boolean("repack", &Tokens::repack,
-               "documents have other neighbours in every epoch")
+               "Whether documents are packed again with other neighbours in "
+               "every epoch")
       .integer("pack_window", &Tokens::pack_window, 0, std::int64_t{1} << 32,
-               "documents that are packed together; 0: all, of "
-               "\"stream\" 8192");
+               "Documents that are packed together. 0: all documents, or 8192 "
+               "for the packing \"stream\"");
 }
 
 }  // namespace
@@ -190,7 +197,8 @@ const SettingsTable<Tokens>& tokens_settings() {
     tokens.check(check_tokenizer).check(check_turns).check(check_packing);
     return SettingsTable<Tokens>()
         .section("tokens", tokens,
-                 "A column of texts or token ids -> rows for a language model.")
+                 "Turns a column of texts or token ids into rows for a "
+                 "language model.")
         .required();
   }();
   return table;

@@ -53,11 +53,11 @@ void untranspose(const std::byte* in, std::size_t values, std::size_t width,
 std::string undo_bitshuffle(In in, const Filter& filter, std::size_t most,
                             Bytes& out) {
   if (filter.values.size() < 3 || filter.values[2] == 0)
-    return "its bitshuffle has no width";
+    return "the bitshuffle filter has no element size";
   const std::size_t width = filter.values[2];
   const std::uint32_t how = filter.values.size() > 4 ? filter.values[4] : 0;
   std::size_t block = filter.values.size() > 3 ? filter.values[3] : 0;
-  constexpr const char* kFault = "its bytes are none of bitshuffle";
+  constexpr const char* kFault = "its bytes are not valid bitshuffle data";
   std::size_t size = in.size(), at = 0;
   if (how != 0) {
     if (in.size() < 12) return kFault;

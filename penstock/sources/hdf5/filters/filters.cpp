@@ -75,14 +75,13 @@ bool is_known(const Filter& filter) {
 FilterFault fault_of(const std::vector<Filter>& filters) {
   for (const Filter& filter : filters) {
     if (!is_known(filter))
-      return {"its chunks are written by " + shown(filter) +
-                  ", which is not undone here",
-              "write it again by another one: h5repack -f GZIP=4 OLD NEW, with "
-              "the plugin of that filter in HDF5_PLUGIN_PATH (pip install "
-              "hdf5plugin has most of them)"};
+      return {"its chunks use " + shown(filter) + ", which is not supported",
+              "write the file with another filter: h5repack -f GZIP=4 OLD NEW, "
+              "with the plugin of the present filter in HDF5_PLUGIN_PATH (pip "
+              "install hdf5plugin has most of them)"};
     if (std::string package = missing_package(filter); !package.empty())
-      return {"its chunks are written by " + shown(filter) +
-                  ", and Penstock was built without its library",
+      return {"its chunks use " + shown(filter) +
+                  ", but Penstock was built without its library",
               "install " + package + " and build again"};
   }
   return {};
@@ -126,7 +125,7 @@ struct ChunkDecoder::State {
         out.resize(most);
         const std::optional<std::size_t> got =
             inflate(in, out.mutable_data<std::byte>(), most);
-        if (!got) return "its bytes are none of deflate, or damaged";
+        if (!got) return "its bytes are not valid deflate data";
         out.resize(*got);
         return {};
       }
@@ -147,7 +146,7 @@ struct ChunkDecoder::State {
       case kZstd:
         return undo_zstd(in, most, out);
       default:
-        return "its " + shown(filter) + " is not undone here";
+        return "its " + shown(filter) + " is not supported";
     }
   }
 };
@@ -196,7 +195,7 @@ std::string ChunkDecoder::decode(const std::vector<Filter>& filters,
     buffer = 1 - buffer;
   }
   if (now.size() != out.size())
-    return "it has " + std::to_string(now.size()) + " bytes where " +
+    return "the chunk has " + std::to_string(now.size()) + " bytes, but " +
            std::to_string(out.size()) + " are expected";
   if (!out.empty()) std::memcpy(out.data(), now.data(), out.size());
   return {};

@@ -39,7 +39,7 @@ std::uint32_t fletcher32(In in) {
 // was summed up are the bytes as this filter saw them, after the filters before
 // it.
 std::string undo_fletcher32(In in, Bytes& out) {
-  if (in.size() < 4) return "it ends before its checksum";
+  if (in.size() < 4) return "the chunk ends before its checksum";
   const In values = in.first(in.size() - 4);
   std::uint32_t stored = 0;
   std::memcpy(&stored, in.data() + values.size(), sizeof(stored));
@@ -48,7 +48,7 @@ std::string undo_fletcher32(In in, Bytes& out) {
   const std::uint32_t old =
       (found & 0x00ff00ff) << 8 | (found >> 8 & 0x00ff00ff);
   if (found != stored && old != stored)
-    return "its bytes do not match its checksum (fletcher32)";
+    return "the bytes of the chunk do not match its checksum (fletcher32)";
   out.resize(values.size());
   if (!values.empty())
     std::memcpy(out.mutable_data<std::byte>(), values.data(), values.size());

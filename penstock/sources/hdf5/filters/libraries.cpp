@@ -40,7 +40,7 @@ bool frame_of_zstd(In in, std::span<std::byte> out) {
 std::string undo_zstd(In in, std::size_t most, Bytes& out) {
   const unsigned long long size =
       ZSTD_getFrameContentSize(in.data(), in.size());
-  constexpr const char* kFault = "its bytes are none of Zstandard";
+  constexpr const char* kFault = "its bytes are not valid Zstandard data";
   if (size == ZSTD_CONTENTSIZE_ERROR ||
       (size != ZSTD_CONTENTSIZE_UNKNOWN && size > most))
     return kFault;
@@ -63,7 +63,7 @@ bool has_blosc() { return true; }
 // A Blosc buffer describes itself in its first 16 bytes (width, block size,
 // inner codec, sizes), so the client values of the filter are not needed.
 std::string undo_blosc(In in, std::size_t most, Bytes& out) {
-  constexpr const char* kFault = "its bytes are none of Blosc";
+  constexpr const char* kFault = "its bytes are not valid Blosc data";
   std::size_t size = 0;
   if (in.size() < BLOSC_MIN_HEADER_LENGTH ||
       blosc_cbuffer_validate(in.data(), in.size(), &size) < 0 || size > most)
@@ -84,7 +84,7 @@ std::string undo_blosc(In, std::size_t, Bytes&) { return "no Blosc"; }
 // chunk (8 bytes) and of a block (4), then for each block its stored size (4)
 // and its bytes. All numbers are big-endian, and the last block is shorter.
 std::string undo_lz4(In in, std::size_t most, Bytes& out) {
-  constexpr const char* kFault = "its bytes are none of LZ4";
+  constexpr const char* kFault = "its bytes are not valid LZ4 data";
   if (in.size() < 12) return kFault;
   const std::uint64_t size = big_endian(in.data(), 8);
   const auto block = static_cast<std::size_t>(big_endian(in.data() + 8, 4));

@@ -12,7 +12,7 @@ std::string undo_lzf(In in, std::size_t most, Bytes& out) {
   auto* to = out.mutable_data<unsigned char>();
   std::size_t filled = 0, at = 0;
   auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(in[i]); };
-  constexpr const char* kFault = "its bytes are none of LZF";
+  constexpr const char* kFault = "its bytes are not valid LZF data";
   while (at < in.size()) {
     const unsigned control = byte(at++);
     if (control < 32) {

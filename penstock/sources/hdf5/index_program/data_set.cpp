@@ -116,7 +116,7 @@ void add_chunked(hid_t properties, std::size_t rank, hid_t type, Json& set) {
   std::vector<hsize_t> chunk(rank);
   if (H5Pget_chunk(properties, static_cast<int>(rank), chunk.data()) !=
       static_cast<int>(rank))
-    return refuse(set, "its chunks have another number of dimensions");
+    return refuse(set, "the number of dimensions of its chunks differs");
   set["layout"] = "chunked";
   set["chunk"] = Json::Array{};
   double bytes = static_cast<double>(H5Tget_size(type));
@@ -127,7 +127,7 @@ void add_chunked(hid_t properties, std::size_t rank, hid_t type, Json& set) {
   if (bytes > static_cast<double>(kMostChunkBytes))
     return refuse(set, "its chunks have " +
                            std::to_string(static_cast<std::int64_t>(bytes)) +
-                           " bytes each, and 1 GiB is the most that is read");
+                           " bytes each, but at most 1 GiB is supported");
   add_filters(properties, set);
 }
 
@@ -168,8 +168,8 @@ Json text_of(hid_t attribute, hid_t type) {
 Json not_read(const char* what) {
   Json value(Json::Object{});
   value["why"] = std::string("it is an attribute that is ") + what +
-                 "; one number, one text and lists of up to 4096 numbers are "
-                 "read";
+                 "; single numbers, single texts and lists of up to 4096 "
+                 "numbers are supported";
   return value;
 }
 
@@ -269,8 +269,8 @@ Json described_data_set(hid_t id, const std::string& path) {
   }
   if (!is_flat(type) && !has_addresses_of_64_bits(id)) {
     refuse(set,
-           "it holds values of variable length, and the file has "
-           "addresses that are not of 64 bits");
+           "it holds values of variable length, but the file does not use "
+           "64-bit addresses");
     return set;
   }
   set["fill"] = fill_of(properties, type);

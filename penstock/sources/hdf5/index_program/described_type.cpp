@@ -66,9 +66,9 @@ Json floating(hid_t type, std::size_t bytes) {
   if (!is_plain(type, bytes) || ieee == 0 ||
       (exponent_bits != ieee && !brain) || order == H5T_ORDER_VAX ||
       mantissa != 0 || mantissa_bits != exponent || sign != 8 * bytes - 1)
-    return other(bytes, "floats of " + bits(bytes) +
-                            " bits that are not those of IEEE 754 in 16, 32 or "
-                            "64 bits");
+    return other(
+        bytes, "floats of " + bits(bytes) +
+                   " bits, which are not IEEE 754 floats of 16, 32 or 64 bits");
   Json described = of("float", bytes);
   described["big"] = order == H5T_ORDER_BE;
   described["brain"] = brain;
@@ -221,7 +221,7 @@ Json described_type(hid_t type, int depth) {
       return described;
     }
     default:
-      return other(bytes, "a type that is not read");
+      return other(bytes, "an unsupported type");
   }
 }
 

@@ -38,11 +38,11 @@ std::string cause() {
 /// Why an object cannot be opened.
 std::string unreadable() {
   const std::string why = cause();
-  if (why.find("version") == why.npos) return "it is damaged: " + why;
+  if (why.find("version") == why.npos) return "the file is damaged: " + why;
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
-  return "it was written by a newer HDF5 than " + std::to_string(major) + "." +
-         std::to_string(minor) + "." + std::to_string(release) +
+  return "the file was written by a newer HDF5 than " + std::to_string(major) +
+         "." + std::to_string(minor) + "." + std::to_string(release) +
          ", which reads it here (" + why +
          "): write it again with libver=(\"v108\", \"v110\") in h5py, or by "
          "h5repack --low=0 --high=2";
@@ -53,9 +53,10 @@ IndexFailure damaged(const std::string& place) {
   const std::string why = (place.empty() ? "" : place + ": ") + cause();
   if (why.find("allocation failed") != why.npos)
     return {"hdf5.memory", why,
-            "its index takes more than there is, or the file is damaged: try "
-            "h5dump -H FILE"};
-  return {"hdf5.damaged", why, "get an intact copy, or write it again"};
+            "the index is too large for the memory, or the file is damaged: "
+            "try h5dump -H FILE"};
+  return {"hdf5.damaged", why,
+          "get an intact copy of the file, or write it again"};
 }
 
 /// Refuses what another program writes, before libhdf5 fails in other words.
@@ -69,7 +70,7 @@ void check_writers(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     throw IndexFailure{"files.unreadable", std::strerror(errno),
-                       "check who may read it"};
+                       "check the permissions of the file"};
   const bool locked =
       ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   bool writing = false, swmr = false;
@@ -90,20 +91,20 @@ void check_writers(const std::string& path) {
   ::close(file);
   if (!found)
     throw IndexFailure{"hdf5.no_hdf5",
-                       "it does not begin as a file of HDF5 does",
-                       "check that it is one: h5dump -H FILE"};
+                       "the file does not begin as HDF5 files do",
+                       "check the file with h5dump -H FILE"};
   if (swmr)
     throw IndexFailure{
         "hdf5.writing",
-        "another program has it open for single-writer-multiple-reader "
-        "(SWMR) writing, so that its rows change",
-        "close it there; if no program writes, h5clear -s FILE removes the "
-        "mark that was left"};
+        "another program has the file open for single-writer-multiple-reader "
+        "(SWMR) writing, so its rows may change",
+        "close the file in that program; if no program writes to it, remove "
+        "the stale mark with h5clear -s FILE"};
   if (writing || locked)
-    throw IndexFailure{
-        "hdf5.writing", "another program has it open for writing",
-        "close it there; if no program writes, h5clear -s FILE removes the "
-        "mark that was left"};
+    throw IndexFailure{"hdf5.writing",
+                       "another program has the file open for writing",
+                       "close the file in that program; if no program writes "
+                       "to it, remove the stale mark with h5clear -s FILE"};
 }
 
 // Walks the groups depth first, by names in ascending order, so that the order
@@ -127,7 +128,7 @@ class FileIndex {
     H5O_info_t about{};
     if (H5Oget_info(group, &about) < 0) return skip(path, cause());
     if (!seen_.insert({about.fileno, about.addr}).second) return;
-    if (depth > kDeepest) return skip(path, "it is nested too deep");
+    if (depth > kDeepest) return skip(path, "the group is nested too deep");
     Json attributes = described_attributes(group);
     if (!attributes.object().empty() || path == "/") {
       Json one(Json::Object{});
@@ -170,12 +171,12 @@ class FileIndex {
     if (H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT) < 0)
       throw damaged(path);
     if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT)
-      return skip(path, "it is a link to another file: name that file");
+      return skip(path, "the link leads to another file: name that file");
     if (depth == 0 && name.starts_with('#')) return;  // MATLAB's own
     Handle object(H5Oopen(group, name.c_str(), H5P_DEFAULT));
     if (!object) {
       if (link.type == H5L_TYPE_SOFT)
-        return skip(path, "it is a link to something that is not there");
+        return skip(path, "the link leads to nothing");
       return skip(path, unreadable());
     }
     switch (H5Iget_type(object)) {
@@ -192,8 +193,8 @@ class FileIndex {
     progress_();
     if (index_["data_sets"].array().size() >= kMostDataSets)
       throw IndexFailure{"hdf5.too_large",
-                         "it has more than 4,000,000 data sets",
-                         "divide it into several files"};
+                         "the file has more than 4,000,000 data sets",
+                         "divide the file into several"};
     Json described = described_data_set(set, path);
     if (described.find("layout")->string() == "chunked")
       chunked.push_back(path);
@@ -246,7 +247,7 @@ std::vector<ChunkPlace> chunks_of(hid_t set, const std::string& path,
     if (along != 0 && count > hsize_t{kMostChunks} / along)
       throw IndexFailure{"hdf5.too_large",
                          path + " has more than 67,108,864 chunks",
-                         "write it again with larger ones (h5repack)"};
+                         "write the file again with larger chunks (h5repack)"};
     count *= along;
   }
   std::vector<ChunkPlace> places(count);
@@ -289,8 +290,9 @@ void send_index(const std::string& path, FileDriver& driver,
   send(Frame::index, index.take(matlab, user_block).dump());
   const Untouched room;
   if (room.get() == nullptr)
-    throw IndexFailure{"hdf5.memory", "there is no memory for its index",
-                       "raise the limit of the address space (ulimit -v)"};
+    throw IndexFailure{"hdf5.memory",
+                       "there is not enough memory for the index of the file",
+                       "raise the limit on address space (ulimit -v)"};
   for (const std::string& name : index.chunked) {
     Handle set(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
     if (!set) throw damaged(name);

@@ -160,15 +160,15 @@ TEST(Weights, ThatAreNotOfTheModelAreNamed) {
               HasSubstr("model.layers.0.self_attn.q_proj"));
   EXPECT_THAT(refusal(kFolder + "llama",
                       kFolder + "llama/model-00001-of-00004.safetensors"),
-              HasSubstr("it has no tensor"));
+              HasSubstr("has no tensor"));
   EXPECT_THAT(refusal(kFolder + "llama", kFolder + "nowhere"),
               HasSubstr("nowhere"));
   EXPECT_THAT(refusal(kFolder + "llama", kFolder),
-              HasSubstr("it holds neither model.safetensors nor"));
+              HasSubstr("holds neither model.safetensors nor"));
   const std::string index = testing::TempDir() + "x.index.json";
   std::ofstream(index) << R"({"weight_map": {"a": "../b.safetensors"}})";
   EXPECT_THAT(refusal(kFolder + "llama", index),
-              HasSubstr("expected the name of a file beside it"));
+              HasSubstr("expected the name of a file in the same folder"));
 }
 
 TEST(Config, OfAModelThatIsNotKnownIsRefusedByName) {
@@ -187,10 +187,10 @@ TEST(Config, OfAModelThatIsNotKnownIsRefusedByName) {
               HasSubstr("\"yarn\", expected one of default, linear, llama3"));
   EXPECT_THAT(refused(R"({"model_type": "mistral", "sliding_window": 4, )" +
                       sizes + "}"),
-              HasSubstr("attention in a window"));
+              HasSubstr("sliding-window attention"));
   EXPECT_THAT(refused(R"({"model_type": "llama", "attention_dropout": 0.5, )" +
                       sizes + "}"),
-              HasSubstr("dropout is not known"));
+              HasSubstr("dropout is not supported"));
   EXPECT_THAT(refused(R"({"model_type": "llama", "quantization_config":
                       {"bits": 4}, )" +
                       sizes + "}"),

@@ -243,14 +243,14 @@ Json CausalLmModel::check(const Batch& batch) {
     const double together = sum_of(packed, 0).item<double>();
     const double off = std::abs(together - apart) / std::max(1.0, apart);
     if (!(off <= (learning_.precision == Dtype::float32 ? 1e-4 : 2e-2)))
-      throw Error(ErrorKind::internal,
-                  {.code = "model.contaminated",
-                   .what = "documents of one row disturb each other",
-                   .where = "model",
-                   .why = "packed, their loss is " + std::to_string(together) +
-                          ", one by one " + std::to_string(apart),
-                   .next = "report it, with the job; \"pack\": \"none\" avoids "
-                           "it"});
+      throw Error(
+          ErrorKind::internal,
+          {.code = "model.contaminated",
+           .what = "documents in one row affect each other",
+           .where = "model",
+           .why = "their loss is " + std::to_string(together) +
+                  " when packed, and one by one " + std::to_string(apart),
+           .next = "report this with the job; \"pack\": \"none\" avoids it"});
     Json& row_found = found["packed_row"];
     row_found["documents"] = std::ssize(bounds) - 1;
     row_found["packed"] = together;
@@ -299,7 +299,7 @@ std::vector<SwitchInForce> CausalLmModel::in_force() const {
   if (!packed_)
     attention.got = "causal", attention.why = "a row is one document";
   else if (!device_.is_cpu() && asked != Json("mask"))
-    attention.got = "mask", attention.why = "a GPU takes whole rows";
+    attention.got = "mask", attention.why = "a GPU processes whole rows";
   return {
       {.name = "gradient_checkpointing", .asked = recompute, .got = recompute},
       attention};

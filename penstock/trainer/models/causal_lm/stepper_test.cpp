@@ -194,7 +194,7 @@ TEST(CausalLm, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refusal({"fields.tokens.tokens.vocab_size=41"}),
               HasSubstr("the model knows 40 tokens"));
   EXPECT_THAT(refusal({"fields.tokens.tokens.vocab_size=0"}),
-              HasSubstr("does not say how many ids there are"));
+              HasSubstr("does not set the size of its vocabulary"));
   EXPECT_THAT(refusal({"model.config="}), HasSubstr("model.config"));
   EXPECT_THAT(refusal({"model.tokens=token"}), HasSubstr("'token'"));
   EXPECT_THAT(refusal({R"(model.lora={"target_modules": ["q_prog"]})"}),

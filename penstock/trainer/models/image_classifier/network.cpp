@@ -31,10 +31,10 @@ Layers::Layer head_of(Layers& layers, const std::string& name, std::int64_t in,
   if (files != nullptr && files->has(name + ".weight") &&
       files->shape_of(name + ".weight") != Shape{classes, in}) {
     log(LogLevel::warning,
-        "the weights of model.path tell " +
+        "the weights of model.path distinguish " +
             std::to_string(files->shape_of(name + ".weight")[0]) +
-            " classes and not " + std::to_string(classes) + ": '" + name +
-            "' begins anew");
+            " classes, not " + std::to_string(classes) + ": '" + name +
+            "' starts from random weights");
     layers.begun();
   }
   return layers.linear(name, in, classes);

@@ -64,7 +64,7 @@ std::pair<std::int64_t, Scale> number_and_scale(
                                      .next = "name a key that holds numbers"});
   };
   if (found == standards.end()) refuse("the set has no such key");
-  if (found->boolean) refuse("it holds true and false, expected numbers");
+  if (found->boolean) refuse("the key holds true and false, expected numbers");
   return {found - standards.begin(), scale_of(*found)};
 }
 

@@ -220,7 +220,7 @@ TEST_F(StepperTest, NamesTheFieldOrKeyThatItCannotUse) {
   EXPECT_THAT(refusal(wrong, *device_), HasSubstr("key 'latitude'"));
   wrong = spec();
   PositionsModel::settings_of(wrong).strength = "signal_present";
-  EXPECT_THAT(refusal(wrong, *device_), HasSubstr("it holds true and false"));
+  EXPECT_THAT(refusal(wrong, *device_), HasSubstr("holds true and false"));
 }
 
 TEST_F(StepperTest, RefusesTheSimulatedDevice) {

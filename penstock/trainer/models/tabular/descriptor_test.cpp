@@ -116,7 +116,7 @@ TEST(Tabular, RefusesAJobOfTheTargetAlone) {
     parse_model(&section, parse_fields(one, "fields"));
     FAIL() << "it was not refused";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("there is no field but the target"));
+    EXPECT_THAT(error.what(), HasSubstr("the target is the only field"));
   }
 }
 

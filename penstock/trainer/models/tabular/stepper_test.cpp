@@ -240,7 +240,7 @@ TEST(TabularModel, RefusesATargetOfOneClass) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::request);
     EXPECT_EQ(error.parts().code, "model.one_class");
-    EXPECT_THAT(error.what(), HasSubstr("one class alone, \"only\", in field "
+    EXPECT_THAT(error.what(), HasSubstr("only one class, \"only\", in field "
                                         "'kind'"));
   }
 }

@@ -131,8 +131,9 @@ TEST(TabularSwitches, SayWhatIsInForceAndWhyNot) {
   Json found = in_force(*table.stepper());
   EXPECT_EQ(found.find("precision")->dump(),
             R"({"asked": "bfloat16", "got": "bfloat16", "why": ""})");
-  EXPECT_EQ(found.find("tf32")->dump(),
-            R"({"asked": true, "got": false, "why": "the cpu has none"})");
+  EXPECT_EQ(
+      found.find("tf32")->dump(),
+      R"({"asked": true, "got": false, "why": "the cpu does not support it"})");
   EXPECT_EQ(*found.find("label_smoothing")->find("got"), Json(0.0));
   EXPECT_THAT(found.find("label_smoothing")->find("why")->string(),
               testing::HasSubstr("no class"));

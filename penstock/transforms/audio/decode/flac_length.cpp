@@ -98,8 +98,8 @@ std::string complete_flac(SoundBytes& file, std::int64_t at) {
     file.replace(at + kLength, std::move(shown));
     return {};
   }
-  return "its header does not say how many samples it has, and it does not end "
-         "with a whole frame: it is cut off or damaged";
+  return "the header does not give the number of samples, and the file does "
+         "not end with a complete frame: it is cut off or damaged";
 }
 
 }  // namespace penstock

@@ -113,7 +113,7 @@ std::string count_mp3(SoundBytes& file, std::int64_t at,
   const std::optional<Mp3Frame> first = next_frame(file, at, nullptr);
   // libmpg123 would write to the terminal of bytes that begin so by chance.
   if (!first && !is_free)
-    return "it begins as MP3 does, and no frame follows another one";
+    return "the file begins like MP3, but has no two frames in a row";
   if (!first || says_frames(file, at, *first)) return {};
   samples = 0;
   while (const std::optional<Mp3Frame> frame = next_frame(file, at, &*first)) {

@@ -78,11 +78,12 @@ class SndfileDecoder final : public SoundDecoder {
   std::string read(std::int64_t first, std::int64_t frames,
                    float* to) override {
     if (first != at_ && sf_seek(file_.get(), first, SEEK_SET) != first)
-      return "it cannot be read from sample " + std::to_string(first) + " on";
+      return "the file cannot be read from sample " + std::to_string(first) +
+             " on";
     const sf_count_t got = sf_readf_float(file_.get(), to, frames);
     at_ = first + got;
     if (got == frames) return {};
-    return "it ends after " + std::to_string(at_) + " of " +
+    return "the file ends after " + std::to_string(at_) + " of " +
            std::to_string(frames_) + " samples; it is cut off or damaged";
   }
 
@@ -104,13 +105,12 @@ class SndfileDecoder final : public SoundDecoder {
   }
   std::string checked(const SF_INFO& found, SoundInfo& info) {
     if (file_ == nullptr)
-      return std::string("it cannot be decoded: ") + sf_strerror(nullptr);
+      return std::string("the file cannot be decoded: ") + sf_strerror(nullptr);
     if (!is_read(found.format))
-      return "it is of a format that is not read, expected WAV, FLAC, OGG or "
-             "MP3";
+      return "the format is not supported, expected WAV, FLAC, OGG or MP3";
     if (found.channels < 1 || found.channels > 64 || found.samplerate < 1 ||
         found.samplerate > 1'000'000 || found.frames < 0)
-      return "its header says " + std::to_string(found.channels) +
+      return "the header declares " + std::to_string(found.channels) +
              " channels of " + std::to_string(found.samplerate) + " Hz";
     at_ = 0;
     frames_ = found.frames;

@@ -68,9 +68,10 @@ std::string check_data(SoundBytes& file, const Data& data, const char* name) {
   const auto there = static_cast<std::uint64_t>(
       std::max<std::int64_t>(0, file.size() - data.begin));
   if (data.said <= there || is_unknown(data.said)) return {};
-  return std::string("it is cut off: its chunk '") + name + "' has " +
-         std::to_string(data.said) + " bytes by its header, of which " +
-         std::to_string(there) + " are there";
+  return std::string("the file is cut off: the chunk '") + name + "' has " +
+         std::to_string(data.said) +
+         " bytes according to its header, but only " + std::to_string(there) +
+         " are present";
 }
 
 std::string little_endian(std::uint64_t number, int bytes) {
@@ -105,7 +106,7 @@ std::string check_wav(SoundBytes& file) {
       sizes ? file.little(sizes->begin, 8) : file.little(4, 4);
   if (data->said == 0 && !is_unknown(end) &&
       end + 8 > static_cast<std::uint64_t>(data->begin))
-    return "it has no samples";
+    return "the file has no samples";
   complete_wav(file, *data, sizes);
   return check_data(file, *data, "data");
 }
@@ -147,8 +148,8 @@ std::string check_pages(SoundBytes& file) {
     file.resize(at + size);  // libsndfile finds no length behind a tag
     return {};
   }
-  return "it is cut off: its last page has " + std::to_string(size) +
-         " bytes, of which " + std::to_string(end - at) + " are there";
+  return "the file is cut off: the last page has " + std::to_string(size) +
+         " bytes, but only " + std::to_string(end - at) + " are present";
 }
 
 std::int64_t after_id3(SoundBytes& file, std::int64_t at) {

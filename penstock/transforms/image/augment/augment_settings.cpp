@@ -44,7 +44,7 @@ void add_list(Table& table, const std::string& key, NumberList Augment::*member,
       [=](Spec& spec, const SettingSchema& setting, Augment& to) {
         const Json* found = spec.raw(setting.key);
         if (found == nullptr && setting.required)
-          spec.refuse(setting.key, "it is missing",
+          spec.refuse(setting.key, "this key is missing",
                       "write a number, or a list of numbers");
         if (found == nullptr) return;
         NumberList numbers;
@@ -80,7 +80,7 @@ void check_ascending(Spec& spec, const char* key, const NumberList& range) {
   for (std::size_t at = 0; at + 1 < range.size(); at += 2)
     if (range[at] > range[at + 1])
       spec.refuse(key, "found " + list_json(range).dump(),
-                  "write the least number first");
+                  "write the smaller number first");
 }
 
 void add_moving(Table& table) {
@@ -88,12 +88,13 @@ void add_moving(Table& table) {
                {{"nearest", Interpolation::nearest},
                 {"bilinear", Interpolation::bilinear},
                 {"bicubic", Interpolation::bicubic}},
-               "of pixels that move");
+               "How the pixels are interpolated");
   add_list(table, "fill", &Augment::fill, {.most = 3, .high = 255},
-           "the bytes where no pixel comes to: one, or one for each channel");
+           "Value from 0 to 255 of pixels outside the picture: one number, or "
+           "one for each channel");
   table.check([](Spec& spec, Augment& augment) {
     if (augment.fill.size() == 2)
-      spec.refuse("fill", "found two numbers", "write one, or three");
+      spec.refuse("fill", "found two numbers", "write one number or three");
     for (double byte : augment.fill)
       if (byte != std::floor(byte))
         spec.refuse("fill", "found " + Json(byte).dump(),
@@ -104,7 +105,7 @@ void add_moving(Table& table) {
 Table rotation() {
   Table table;
   add_list(table, "degrees", &Augment::degrees, {.low = -kFar},
-           "[least, greatest]; one number: from -number to number");
+           "Range [least, greatest], or one number n for [-n, n]");
   table.required();
   add_moving(table);
   return std::move(table.check([](Spec& spec, Augment& augment) {
@@ -116,16 +117,18 @@ Table rotation() {
 Table affine() {
   Table table;
   add_list(table, "degrees", &Augment::degrees, {.low = -kFar},
-           "[least, greatest]; one number: from -number to number");
+           "Range [least, greatest], or one number n for [-n, n]");
   table.required();
-  add_list(table, "translate", &Augment::translate,
-           {.least = 2, .most = 2, .high = 1},
-           "how far at most, right and down, as parts of width and height");
+  add_list(
+      table, "translate", &Augment::translate,
+      {.least = 2, .most = 2, .high = 1},
+      "Greatest shift to the right and down, as shares of width and height");
   add_list(table, "scale", &Augment::scale,
            {.least = 2, .most = 2, .low = 1e-3, .high = 1e3},
-           "[least, greatest]");
+           "Range [least, greatest] of the scale");
   add_list(table, "shear", &Augment::shear, {.most = 4, .low = -89, .high = 89},
-           "degrees along x: [least, greatest], and along y, two more");
+           "Shear in degrees along x, [least, greatest], followed by two more "
+           "numbers for y");
   add_moving(table);
   return std::move(table.check([](Spec& spec, Augment& augment) {
     about_zero(augment.degrees);
@@ -149,12 +152,13 @@ void about_one(NumberList& range) {
 Table color_jitter() {
   Table table;
   const std::string about =
-      "of the factor: [least, greatest]; one number b: from 1 - b to 1 + b";
+      "Range [least, greatest] of the factor, or one number b for [1 - b, 1 + "
+      "b]";
   add_list(table, "brightness", &Augment::brightness, {.high = 100}, about);
   add_list(table, "contrast", &Augment::contrast, {.high = 100}, about);
   add_list(table, "saturation", &Augment::saturation, {.high = 100}, about);
   add_list(table, "hue", &Augment::hue, {.low = -0.5, .high = 0.5},
-           "[least, greatest]; one number: from -number to number");
+           "Range [least, greatest], or one number n for [-n, n]");
   return std::move(table.check([](Spec& spec, Augment& augment) {
     for (NumberList Augment::*of :
          {&Augment::brightness, &Augment::contrast, &Augment::saturation})
@@ -171,11 +175,12 @@ Table automatic(bool rand) {
   Table table;
   if (rand)
     table
-        .integer("num_ops", &Augment::num_ops, 0, 14, "changes of each picture")
+        .integer("num_ops", &Augment::num_ops, 0, 14,
+                 "Number of changes to each picture")
         .integer("magnitude", &Augment::magnitude, 0, 1000,
-                 "how strong, below num_magnitude_bins");
+                 "Strength of the changes, below num_magnitude_bins");
   table.integer("num_magnitude_bins", &Augment::num_magnitude_bins, 2, 1001,
-                "steps of the magnitude");
+                "Number of steps of the strength");
   add_moving(table);
   if (rand)
     table.check([](Spec& spec, Augment& augment) {
@@ -190,10 +195,11 @@ Table automatic(bool rand) {
 Table gaussian_blur() {
   Table table;
   add_list(table, "kernel_size", &Augment::kernel_size, {.low = 1, .high = 255},
-           "odd: pixels, or [width, height]");
+           "Size of the kernel in pixels, odd: one number, or [width, height]");
   table.required();
   add_list(table, "sigma", &Augment::sigma, {.low = 1e-3, .high = 1e3},
-           "[least, greatest]; one number: always that");
+           "Standard deviation of the kernel in pixels: a range [least, "
+           "greatest], or one number");
   return std::move(table.check([](Spec& spec, Augment& augment) {
     if (augment.sigma.size() == 1) augment.sigma.push_back(augment.sigma[0]);
     if (augment.kernel_size.size() == 1)
@@ -228,14 +234,14 @@ Table random_erasing() {
   Table table({.p = 0.5, .scale = {0.02, 0.33}});
   add_list(table, "scale", &Augment::scale,
            {.least = 2, .most = 2, .low = 1e-6, .high = 1},
-           "parts of the area");
+           "Range [least, greatest] of the erased share of the area");
   add_list(table, "ratio", &Augment::ratio,
            {.least = 2, .most = 2, .low = 1e-3, .high = 1e3},
-           "height through width");
+           "Range [least, greatest] of height / width of the erased rectangle");
   Json rule;
   rule["description"] =
-      "what stands there then, as numbers of the tensor: one, one for each "
-      "channel, or \"random\": normal numbers";
+      "Value of erased pixels, in the numbers of the tensor: one, one for each "
+      "channel, or \"random\" for normally distributed noise";
   table.setting("value", std::move(rule), read_value, [](const Augment& from) {
     return from.random_value ? Json("random") : list_json(from.value);
   });
@@ -254,35 +260,55 @@ struct Kind {
   const char* name;
   AugmentKind kind;
   Table table;
+  const char* about;
 };
 
 std::vector<Kind> make_kinds() {
   const Table half({.p = 0.5});
   std::vector<Kind> all = {
-      {"rotation", AugmentKind::rotation, rotation()},
-      {"affine", AugmentKind::affine, affine()},
-      {"color_jitter", AugmentKind::color_jitter, color_jitter()},
-      {"rand_augment", AugmentKind::rand_augment, automatic(true)},
+      {"rotation", AugmentKind::rotation, rotation(),
+       "Rotates a picture about its centre"},
+      {"affine", AugmentKind::affine, affine(),
+       "Rotates, shifts, scales and shears a picture"},
+      {"color_jitter", AugmentKind::color_jitter, color_jitter(),
+       "Changes brightness, contrast, saturation and hue in a random order"},
+      {"rand_augment", AugmentKind::rand_augment, automatic(true),
+       "Applies randomly chosen changes of one strength (RandAugment)"},
       {"trivial_augment_wide", AugmentKind::trivial_augment_wide,
-       automatic(false)},
-      {"gaussian_blur", AugmentKind::gaussian_blur, gaussian_blur()},
-      {"random_erasing", AugmentKind::random_erasing, random_erasing()},
+       automatic(false),
+       "Applies one randomly chosen change of random strength "
+       "(TrivialAugment)"},
+      {"gaussian_blur", AugmentKind::gaussian_blur, gaussian_blur(),
+       "Blurs a picture with a Gaussian kernel"},
+      {"random_erasing", AugmentKind::random_erasing, random_erasing(),
+       "Erases a random rectangle"},
       {"adjust_sharpness", AugmentKind::adjust_sharpness,
        Table(half).number("factor", &Augment::factor, 0, 100,
-                          "0: smoothed, 1: as it is")},
-      {"auto_contrast", AugmentKind::auto_contrast, half},
-      {"equalize", AugmentKind::equalize, half},
-      {"grayscale", AugmentKind::grayscale, Table({.p = 0.1})},
-      {"invert", AugmentKind::invert, half},
+                          "Sharpness. 0: smoothed; 1: unchanged; 2: sharpened"),
+       "Changes the sharpness"},
+      {"auto_contrast", AugmentKind::auto_contrast, half,
+       "Stretches the contrast of each channel to the full range"},
+      {"equalize", AugmentKind::equalize, half,
+       "Equalizes the histogram of each channel"},
+      {"grayscale", AugmentKind::grayscale, Table({.p = 0.1}),
+       "Makes a picture grey, with its number of channels"},
+      {"invert", AugmentKind::invert, half, "Inverts the colours"},
       {"posterize", AugmentKind::posterize,
-       Table(half).integer("bits", &Augment::bits, 1, 8, "that are kept")},
+       Table(half).integer("bits", &Augment::bits, 1, 8,
+                           "Number of highest bits of each byte that are kept"),
+       "Reduces the number of bits of each channel"},
       {"solarize", AugmentKind::solarize,
        Table(half).number("threshold", &Augment::threshold, 0, 256,
-                          "bytes from there on are inverted")},
-      {"vertical_flip", AugmentKind::vertical_flip, half},
+                          "Least byte that is inverted"),
+       "Inverts the bytes above a threshold"},
+      {"vertical_flip", AugmentKind::vertical_flip, half,
+       "Mirrors a picture top to bottom"},
   };
-  for (Kind& kind : all)
-    kind.table.number("p", &Augment::p, 0, 1, "how often it is done");
+  for (Kind& kind : all) {
+    kind.table.number("p", &Augment::p, 0, 1,
+                      "Probability of the change for a picture");
+    kind.table.rule("description", kind.about);
+  }
   return all;
 }
 
@@ -356,11 +382,12 @@ Json augments_schema() {
     entries.push_back(object_schema(
         {{.key = kind.name, .rule = kind.table.schema(), .required = true}}));
   }
-  entries.push_back(settings::choice_rule(names, "with its defaults"));
+  entries.push_back(settings::choice_rule(
+      names, "Name of a change, with its default settings"));
   Json items;
   items["anyOf"] = Json(std::move(entries));
   Json schema = settings::rule_of(
-      "array", "what else is done to pictures of the train side, in order");
+      "array", "Further changes to train pictures, applied in this order");
   schema["items"] = std::move(items);
   return schema;
 }

@@ -224,7 +224,7 @@ TEST_F(AugmentTest, EntriesThatCannotBe) {
   EXPECT_THAT(refused(R"("rotation")"), HasSubstr("write a list"));
   EXPECT_THAT(refused(R"(["rotation"])"), HasSubstr("augment[0].degrees"));
   EXPECT_THAT(refused(R"([{"rotation": {"degrees": [9, 1]}}])"),
-              HasSubstr("the least number first"));
+              HasSubstr("the smaller number first"));
   EXPECT_THAT(refused(R"([{"rotation": {"degree": 9}}])"),
               HasSubstr("degrees"));
   EXPECT_THAT(refused(R"([{"gaussian_blur": {"kernel_size": 4}}])"),

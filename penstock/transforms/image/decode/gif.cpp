@@ -65,8 +65,8 @@ class GifDecoder final : public PictureDecoder {
     numbers_.reserve(area);
     unpack(bytes, frame, area);
     if (numbers_.size() < area)
-      return "it is a damaged GIF file: of its " + std::to_string(area) +
-             " pixels " + std::to_string(numbers_.size()) + " are there";
+      return "damaged GIF file: only " + std::to_string(numbers_.size()) +
+             " of its " + std::to_string(area) + " pixels are present";
     out.reshape(box.width, box.height, how.mode);
     make_colours(frame);
     line_.resize(static_cast<std::size_t>(box.width) * 3);

@@ -56,7 +56,7 @@ void count_scans(j_common_ptr jpeg) {
   if (scans->input_scan_number <= kMostScans) return;
   auto* errors = static_cast<ErrorManager*>(jpeg->err);
   std::snprintf(errors->message.data(), errors->message.size(),
-                "it has more than %d scans", kMostScans);
+                "the file has more than %d scans", kMostScans);
   std::longjmp(errors->failed, 1);
 }
 
@@ -126,7 +126,7 @@ class JpegDecoder final : public PictureDecoder {
     jpeg_abort_decompress(&jpeg_);
     if (good) return {};
     if (errors_.no_memory) throw std::bad_alloc();
-    return std::string("it is a damaged JPEG file: ") + errors_.message.data();
+    return std::string("damaged JPEG file: ") + errors_.message.data();
   }
 
  private:
@@ -143,7 +143,7 @@ class JpegDecoder final : public PictureDecoder {
     if (shrunk(jpeg_.image_width) != header.width ||
         shrunk(jpeg_.image_height) != header.height) {
       std::snprintf(errors_.message.data(), errors_.message.size(),
-                    "it says two sizes");
+                    "the file declares two sizes");
       return false;
     }
     choose_colours(how.mode);

@@ -34,7 +34,8 @@ void say_nothing(png_structp, png_const_charp) {}
 
 void read_bytes(png_structp png, png_bytep to, std::size_t count) {
   auto* input = static_cast<Input*>(png_get_io_ptr(png));
-  if (input->bytes.size() - input->at < count) png_error(png, "it is cut off");
+  if (input->bytes.size() - input->at < count)
+    png_error(png, "the file is cut off");
   std::memcpy(to, input->bytes.data() + input->at, count);
   input->at += count;
 }
@@ -75,7 +76,7 @@ class PngDecoder final : public PictureDecoder {
         read_header(png, info, input) && read(png, box, mode, out);
     if (input.no_memory) throw std::bad_alloc();
     if (good) return {};
-    return std::string("it is a damaged PNG file: ") + input.message.data();
+    return std::string("damaged PNG file: ") + input.message.data();
   }
 
  private:

@@ -23,7 +23,7 @@ class WebpDecoder final : public PictureDecoder {
     int found_width = 0, found_height = 0;
     if (WebPGetInfo(data, bytes.size(), &found_width, &found_height) == 0 ||
         found_width != header.width || found_height != header.height)
-      return "it is a damaged WebP file";
+      return "damaged WebP file";
     WebPDecoderConfig config;
     WebPInitDecoderConfig(&config);
     config.output.colorspace = MODE_RGB;
@@ -38,7 +38,7 @@ class WebpDecoder final : public PictureDecoder {
     if (status == VP8_STATUS_OUT_OF_MEMORY ||
         (status != VP8_STATUS_OK && errno == ENOMEM))
       throw std::bad_alloc();
-    if (status != VP8_STATUS_OK) return "it is a damaged WebP file";
+    if (status != VP8_STATUS_OK) return "damaged WebP file";
     out.reshape(box.width, box.height, mode);
     for (int y = 0; y < box.height; ++y)
       write_row(whole_.data() + static_cast<std::size_t>(box.top + y) * stride +
