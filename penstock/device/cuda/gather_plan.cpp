@@ -55,7 +55,7 @@ std::uint64_t lay_out(GatherWork& work, int processors) {
 /// Rows that a block of a part touches at most: it begins anywhere in the
 /// first.
 /// A block of u units that begins at the last unit of a row reaches ceil((units
-/// - 1 + u) / units) rows, which are staged in shared memory.
+/// - 1 + u) / units) rows, whose indices it keeps in its own memory.
 std::uint64_t rows_of_block(const GatherWork& work, const GatherPart& part) {
   return std::min<std::uint64_t>(
       (part.units - 1 + work.units_per_block - 1) / part.units + 1, work.count);
