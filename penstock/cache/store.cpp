@@ -40,7 +40,7 @@ constexpr std::uint32_t kByteOrder = 0x01020304;
 /// them, which `byte_order` shows, and the parts of a store are:
 ///   arrays     each from a multiple of 4096 on, zeros in the gaps
 ///   hashes     u64 for each block of kStoreBlock bytes, array by array
-///   directory  JSON: what it is about; the name, place and hashes of each array
+///   directory  JSON: what it is about; each array's name, place and hashes
 ///   footer     64 bytes, written last
 /// The footer's own hash covers its other 56 bytes, and it holds the hashes of
 /// the directory and of all hashes: no part is read before what checks it.
