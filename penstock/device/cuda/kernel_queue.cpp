@@ -36,11 +36,11 @@ bool copied(std::span<const std::int64_t> rows, std::byte* to) {
 }  // namespace
 
 /// `write` fills the arguments and `launch` queues what reads them.
+/// The order is what makes the ring safe: take() waits until the device has
+/// read what was at that place, `write` fills it, `launch` queues the readers,
+/// and only then is the event recorded until which the place is taken. When a
+/// launch throws there is no such event, so the stream is waited for instead.
 template <class Write, class Launch>
-// The order is what makes the ring safe: take() waits until the device has read
-// what was at that place, `write` fills it, `launch` queues the readers, and
-// only then is the event recorded until which the place is taken. When a launch
-// throws there is no such event, so the stream is waited for instead.
 void KernelQueue::with_arguments(PinnedRing& arguments, std::size_t bytes,
                                  Write write, Launch launch) {
   arguments.grow(device_, kRingBytes);

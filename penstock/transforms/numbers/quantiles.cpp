@@ -48,8 +48,7 @@ struct Group {
 /// 1. Each group is the values that begin with `prefix`, its `known` highest
 ///    bits; groups ascend by it and none is without a value that is wanted.
 /// 2. A wanted value has the place `rank` among the sorted values of its group.
-/// 3. counts[group, digit] is how many values of the group continue with
-/// `digit`.
+/// 3. counts[group, digit] is how many values of the group go on with `digit`.
 /// So the groups are at most as many as the wanted values, however many rows
 /// there are, and after 64 bits each prefix is the value itself. Counts are
 /// sums, so parts that counted different rows can be merged in any order.

@@ -60,9 +60,9 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 // In float32, as the models were trained.
 // Rotary embeddings (Su et al. 2021): pair i of a head turns by position times
 // theta^(-2i / head). With a factor, all positions are divided by it. Bands are
-// Llama 3.1's rule: a pair that makes more than `high`
-// turns within the original length is kept, one of fewer than `low` is slowed
-// by the factor, and between them both are mixed in proportion.
+// Llama 3.1's rule: a pair that makes more than `high` turns within the
+// original length is kept, one of fewer than `low` is slowed by the factor, and
+// between them both are mixed in proportion.
 at::Tensor frequencies_of(const DecoderConfig::Rope& rope, std::int64_t head) {
   at::Tensor all = at::empty({head / 2}, at::kFloat);
   auto* value = all.mutable_data_ptr<float>();
