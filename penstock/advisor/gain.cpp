@@ -26,6 +26,8 @@ double gain(const Snapshot& window, const std::vector<StageNumbers>& stages) {
               seconds(window.parts.compute) + seconds(window.parts.host));
 }
 
+// An upper bound: the rate is at most that of the loop, of the slowest pool,
+// and of all processors over what a sample takes of them.
 double gain(const Snapshot& window, const std::vector<StageNumbers>& stages,
             double loop_s) {
   const double of_loop = static_cast<double>(window.parts.samples) / loop_s;

@@ -19,6 +19,11 @@ std::int64_t batches_of(const InOrder& loop) {
 
 }  // namespace
 
+// With N batches under way at most, one recurrence for each batch b:
+//   asked(b)  when the loop took batch b - N, or when the epoch began
+//   made(b)   max(its worker is free, asked(b)) + its time
+//   taken(b)  max(made(b), the loop is done with batch b - 1)
+// What is returned is the time between two batches once the first one is there.
 double seconds_in_order(const InOrder& loop) {
   PENSTOCK_ASSERT(!loop.batch_s.empty() && loop.workers > 0,
                   "somebody makes batches");

@@ -14,6 +14,9 @@ namespace penstock {
 namespace {
 
 /// Gamma of shape `k` >= 1 and scale 1, by Marsaglia and Tsang (2000).
+/// A squeeze on a cubed normal number: at most one round in twenty is rejected.
+/// drawn() takes shapes below 1 by way of k + 1 and the power 1 / k of a
+/// uniform number.
 double gamma_above_one(double k, Random& random) {
   const double d = k - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   while (true) {
@@ -54,6 +57,9 @@ class Places {
   Places(int places, Delivery delivery)
       : delivery_(delivery), here_(static_cast<std::size_t>(places)) {}
 
+  // In order of steps the places belong to the next batches by number: a later
+  // one that took any free place could keep out the one that the loop waits
+  // for.
   bool has_room(std::int64_t batch) const {
     return delivery_ == Delivery::step ? batch < next_ + std::ssize(here_)
                                        : std::ssize(line_) < std::ssize(here_);
@@ -90,6 +96,13 @@ class Places {
   std::int64_t next_ = 0, waiting_ = 0;
 };
 
+// Invariants between two events:
+// 1. Nothing can move: each worker serves a batch, waits for input that is not
+//    there, or is blocked because the places after its stage are full.
+// 2. A worker that has finished stays with its batch until there is room, so a
+//    slow stage stops those before it (blocking after service).
+// 3. Draws are keyed by batch and stage: a batch has the same luck under every
+//    plan, so two plans differ by nothing but the plan.
 class Simulation {
  public:
   explicit Simulation(const Pipeline& pipeline)

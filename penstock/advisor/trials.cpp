@@ -65,6 +65,8 @@ class Trial {
 };
 
 /// That gain as much as `most`, which no fewer gain more than.
+/// A binary search: with the same draws for the same batches more workers are
+/// never slower but for chance, which kAsGood covers.
 int fewest_workers(const Pipeline& now, std::size_t stage, int most,
                    const Trial& trial) {
   const auto gain = [&](int workers) {
@@ -123,6 +125,8 @@ void deepen_queues(Pipeline& pipeline, int times, int most) {
     stage.queue = std::max(stage.queue, std::min(times * stage.queue, most));
 }
 
+// Doubles the depth up to `most`, and takes the first that gains nearly as much
+// as the deepest: beyond, places only cost memory.
 DeeperQueues deep_enough(Pipeline now, int most) {
   now.batches = std::clamp(now.batches, kFewest, kMost);
   const Trial trial(now);

@@ -105,6 +105,10 @@ const Knob* Tuner::of_pool(const std::string& pool) const {
   return found == knobs_.end() ? nullptr : &*found;
 }
 
+// A change is kept where the rate rose, or, of one more thread, where its pool
+// became faster while another one limits: the next change may then pay. A
+// change for less is kept where nothing became slower. What did not pay is
+// looked at in one more window before it is undone, as the mean of both.
 std::optional<Decision> Tuner::judge(const Snapshot& window) {
   Pending& pending = *pending_;
   Decision& decision = decisions_.back();
@@ -134,6 +138,8 @@ std::optional<Decision> Tuner::judge(const Snapshot& window) {
   return std::nullopt;
 }
 
+// Each time that a knob's change did not pay, it rests twice as long: a loop
+// whose rate varies is not disturbed for ever.
 void Tuner::take_back() {
   decisions_.back().undone = true;
   pending_.reset();

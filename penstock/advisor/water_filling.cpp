@@ -21,6 +21,8 @@ double processors(const std::vector<PlannedPool>& planned, double steps,
 
 }  // namespace
 
+// The rate of the whole is that of its slowest pool, so only a thread for that
+// one can raise it. Each round adds one thread, and the budget ends the rounds.
 std::string fill_up(std::vector<PlannedPool>& pools, const TunerBudget& budget,
                     double steps, double ahead, bool all_busy) {
   int threads = 0;

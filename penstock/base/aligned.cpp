@@ -15,6 +15,9 @@ void FreeAligned::operator()(std::byte* bytes) const {
   std::free(reinterpret_cast<void**>(bytes)[-1]);
 }
 
+// The layout is [skipped][address of the block][bytes]: `unit` more than asked
+// for are enough, because 1 to `unit` bytes are skipped, at least as many as an
+// address takes.
 AlignedBytes allocate_aligned(std::size_t bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
   std::size_t unit = bytes >= kHugeFrom ? kHugePage : kCacheLine;

@@ -13,6 +13,8 @@ bool bit(const Bytes& bits, std::int64_t at) {
   return ((byte >> (at & 7)) & 1u) != 0;
 }
 
+// Bits are numbered as in Arrow: the least significant bit of a byte is first.
+// Bits past the last one have no meaning.
 void set_bit(Bytes& bits, std::int64_t at, bool value) {
   if (static_cast<std::size_t>(at >> 3) == bits.size())
     bits.append_value(std::uint8_t{0});

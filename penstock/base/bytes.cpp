@@ -20,6 +20,9 @@ void Bytes::clear() {
   size_ = 0;
 }
 
+// After `capacity_` come kPadding zeros that readers of whole words may read;
+// what is between `size_` and the capacity has no meaning. Growing by half
+// keeps appending linear.
 void Bytes::resize(std::size_t size) {
   if (owner_ != nullptr) clear();
   if (size > capacity_) {

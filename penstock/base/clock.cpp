@@ -30,6 +30,8 @@ Clock& wall_clock() {
   return *clock;
 }
 
+// Time is the latest that any thread has slept to, so it never goes back: a
+// thread that asks for an earlier time returns at once.
 void VirtualClock::sleep_until(Nanoseconds time) {
   std::int64_t seen = now_.load();
   while (seen < time.count() &&

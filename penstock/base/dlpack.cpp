@@ -7,6 +7,8 @@
 namespace penstock {
 namespace {
 
+// What outlives the call: the consumer calls the deleter once, on any thread,
+// and until then the shape and the owner must stay where they are.
 struct Export {
   DlManagedTensor managed;
   Shape shape;

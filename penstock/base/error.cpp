@@ -108,6 +108,8 @@ namespace {
 
 /// Letters that are put in, left out or replaced, and neighbours that change
 /// places.
+/// The distance of optimal string alignment, by rows of the dynamic programme:
+/// only the last two rows are kept. O(|a| |b|), for names of a few letters.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_before, before(b.size() + 1), row;
   std::iota(before.begin(), before.end(), std::size_t{0});

@@ -58,6 +58,8 @@ void refuse_changed(const std::string& path, const std::string& how) {
                        "into new files"});
 }
 
+// The time of change (ctime) decides, which unlike that of modification cannot
+// be set by a program, and which renaming changes, too.
 void check_unchanged_since(std::int64_t opened_ns,
                            const std::optional<FileStamp>& now,
                            const std::string& path) {

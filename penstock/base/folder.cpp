@@ -84,6 +84,9 @@ bool empty(int parent, const char* name) {
 }
 
 /// The same of the folder itself, or of what else has that name.
+/// Everything is opened relative to its open folder and without following
+/// links, so a link that is put there meanwhile cannot lead the removal
+/// elsewhere.
 bool remove_in(int parent, const char* name) {
   if (::unlinkat(parent, name, 0) == 0) return true;
   const bool is_folder = errno == EISDIR;

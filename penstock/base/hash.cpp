@@ -52,6 +52,11 @@ constexpr std::uint64_t kOdd2 = 0xd1b54a32d192ed03u;
 
 }  // namespace
 
+// In the manner of wyhash: each step multiplies two words of the input, one of
+// them mixed with the state, and folds the product. The length goes in at the
+// start, so that bytes of the rest that were filled up with zeros cannot be
+// mistaken for bytes that are there. Not for hostile input without a secret
+// key. The values are part of formats on disk and must not change.
 std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t key) {
   std::uint64_t state = mix64(key + kOdd1) + kOdd1 * bytes.size();
   std::size_t at = 0;
@@ -92,6 +97,9 @@ void Sha256::add(std::span<const std::byte> bytes) {
 
 void Sha256::add(std::string_view text) { add(std::as_bytes(std::span(text))); }
 
+// FIPS 180-4, section 5.1.1: a 1 bit, zeros up to 56 bytes of a block, and the
+// length in bits as 64 bits, big-endian. With 56 bytes or more pending, the
+// zeros fill a second block.
 std::string Sha256::hex() {
   std::uint64_t bits = __builtin_bswap64(size_ * 8);
   static constexpr std::byte kEnd[64] = {std::byte{0x80}};

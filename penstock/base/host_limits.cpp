@@ -74,6 +74,9 @@ CpuQuota recent_quota() {
   return recent.get("cpu", [] { return least_quota("/"); });
 }
 
+// Every group above the process limits it, so all are looked at and the least
+// counts. Inactive pages of files are in a group's usage, but the kernel takes
+// them away before it refuses memory: they count as free.
 void apply_memory_limit(const path& root, HostLimits& limits) {
   CgroupFolders memory = cgroup_folders("memory", root);
   bool v2 = memory.version_2;

@@ -80,6 +80,8 @@ Mount mount_of(std::string_view controller, bool version_2, const path& root,
 }
 
 /// The group's path below its mount; empty when it is not visible there.
+/// In a container the mount shows a subtree: "/proc/self/cgroup" names the
+/// group from the root of the hierarchy and mountinfo the part that is mounted.
 path below(const Mount& mount, const std::string& group) {
   path own = path(group).relative_path();
   if (mount.shows != "/")

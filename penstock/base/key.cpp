@@ -115,6 +115,10 @@ void KeyList::reserve(std::int64_t keys) {
     ends_.reserve(count);
 }
 
+// Big-endian, and zeros past the end, so that the numbers are ordered as the
+// bytes are: most comparisons of a sort look at eight bytes at once. Texts that
+// differ only later, or by zeros at the end, have equal parts and are compared
+// in full.
 std::uint64_t key_part(std::string_view text, std::size_t begin) {
   std::uint64_t part = 0;
   if (begin < text.size())

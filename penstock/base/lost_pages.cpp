@@ -43,6 +43,9 @@ void hand_on(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
+// A page of a mapping whose file was cut off, or whose disk failed, is replaced
+// by zeros, and the access that failed is repeated when this returns. Nothing
+// here may take a lock, allocate or log.
 void handle_bus_error(int signal, void* info, void* context) {
   auto* const about = static_cast<siginfo_t*>(info);
   const auto address = reinterpret_cast<std::uintptr_t>(about->si_addr);

@@ -30,6 +30,10 @@ bool is_large(std::string_view token) {
   return given > -power;
 }
 
+// std::from_chars reports numbers that are too large and too small alike, and
+// leaves `number` unset for both. A number below the least one is read as 0
+// with its sign, as strtod and Python read it; one that is too large stays an
+// error.
 template <class Real>
 std::from_chars_result read(const char* begin, const char* end, Real& number) {
   std::from_chars_result read = std::from_chars(begin, end, number);

@@ -79,6 +79,10 @@ void remove_leftovers_if(const Path& in, Chosen chosen) {
 
 }  // namespace
 
+// A writer holds the lock of its file as long as it lives, and the system takes
+// it away however the process ends: what is not locked is abandoned. Between
+// creating and locking, another process may take the file for abandoned and
+// remove it; the count of links shows that.
 TemporaryFile::TemporaryFile(const Path& path, unsigned mode) {
   for (int i = 0; i < kTries && number_ < 0; ++i) {
     Path name = new_name(path);

@@ -36,7 +36,14 @@ constexpr std::size_t kAlign = 4096;
 constexpr std::string_view kMagic = "PENSTORE";
 constexpr std::uint32_t kByteOrder = 0x01020304;
 
-/// The end of the file.
+/// The end of the file. Numbers have the byte order of the machine that wrote
+/// them, which `byte_order` shows, and the parts of a store are:
+///   arrays     each from a multiple of 4096 on, zeros in the gaps
+///   hashes     u64 for each block of kStoreBlock bytes, array by array
+///   directory  JSON: what it is about; each array's name, place and hashes
+///   footer     64 bytes, written last
+/// The footer's own hash covers its other 56 bytes, and it holds the hashes of
+/// the directory and of all hashes: no part is read before what checks it.
 struct Footer {
   char magic[8];
   std::uint32_t version;
@@ -309,6 +316,9 @@ void Store::repair_with(Remake remake) const {
   state_->remake = std::move(remake);
 }
 
+// A page that was lost reads as zeros, so blocks that were checked before may
+// be wrong now: all checks are forgotten, and then the new count is published.
+// A thread that sees the new count therefore checks again.
 std::int64_t Store::losses() const {
   State& s = *state_;
   const std::int64_t lost = s.file->lost_pages();

@@ -269,6 +269,8 @@ bool Table::on_host() const {
 
 // Follows each cycle of the permutation to its end, with one row of extra
 // memory.
+// Each row is moved once, so it takes as many copies as rows and one more for
+// each cycle; `done` marks what has its final contents.
 void Table::reorder(const std::function<std::int64_t(std::int64_t)>& place) {
   State& s = *state_;
   PENSTOCK_ASSERT(on_host() && s.filled[0].bytes == s.size,

@@ -15,6 +15,9 @@ Staging::~Staging() {
   }
 }
 
+// Pieces are used in turn, and a piece is filled again only after the event of
+// its last copy. So as many copies are in flight as there are pieces, and a
+// caller that is faster waits here.
 std::byte* Staging::room(std::size_t bytes) {
   at_ = (at_ + 1) % pieces_.size();
   Piece& piece = pieces_[at_];

@@ -32,6 +32,8 @@ bool Durations::alike() const {
              counts_, [](std::int64_t count) { return count > 0; }) == 1;
 }
 
+// From the middles of buckets, so it cannot tell less than a bucket's width
+// apart; the variance is that of the whole population, not of a sample.
 double Durations::variation() const {
   double n = 0, sum = 0, squares = 0;
   for (int bucket = 0; bucket < kBuckets; ++bucket) {

@@ -14,6 +14,10 @@ ThreadSightings StageMeter::seen() const {
   return seen_;
 }
 
+// The counts are relaxed atomics that are read one after the other while
+// workers add to them: each is right, but they need not be of one moment. So
+// the time on the processor could exceed the time on the wall, and is limited
+// to it.
 StageNumbers StageMeter::numbers() const {
   auto time = [](const std::atomic<std::int64_t>& count) {
     return Nanoseconds(count.load(std::memory_order_relaxed));

@@ -8,6 +8,9 @@
 
 namespace penstock {
 
+// The caller's thread takes the first range. All ranges are finished before an
+// error is thrown, and it is that of the first range that failed, whichever
+// failed first: the result does not depend on timing.
 void in_ranges(
     int workers, std::int64_t count,
     const std::function<void(std::int64_t begin, std::int64_t end)>& work) {

@@ -48,6 +48,10 @@ void tell(const Span& span) noexcept {
 
 void SpanListener::began(std::string_view) {}
 
+// The count is raised under the lock and read without it where work begins: a
+// thread that still reads 0 leaves that piece of work out, which is harmless.
+// The exclusive lock on leaving waits for calls under way, so a listener may be
+// destroyed as soon as its handle is gone.
 std::shared_ptr<void> listen_to_spans(std::shared_ptr<SpanListener> listener) {
   const SpanListener* named = listener.get();
   std::unique_lock lock(listening);

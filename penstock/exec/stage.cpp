@@ -25,6 +25,8 @@ struct Stage::State {
   Options options;
   std::atomic<int> running;  // the worker that takes it to 0 was the last
 
+  // An error is handed on before the worker is counted as gone, so whoever sees
+  // the last one end has seen every error.
   void run(int worker) noexcept {
     try {
       options.body(worker);
@@ -43,6 +45,8 @@ struct Stage::Place {
   std::atomic<bool> ended{false};
 };
 
+// `running` is set to all workers before the first one starts: were it raised
+// one by one, the first could end, find itself alone and call `last` too early.
 Stage::Stage(Options options) : state_(std::make_unique<State>()) {
   int workers = options.workers;
   state_->options = std::move(options);
@@ -178,6 +182,8 @@ std::string type_of_current_exception() {
 
 }  // namespace
 
+// All threads wait until the last one was started, so they are there at the
+// same time, which is what a limit of the system refuses.
 void try_threads(const std::string& name, int threads) {
   std::atomic<bool> end = false;
   auto release = [&] {

@@ -41,6 +41,8 @@ HostUse read_host_use(const std::filesystem::path& root) {
   return use;
 }
 
+// schedstat of a thread: nanoseconds on a processor, nanoseconds ready and
+// waiting for one, and the number of turns.
 std::optional<double> processor_queue_seconds(
     const std::filesystem::path& root) {
   std::error_code unknown;

@@ -56,6 +56,9 @@ bool is_drive(const std::filesystem::path& root, const std::string& name) {
          !name.starts_with("zram") && !name.starts_with("dm-");
 }
 
+// A line of /proc/diskstats (iostats in the kernel's admin guide) has, after
+// the name: reads, merged, sectors read, ms, writes, merged, sectors written,
+// ms, requests under way, and the ms in which there were any.
 void read_drives(const std::filesystem::path& root, MachineCounters& to) {
   std::ifstream file(root / "proc/diskstats");
   for (std::string line; std::getline(file, line);) {
@@ -74,6 +77,8 @@ void read_drives(const std::filesystem::path& root, MachineCounters& to) {
     to.disk_busy_s = std::max(to.disk_busy_s.value_or(0), busy_s);
 }
 
+// Eight numbers of what was received, bytes first, then as many of what was
+// sent.
 void read_network(const std::filesystem::path& root, MachineCounters& to) {
   std::ifstream file(root / "proc/net/dev");
   for (std::string line; std::getline(file, line);) {
@@ -137,6 +142,8 @@ MachineCounters read_machine(const std::filesystem::path& root) {
   return counters;
 }
 
+// From the state on, which is field 3 of proc_pid_stat(5): words 11 and 12 are
+// the ticks in user and kernel mode, 21 the resident pages.
 std::optional<ProcessCounters> read_process(pid_t process,
                                             const std::filesystem::path& root) {
   const std::filesystem::path folder = root / "proc" / std::to_string(process);

@@ -11,6 +11,7 @@ namespace {
 
 /// A problem that the owner of the machine should know of; any other result
 /// means that this GPU, driver or user does not get that number.
+/// The numbers of nvmlReturn_t, which nvml.h fixes for all versions.
 const char* trouble(NvmlCalls::Return result) {
   switch (result) {
     case 15:

@@ -9,6 +9,8 @@
 namespace penstock {
 namespace {
 
+// Ranges of NVTX are a stack for each thread, so begin and end must pair up on
+// one thread; `depth` counts those that were pushed.
 class NvtxRanges : public SpanListener {
  public:
   explicit NvtxRanges(const NvtxCalls& calls) : calls_(calls) {}

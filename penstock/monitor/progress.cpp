@@ -130,6 +130,8 @@ std::string shown_shares(const StepParts& parts) {
   return joined(parts_of_shares(parts));
 }
 
+// The bar's places are multi-byte characters, so the width used is counted in
+// `used` and never taken from the line's size.
 std::string progress_line(const Progress& p, int columns) {
   std::vector<std::string> parts = parts_of_loop(p);
   const std::vector<std::string> shares = parts_of_shares(p.parts);

@@ -98,6 +98,9 @@ MachineSeries::MachineSeries(Options options) : options_(std::move(options)) {
 
 MachineSeries::~MachineSeries() = default;
 
+// Invariant: `values` holds every stride-th value from the first on. When it is
+// full every other one is dropped and the stride doubles, so the values stay
+// evenly spread over the whole time, in bounded memory.
 void MachineSeries::Metric::add(double value) {
   least = seen == 0 ? value : std::min(least, value);
   most = seen == 0 ? value : std::max(most, value);

@@ -172,6 +172,11 @@ void StepClock::collect(bool wait) {
   }
 }
 
+// The wall time of a step, from the end of the one before to its own end, is
+// divided without rest:
+//   last_end --- idle --- before_wait -- copy -- after_wait -- compute -- end
+// Of the idle time, what overlaps [asked, got] was spent on waiting for the
+// batch; the loop itself took the rest.
 void StepClock::account(const Step& step) {
   Nanoseconds end = step.after_step.time();
   if (step.starts_clock) {

@@ -101,6 +101,9 @@ std::int64_t& of(ThreadDoes does, ThreadSightings& seen) {
 
 }  // namespace
 
+// /proc/PID/task/TID/syscall: "running", or the number of the system call, its
+// six arguments and two registers in hexadecimal; -1 is a thread that is
+// blocked outside of a call, as by a page fault (proc(5)).
 std::optional<ThreadDoes> what_line_says(std::string_view line,
                                          bool (*is_socket)(int descriptor)) {
   if (line.starts_with("running")) return ThreadDoes::running;
@@ -130,6 +133,9 @@ std::optional<ThreadDoes> what_thread_does(pid_t thread,
 struct ThreadSampler::State {
   explicit State(Nanoseconds time) : period(time) {}
 
+  // `working` is read and changed under the mutex alone, and so are the counts.
+  // A look is weighted by the periods since the last one, so sightings stay
+  // shares of time while looks become rarer.
   void look() {
     Lock lock(mutex);
     while (!stops) {

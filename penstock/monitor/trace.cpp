@@ -102,6 +102,8 @@ class Trace::Keeper : public SpanListener {
     SpanLane lane;
   };
 
+  // A complete event ("ph": "X") of the Trace Event Format, which Perfetto and
+  // chrome://tracing read; times are in microseconds.
   static std::string event(const Piece& piece,
                            const std::vector<std::string>& names) {
     char numbers[160];

@@ -63,6 +63,9 @@ std::vector<std::uint64_t> whole_numbers(std::span<const double> weights) {
 // Cells that their own sample does not fill are filled up, one after the other,
 // by one that has too much; which may be too little then, and is filled itself,
 // at once where the walk has passed it.
+// Invariant: the numbers in `left` of the cells that are not yet filled add up
+// to kCell for each. So while one has too little, another has too much, and
+// each step fills one cell: linear time, in whole numbers that lose nothing.
 Draws::Draws(std::span<const double> weights) {
   std::vector<std::uint64_t> left = whole_numbers(weights);
   digest_ = hash64(std::as_bytes(std::span(left)));

@@ -49,6 +49,9 @@ void LengthGroups::fill(const Permutation& order, std::uint64_t key,
 }
 
 /// As fill(), without an order of the batches.
+/// The longest come first, and of equal lengths the one that the permutation
+/// has first: a strict order, so that what is selected does not depend on how.
+/// Two selections and a sort of the wanted ranks cost O(group + k log k).
 void LengthGroups::fill_sorted(const Permutation& order, std::int64_t first,
                                std::span<SampleRange> to) const {
   struct Ranked {

@@ -115,6 +115,8 @@ void Mixture::find_epoch() {
 }
 
 /// Sample `of_a` of source a stands before sample `of_b` of source b.
+/// (2 of_a + 1) / 2 c_a < (2 of_b + 1) / 2 c_b, multiplied out so that it is
+/// exact; c are the counts of both in the epoch.
 bool Mixture::before(std::size_t a, std::int64_t of_a, std::size_t b,
                      std::int64_t of_b) const {
   const Wide left =
@@ -144,6 +146,11 @@ std::size_t Mixture::last_source(const Counts& counts) const {
   return last;
 }
 
+// With n samples in the epoch, c of a source, and the time p / n, its samples
+// with (2j + 1) / 2c < p / n number floor((2 c p + n) / 2n), or one less at
+// equality. That is within a half of c p / n, and these add up to p, so the sum
+// is off by at most half the number of sources, and as many steps of the merge
+// put it right.
 Mixture::Counts Mixture::counts_before(std::int64_t position) const {
   Counts counts;
   std::int64_t missing = position;

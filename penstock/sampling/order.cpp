@@ -115,6 +115,9 @@ std::int64_t sample_at(const Order& order, std::int64_t epoch,
   return range.sample;
 }
 
+// Rank r of w takes the rows [r n / w, (r + 1) n / w) of a batch of n: together
+// the ranks take each row once, and their shares differ by one row at most.
+// Nothing is remembered from step to step, so any step can be planned first.
 void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
   PENSTOCK_ASSERT(rank.rank >= 0 && rank.rank < rank.world,
                   "a rank lies within its world");
@@ -144,6 +147,9 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
 
 // Of ranks that are drawn at random, r / n, the mean of b has the variance
 // 1 / (12 b).
+// So the variance of the means of real batches says how many independent draws
+// they are worth: an order that reads neighbours together yields means that
+// vary more, as those of a smaller batch would.
 double effective_batch(const Order& of) {
   Order order = of;
   order.tail = Tail::exact;

@@ -32,6 +32,10 @@ namespace {
 constexpr std::int32_t kMostSize = 1 << 24;
 
 /// A set of numbers below `size` that finds the next one above a number.
+/// A bit of a level says whether the word of that number one level below has
+/// any bit set. So a number takes part in one word of each level, and an
+/// operation looks at each level twice at most; the largest bin has five
+/// levels.
 class NumberSet {
  public:
   explicit NumberSet(std::size_t size) {
@@ -83,7 +87,11 @@ constexpr std::uint32_t kEnd = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-/// The bins of one window while they are filled.
+/// The bins of one window while they are filled. Between two calls of place():
+/// 1. first_[room] begins a list, linked by next_, of all bins with exactly
+///    this room left; `rooms_` holds the rooms whose list is not empty.
+/// 2. A full bin is in no list, every other bin in one.
+/// 3. `runs` names the bins of all pieces placed so far, in their order.
 class Bins::Filling {
  public:
   explicit Filling(std::int32_t size)
@@ -323,6 +331,9 @@ void Bins::fit_window(std::span<const std::int32_t> lengths,
   ends_.erase(ends_.begin() + static_cast<std::ptrdiff_t>(first_bin));
 }
 
+// Pieces of one length may change places without changing how full any bin is.
+// In epoch 0 each is where it was packed; in another, the permutation of its
+// group is keyed by seed, epoch and group, so no plan is stored.
 Bins::Piece Bins::piece_at(std::uint32_t slot, std::int64_t epoch) const {
   if (slots_.empty()) return pieces_[slot];
   const std::uint32_t piece = slots_[slot];

@@ -24,6 +24,9 @@ std::uint64_t key_of(std::uint64_t seed, std::int64_t epoch, std::int64_t of,
 
 }  // namespace
 
+// `missing_` is how much shorter the last page is. All slots from the one after
+// `short_slot_` on begin that much earlier, which is the only irregularity in
+// start_of() and slot_of().
 PagedOrder::PagedOrder(std::int64_t samples, Pages pages, std::uint64_t seed,
                        std::int64_t epoch)
     : pages_(pages),

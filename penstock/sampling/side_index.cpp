@@ -49,6 +49,10 @@ constexpr Places kPlaces = [] {
 }();
 
 /// The place of the set bit that has `before` set bits below it.
+/// The method of Vigna (2008), "Broadword Implementation of Rank/Select
+/// Queries": eight comparisons of bytes at once. A byte's top bit survives the
+/// subtraction where at most `before` bits are set up to its end; the number of
+/// those bytes is the byte that is looked for. A table finds the bit in it.
 int select_in_word(std::uint64_t word, std::uint64_t before) {
   const std::uint64_t ones = running_ones(word);
   // The top bit of each byte that lies wholly before the one we look for.
@@ -60,6 +64,9 @@ int select_in_word(std::uint64_t word, std::uint64_t before) {
 }
 
 /// How many of the three numbers in `nines` are at most `limit`, below 512.
+/// The same for fields of nine bits. Their top bits are taken off for the
+/// subtraction, so that no field borrows from another, and compared by
+/// themselves.
 std::uint64_t at_most(std::uint64_t nines, std::uint64_t limit) {
   const std::uint64_t limits = limit * kEachNine;
   const std::uint64_t lower = (limits | kTopOfNine) - (nines & ~kTopOfNine);
@@ -69,6 +76,9 @@ std::uint64_t at_most(std::uint64_t nines, std::uint64_t limit) {
 }
 
 /// A bit for each of 8 bytes, the first one lowest: whether it is `byte`.
+/// The exact test for zero bytes: adding 0x7f to the low seven bits carries
+/// into the top bit unless they are all 0, and never out of the byte. The
+/// product moves the eight top bits next to each other.
 std::uint64_t equal_bytes(const std::byte* bytes, std::byte byte) {
   std::uint64_t word = 0;
   std::memcpy(&word, bytes, sizeof(word));

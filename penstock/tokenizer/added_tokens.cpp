@@ -83,6 +83,11 @@ std::size_t TokenSearch::candidate(std::string_view text,
   return from;
 }
 
+// Invariant: everything before `done` is in `parts`, and the search continues
+// at `at`, after the last token without its white space. lstrip widens a token
+// no further than to `done`. rstrip moves `done` but not `at`: the next token
+// may begin in the white space that was taken, as in `tokenizers`; then parts
+// overlap.
 void TokenSearch::cut(std::string_view text, std::vector<Part>& parts) const {
   std::size_t done = 0, at = 0;
   while (!tokens_.empty() && at < text.size() &&

@@ -67,6 +67,10 @@ void Rewrite::drop_characters(std::size_t count) {
   }
 }
 
+// `change` is that of NormalizedString::transform() in `tokenizers`: 1 is a
+// character that is added, 0 one that replaces another, -n one that replaces n
+// + 1. An added one is attributed to the character before it, the others to the
+// first they replace.
 void Rewrite::put(std::uint32_t code, int change) {
   std::string character;
   unicode::append(code, character);

@@ -5,6 +5,9 @@ namespace penstock::scanner {
 #if defined(__x86_64__)
 namespace {
 
+// AVX2 compares signed bytes only. The range is moved so that it ends at 127:
+// then what is above it wraps around to negative numbers, and one comparison
+// tests both ends. Bytes from 0x80 on are negative and never reach the range.
 PENSTOCK_INLINE inline __m256i within(__m256i bytes, char low, char high) {
   __m256i moved =
       _mm256_add_epi8(bytes, _mm256_set1_epi8(static_cast<char>(127 - high)));

@@ -9,6 +9,9 @@ namespace {
 /// BertNormalizer: cleans, sets Chinese characters apart, strips accents and
 /// lowers, in this order. Each step looks at one character, but stripping,
 /// which takes them apart first.
+/// For ASCII text a table replaces all steps: no character of it is Chinese,
+/// decomposes or is a mark. The text can only become shorter, so it is
+/// rewritten in place; `to` never passes the character that is read.
 class Bert final : public Normalizer {
  public:
   Bert(bool clean, bool chinese, bool strip, bool lower)

@@ -52,6 +52,9 @@ Pairs read_halves(const FileValue& merges, const Recipe& recipe) {
 
 /// The ids of both halves of all merges. Memory is slow: it is asked for what
 /// is looked at some merges later.
+/// A look-up waits for memory twice, for the slot and for the text it points
+/// to. They are asked for in a ring of kAhead merges: the slot when a merge
+/// enters the ring, the text half a ring later, by when the slot has arrived.
 class HalfIds {
  public:
   HalfIds(const Pairs& merges, const TokenIds& ids)
@@ -161,6 +164,8 @@ bool read_marks(const FileValue& part, Recipe& recipe) {
 
 /// Cuts are right where each character is encoded by itself: where one is left
 /// out, those beside it may merge.
+/// A merge of fallback bytes (<0x0A>) would join parts of characters, which a
+/// cut between characters does not see, so such a model is not cut.
 void make_cuts(const Pairs& merges, Recipe& recipe) {
   const BytePairs& pairs = recipe.pairs;
   if (pairs.ignore_merges || !pairs.prefix.empty() || !pairs.suffix.empty() ||

@@ -9,6 +9,15 @@
 namespace penstock {
 namespace {
 
+// Byte-pair encoding (Sennrich et al. 2016) of the bytes of a word, as GPT-2
+// introduced it. A short word is looked up; a word of a language without spaces
+// is first cut where no merge reaches across. Invariants:
+// 1. A part's text has at most WordCache::kShort bytes or is merged alone by
+//    long_part(): only short parts occupy `together_` and `seen_`.
+// 2. `seen_` holds parts, never words: with ignore_merges a word that is a
+//    token is that token, but the same bytes as a part are merged.
+// 3. Slots of `seen_` do not move while `parts_` points to them: merge_parts()
+//    reserves for all of them before it takes the first.
 class ByteModel final : public WordModel {
  public:
   explicit ByteModel(const BytePairs& pairs)
@@ -95,6 +104,8 @@ class ByteModel final : public WordModel {
     return word.size() > WordCache::kShort && pairs_.byte_cuts &&
            !unicode::is_ascii(word);
   }
+  // With ignore_merges a word that is a token must not be cut: its parts would
+  // be merged one by one.
   bool is_whole(std::string_view word) const {
     return pairs_.ignore_merges && whole_word(word) != BytePairs::kNone;
   }
@@ -242,6 +253,11 @@ class ByteModel final : public WordModel {
   std::vector<ByteRange> cuts_;
 };
 
+// The model of files whose tokens are characters rather than bytes. With a
+// prefix or suffix a character's token depends on whether it begins or ends the
+// word. Characters without a token become their bytes or the unknown token;
+// `unknown_` counts the bytes that wait for it, so that with fuse_unknown a run
+// of them is one token.
 class CharacterModel final : public WordModel {
  public:
   explicit CharacterModel(const BytePairs& pairs)
@@ -316,6 +332,9 @@ std::unique_ptr<WordModel> character_model(const BytePairs& pairs) {
 
 namespace {
 
+// The upper 20 bits of a multiplicative hash of two numbers of 21 bits: a place
+// of the filter of kPlaces bits. Code points end below 2^21, with room for the
+// 256 numbers of of_byte().
 std::size_t place(std::uint32_t first, std::uint32_t second) {
   return (std::uint64_t{first} << 21 | second) * 0x9E3779B97F4A7C15 >> 44;
 }
@@ -350,6 +369,9 @@ std::uint32_t first_of(std::string_view text) {
 
 }  // namespace
 
+// A Bloom filter of one hash: "no" is certain, and "yes" may be wrong, which
+// only costs a cut that would have been allowed. The result is the same either
+// way.
 bool MergeCuts::has(std::uint32_t first, std::uint32_t second) const {
   const std::size_t at = place(first, second);
   return (joined_[at >> 6] >> (at & 63) & 1) != 0;

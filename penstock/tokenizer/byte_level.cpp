@@ -18,6 +18,9 @@ struct Table {
   std::array<std::int16_t, 0x144> bytes;  // -1: none
 };
 
+// bytes_to_unicode() of GPT-2's encoder.py: a byte that is printable in Latin-1
+// is that character, and the other 68 are U+0100 to U+0143 in the order of
+// their values. So a space is U+0120 and a newline U+010A.
 const Table& table() {
   static const Table made = [] {
     Table t;

@@ -62,6 +62,14 @@ bool is_extend(Grapheme kind) {
 }
 
 /// What of a cluster decides whether it goes on.
+/// It applies the rules for extended grapheme clusters of Unicode Standard
+/// Annex #29, section 3.1.1; goes_on() tries GB3, then GB4 and GB5, GB6 to GB8,
+/// GB9 with GB9a and GB9b, GB9c, GB11, and GB12 with GB13, in this order. The
+/// last four depend on more than the character before:
+/// conjunct_    GB9c: a consonant came, and then only what extends it;
+///              `linked_` says that a linker is among that
+/// pictograph_  GB11: a pictograph came, and then only what extends it
+/// regionals_   GB12, GB13: how many regional indicators the cluster ends with
 class Cluster {
  public:
   Cluster(Grapheme first, std::uint32_t code) : code_(code) { take(first); }

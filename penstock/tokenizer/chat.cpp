@@ -159,6 +159,11 @@ bool has_generation(const chat::Block& block) {
 
 }  // namespace
 
+// A template says nothing of where its messages end up, so it is rendered for
+// fewer messages and the texts are compared. Mostly the chat up to this message
+// is a beginning of the whole. Where a template treats the last message
+// differently, a mark in place of the content shows how far after the content
+// the turn ends. What cannot be shown this way is an error and never a guess.
 ChatTemplate::Part ChatTemplate::Inside::turn(const Value::List& messages,
                                               const Value& tools,
                                               std::size_t at,

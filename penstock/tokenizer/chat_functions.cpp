@@ -295,6 +295,9 @@ bool is_less(const Value& a, const Value& b) {
   refuse("a comparison", first || a.text() != nullptr ? b : a);
 }
 
+// Python's rules: // rounds down and % has the sign of the divisor, where C++
+// rounds towards 0. A division by -1 is apart, because the least int64 divided
+// by it overflows. Whole numbers stay whole and must fit; the rest is float64.
 Value arithmetic(const std::string& sign, const Value& a, const Value& b) {
   const auto *x = a.as<std::int64_t>(), *y = b.as<std::int64_t>();
   const auto first = a.number(), second = b.number();

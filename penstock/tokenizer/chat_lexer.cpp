@@ -17,6 +17,12 @@ bool is_name(char c) {
 }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// Jinja's lexer with the settings of transformers: newlines become \n, and one
+// at the end of the template is dropped. White space around tags:
+//   trim_blocks    the newline right after a statement or comment goes
+//   lstrip_blocks  blanks before one go where nothing else is on the line
+//   a '-' in a tag takes all white space on its side, a '+' keeps it
+// Neither setting applies to output tags, {{ }}.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) {
@@ -112,6 +118,8 @@ class Lexer {
     return at + 1 < text_.size() && text_[at] == first && text_[at + 1] == '}';
   }
 
+  // A mapping may end right before the tag does, as in {{ {"a": {}}}}: while
+  // braces are open, "}}" is two signs and not the end of the tag.
   std::vector<Word> words(char kind) {
     std::vector<Word> all;
     int open = 0;  // braces of mappings
@@ -185,6 +193,8 @@ class Lexer {
     return made;
   }
 
+  // The escapes of a Python literal, which Jinja decodes the same way: an
+  // unknown one stays as it was written, with its backslash.
   void escape(char c, std::string& made) {
     constexpr std::string_view from = "nrtabfv\\'\"0",
                                to("\n\r\t\a\b\f\v\\'\"\0", 11);

@@ -19,6 +19,8 @@ Meter::~Meter() { metered = before_; }
 
 Meter* Meter::current() noexcept { return metered; }
 
+// What would exceed the limit is not counted: its owner is not made, and so
+// never gives it back.
 void Meter::hold(std::size_t bytes) {
   held_ += bytes;
   if (held_ <= kMostHeld) return;

@@ -45,6 +45,19 @@ ExpressionPtr constant(Value value) {
 }
 
 /// The expressions of one tag.
+/// One function for each level of precedence, as in jinja2/parser.py, the
+/// loosest first:
+///   expression  a if b else c          joined    ~
+///   either      or                     product   * / // %
+///   both        and                    unary     + -
+///   negation    not                    behind    .member [item] (call)
+///   comparison  == != < > <= >= in     filtered  |filter, is test
+///   sum         + -                    primary   names, constants, brackets
+/// A filter binds tighter than any binary operator, yet -x|abs is (-x)|abs:
+/// unary() reads the filters of the whole.
+///
+/// Templates come with downloaded models, so both recursions are bounded: that
+/// of the parser by Nested, that of later walks over the tree by add_part().
 class Expressions {
  public:
   explicit Expressions(const std::vector<Word>& words) : words_(words) {}

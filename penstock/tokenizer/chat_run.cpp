@@ -11,6 +11,9 @@ constexpr int kMostCalls = 100;
 constexpr int kMostNestedRun = 1000;
 
 /// The variables of a body; those of what is around it can be read.
+/// A loop's body has a scope for each round, so what it assigns is gone in the
+/// next one; only a namespace carries values out. An `if` has no scope of its
+/// own, and a macro sees the global one, not that of its caller.
 struct Scope {
   Value::Map variables = {};
   Scope* around = nullptr;
@@ -24,6 +27,10 @@ struct Scope {
 
 enum class Then { on, leave, again };
 
+// Values never change once they are shared, but for namespaces. So a cycle goes
+// through a namespace, which the destructor empties, and everything else is
+// freed by counting. Steps, nesting, held bytes and work are limited: a
+// template is code from elsewhere.
 class Run {
  public:
   explicit Run(Value::Map variables) {
@@ -117,6 +124,9 @@ class Run {
   }
 
   /// What a body writes apart from everything else.
+  /// The text of a macro or block is a value that may be written again where it
+  /// is used, so its size is taken off `written_`: otherwise it would count
+  /// twice.
   std::string written_by(const Block& block, Scope& inner) {
     Written whole = std::move(out_);
     out_ = {};

@@ -154,6 +154,9 @@ void write_json(const Value& value, int indent, int depth, std::string& out) {
 namespace {
 
 /// One deeper than the deepest of some values.
+/// The depth of a value is kept when it is made, and the limit holds then:
+/// printing, comparing and destroying values recurse, and none of them can
+/// exhaust the stack.
 int depth_around(const Value::List& list) {
   int depth = 0;
   for (const Value& item : list) depth = std::max(depth, item.depth());
@@ -177,6 +180,8 @@ Value::Items::Items(List of)
   work(list.size());
 }
 
+// A linear search: mappings of templates are small, and their order is that of
+// insertion. Long ones cost work that is counted.
 std::size_t Value::Map::place_of(std::string_view key) const {
   std::size_t at = 0;
   while (at < members.size() && members[at].first != key) ++at;

@@ -142,6 +142,9 @@ const Data& data() {
 }
 
 /// Marks behind one starter, in the order of their classes.
+/// This is the Canonical Ordering Algorithm of the Unicode Standard (section
+/// 3.11, D109). The sort must be stable: marks of one class keep their order,
+/// which carries meaning.
 void sort_marks(std::vector<Mark>& marks) {
   auto begin = marks.begin();
   while (begin != marks.end()) {
@@ -158,6 +161,10 @@ void sort_marks(std::vector<Mark>& marks) {
   }
 }
 
+// The Canonical Composition Algorithm (section 3.11, D117). A mark is blocked
+// when a mark of the same class or a higher one is between it and its starter.
+// Since marks are sorted, the class of the last one that was kept decides; -1
+// says that nothing is between, in which case even another starter may join.
 void compose(std::vector<Mark>& marks) {
   std::size_t kept = 0, starter = marks.size();
   int last = -1;  // the class of what was kept behind the starter, if any
@@ -205,6 +212,9 @@ constexpr std::size_t kBlock = 64;
 /// where the last one begins. 0 where others are among them.
 std::size_t unchanged(const char* block, Form form, std::size_t& last) {
 #if defined(__SSE2__)
+  // The text is known to be UTF-8 and the block begins at a character, so the
+  // lead bytes decide alone. A lead of three bytes at place 62 or 63 reaches
+  // beyond the block: `sure` ends before it.
   const ByteMasks bytes(block);
   last = kBlock - 1;
   if (bytes.is_ascii()) return kBlock;
@@ -235,6 +245,11 @@ void each_span(std::string_view text, Form form, const Keep& keep,
                const Span& span) {
   // A span ends where two characters meet that nothing can pass: the second is
   // not suspicious. It begins at the one before the first suspicious.
+  // This is a quick check as in Unicode Standard Annex #15, section 9, with one
+  // answer for "no" and "maybe". A character that is not suspicious is a
+  // starter that no form changes and that never joins what is before it. It may
+  // still be the first half of a composition, which is why a span begins one
+  // character early.
   const Data& known = data();
   std::size_t done = 0, before = 0, at = 0, next_block = 0;
   while (at < text.size()) {

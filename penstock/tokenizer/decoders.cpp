@@ -354,6 +354,8 @@ std::string Decoding::Run::add(std::string token) {
   return through(0, std::move(tokens));
 }
 
+// What a step held back is a token for the steps after it, so it passes through
+// them before they are asked for what they hold themselves.
 std::string Decoding::Run::finish() {
   std::string text;
   for (std::size_t step = 0; step < steps_.size(); ++step) {

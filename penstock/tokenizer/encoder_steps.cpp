@@ -8,6 +8,8 @@ namespace penstock {
 namespace {
 
 /// The part of a text that lies between added tokens.
+/// Even an empty part keeps its `begin`, from which the offsets of tokens
+/// without text are made.
 Aligned slice(const Aligned& of, ByteRange part) {
   Aligned made;
   made.text = of.text.substr(part.begin, part.size());

@@ -42,6 +42,9 @@ void Encoder::Inside::make_keys(const Words& words) {
   }
 }
 
+// Pointers to slots are held until the end, so reserve() comes first: each word
+// adds at most one slot. A slot's four numbers are copied whatever it holds,
+// and `next` advances by those that are ids.
 void Encoder::Inside::look_up(const Words& words,
                               std::vector<std::uint32_t>& out) {
   cache.reserve(words.count);
@@ -79,7 +82,9 @@ std::uint32_t* Encoder::Inside::add_many(const Words& words, std::size_t i,
   std::span<const std::uint32_t> ids;
   if (slot != &kNotKept) ids = cache.ids(*slot, words[i]);
   if (ids.data() == nullptr) ids = word(words[i]);
-  // Those behind it have room for the four that are copied of each.
+  // Invariant of `found`: from `next` on there is room for the four numbers of
+  // this word and of each one after it. A word of many tokens that would break
+  // it hands over what is there, and the next one begins at the front again.
   const std::size_t behind = 4 * (words.count - i);
   const auto left =
       static_cast<std::size_t>(found.data() + found.size() - next);

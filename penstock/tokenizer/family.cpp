@@ -8,6 +8,10 @@ struct Named {
   Family family;
 };
 
+// The first pattern is that of GPT-2's encoder.py, and the next two are how
+// tiktoken writes the same; cl100k and o200k are named after its encodings. A
+// tokenizer.json repeats a pattern letter by letter, so an exact comparison is
+// enough: another spelling is run by Pattern, with the same words, only slower.
 constexpr Named kNamed[] = {
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
      Family::gpt2},

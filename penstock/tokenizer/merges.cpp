@@ -19,6 +19,7 @@ constexpr std::size_t kLanes = 8;
 /// Where the first of the lowest ranks is; `count` is a multiple of kLanes.
 using Lowest = std::size_t(const std::uint32_t* ranks, std::size_t count);
 
+// Selects instead of branches: where the minimum is cannot be predicted.
 std::size_t lowest_plain(const std::uint32_t* ranks, std::size_t count) {
   std::size_t least = 0;
   std::uint32_t rank = ranks[0];
@@ -36,6 +37,8 @@ __attribute__((target("avx2,bmi"))) std::size_t lowest_avx2(
   auto load = [ranks](std::size_t i) __attribute__((target("avx2,bmi"))) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(ranks + i));
   };
+  // The first pass ends, by three halvings, with the minimum in every lane. The
+  // second finds the first lane that equals it, which is the leftmost place.
   __m256i all = load(0);
   for (std::size_t i = kLanes; i < count; i += kLanes)
     all = _mm256_min_epu32(all, load(i));
@@ -73,6 +76,15 @@ bool are_in_order(const std::vector<Merges::Merge>& merges) {
 
 }  // namespace
 
+// The table is open-addressed with linear probing. Its invariants:
+// 1. At most two thirds of the slots are taken, so every probe ends at a free
+//    slot. Nothing is ever erased, so a free slot proves that a pair is absent.
+// 2. No taken slot equals kEmpty: a rank is at most kMostMerges - 1, so its 22
+//    bits are never all ones.
+// 3. A pair of ids below kLow is found in `low_` alone, at any load.
+// The multiplier is 2^64 divided by the golden ratio (Fibonacci hashing, Knuth,
+// The Art of Computer Programming, volume 3, section 6.4); the upper bits of
+// the product are the well mixed ones, hence the shift.
 Merges::Merges(const std::vector<Merge>& merges)
     : in_order_(are_in_order(merges)) {
   std::size_t size = std::bit_ceil(merges.size() + merges.size() / 2 + 2);
@@ -106,6 +118,13 @@ std::size_t Merger::merge(std::span<std::uint32_t> symbols,
                                   : merge_long(symbols, sizes);
 }
 
+// Quadratic, but a word is short and each round is one vector scan and two
+// moves. Before each scan:
+// 1. ranks[i] is the rank of (symbols[i], symbols[i + 1]) for i < size - 1.
+// 2. ranks[i] is kNone from size - 1 up to the end of the last lane that the
+//    scan reads, so it needs no tail.
+// 3. The scan yields the first of equal ranks, so of pairs that overlap, as in
+//    "aaa", the leftmost is merged.
 std::size_t Merger::merge_short(std::span<std::uint32_t> symbols,
                                 std::uint32_t* sizes) {
   // From the last symbol on there is no pair, up to whole lanes.
@@ -138,6 +157,10 @@ std::size_t Merger::merge_short(std::span<std::uint32_t> symbols,
   return size;
 }
 
+// Both arrays are moved by a constant number of bytes, which the compiler turns
+// into a few vector moves; what is past `size` is moved as well, and never read
+// as a symbol. The two ranks next to the new symbol are left out of date:
+// merge_together() reads them one round later, when the memory has answered.
 bool Merger::merge_lowest(ShortWord& word) const {
   const std::size_t at = lowest(word.ranks, ShortWord::kSymbols);
   const std::uint32_t rank = word.ranks[at];
@@ -154,6 +177,10 @@ bool Merger::merge_lowest(ShortWord& word) const {
   return true;
 }
 
+// Each round merges once in every word that still has a pair. A rank is looked
+// up at the word's next turn, so the misses of up to kTogether words overlap
+// instead of being waited for one by one. A finished word is replaced by the
+// last one: the order of words in `going` has no meaning.
 void Merger::merge_together(std::span<ShortWord> words) const {
   ShortWord* going[kTogether];
   std::size_t count = 0;
@@ -185,6 +212,13 @@ std::size_t Merger::merge_long(std::span<std::uint32_t> symbols,
                                std::uint32_t* sizes) {
   // Links between what is left, and a heap of (rank, place). An entry whose
   // rank is no longer that of its place is out of date.
+  // O(n log n) for the long words that a scan would make quadratic. The order
+  // of the heap is that of merge_short(): lowest rank first, then leftmost,
+  // because a symbol keeps the place of its first byte.
+  //
+  // Distinct pairs have distinct ranks, so an entry whose rank equals that of
+  // its place still means the same pair, even when that was pushed twice. A
+  // symbol that was swallowed has the rank kNone, which no entry has.
   std::size_t size = symbols.size();
   ranks_.resize(size);
   next_.resize(size);

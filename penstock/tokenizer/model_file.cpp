@@ -104,6 +104,8 @@ void read_unigram(const FileValue& part, Recipe& recipe) {
     unigrams.scores.push_back(score);
     least = i == 0 ? score : std::min(least, score);
   }
+  // The penalty of SentencePiece and `tokenizers` (kUnkPenalty, K_UNK_PENALTY):
+  // a character without a token is worse than the worst token.
   unigrams.unknown_score = least - 10;
   if (FileValue unknown = part.at("unk_id"); !unknown.is_null()) {
     if (count == 0) unknown.wrong("the id of a token of an empty vocabulary");

@@ -32,6 +32,9 @@ std::pair<std::uint32_t, std::uint32_t> blanks(std::string_view token) {
 
 }  // namespace
 
+// Offsets of `tokenizers` count code points, not bytes. A byte within a
+// character, at which a byte-level token may begin, has the number of its
+// character.
 void count_characters(std::string_view document,
                       std::span<TokenOffsets> offsets) {
   std::vector<std::uint32_t> before(document.size() + 1);

@@ -71,12 +71,25 @@ void PatternSearch::spend(std::size_t work, std::size_t at) {
                .next = "split the document into several"});
 }
 
+// Why remembering a pair of step and place is right:
+// 1. There are no back references and no captures, so what a step matches from
+//    a place on depends on nothing that came before.
+// 2. Ways are tried last in, first out: all that a pair leads to was tried
+//    before any way older than it.
+// 3. No repeat has a body that may be empty (the parser refuses it), so a pair
+//    cannot be met again while it is still being tried.
+// It follows that a pair that was seen has failed. This also holds for another
+// beginning of the match, so next() forgets only after a match. What could take
+// exponential time tries at most steps times characters pairs.
 bool PatternSearch::failed_before(std::uint32_t step, std::size_t at) {
   spend(1, at);
   if (++steps_ < kQuick || failed_.size() >= kMostRemembered) return false;
   return !failed_.insert(std::uint64_t{step} << 40 | at).second;
 }
 
+// A condition or an atomic group is a search that ends at its own `end` step.
+// Its ways are dropped once it has matched, which is what makes a group atomic.
+// The work it did counts for the whole.
 std::size_t PatternSearch::part(const Pattern::Step& step, std::uint32_t number,
                                 std::size_t at) {
   // What leads to its end is remembered as tried, so it has a memory of its
@@ -89,6 +102,9 @@ std::size_t PatternSearch::part(const Pattern::Step& step, std::uint32_t number,
   return (end != kNone) == (step.kind == Kind::ahead) ? at : kNone;
 }
 
+// A run is one way with a range: each time it is taken, `at` goes back by one
+// character, down to `least`. So the stack has one entry per run, not one per
+// character.
 inline bool PatternSearch::take_way(std::size_t bottom, std::uint32_t& step,
                                     std::size_t& at) {
   for (;;) {

@@ -157,6 +157,9 @@ class Parser {
   // The grammar. Behind (?i) the rest of its group is caseless. Each returns
   // whether what it read may be empty.
 
+  // `a|b|c` becomes split(a, split(b, c)), where a and b end in a jump past the
+  // whole. That a branch needs a split before it is known only at its '|', so
+  // the split is inserted then.
   bool alternatives(bool caseless) {
     if (++nested_ > kMostNested) throw Refused{"groups nested so deeply"};
     const std::uint32_t begin = here();
@@ -329,6 +332,10 @@ class Parser {
     }
   }
 
+  // The targets of all steps from `place` on are at `place` or after it, since
+  // a branch only points into itself. So each is raised by one, without a look
+  // at where it points; the jumps of earlier branches are set when all are
+  // written.
   void insert(std::uint32_t place, Step step) {
     emit({});
     for (std::size_t i = place; i + 1 < program_.steps.size(); ++i) {
@@ -465,6 +472,9 @@ class Parser {
     return invert ? inverted(std::move(set)) : set;
   }
 
+  // && binds less than juxtaposition, as in Oniguruma: [ab&&bc] meets the union
+  // on its left with the union on its right. `others` is the meeting of all
+  // that came before the last &&.
   Set brackets(bool caseless) {
     if (++nested_ > kMostNested) throw Refused{"sets nested so deeply"};
     const bool invert = take("^");

@@ -31,6 +31,19 @@ std::optional<std::string> decoded_base64(std::string_view text) {
 
 /// SentencePiece's map of characters: a double array of Darts-clone and, one
 /// after the other with a zero between them, what they become.
+/// The layout of the decoded blob, as EncodePrecompiledCharsMap() in
+/// SentencePiece's src/normalizer.cc writes it, all little-endian:
+///   u32             bytes of the double array, a multiple of 4
+///   u32[]           its units
+///   char[]          the replacements, each ended by a zero byte
+/// A unit of Darts-clone (struct DoubleArrayUnit of darts.h) has these bits:
+///   0..7    the byte that leads to this unit
+///   8       set: a key ends here, its value is in the unit at `offset`
+///   9       set: the offset is multiplied by 256
+///   10..30  the offset, to be XORed with the place of the unit
+///   31      set: this unit is a value, the place of a replacement
+/// The array comes from a file: every place is checked before it is read, and
+/// `texts_` ends in a zero of std::string, so a replacement always ends.
 class Precompiled final : public Normalizer {
  public:
   Precompiled(std::vector<std::uint32_t> units, std::string texts)
@@ -46,6 +59,9 @@ class Precompiled final : public Normalizer {
     Written out{.tracked = text.tracked};
     for (std::size_t at = 0; at < whole.size();) {
       // Of two plain characters the first is by itself.
+      // A character that is not an entry can only change as part of a cluster.
+      // Two characters of ASCII form no cluster, other than CR LF, but the last
+      // of a run may be joined by what follows it.
       std::size_t plain = at;
       while (plain + 1 < whole.size() && is_plain(whole[plain]) &&
              is_plain(whole[plain + 1]))
@@ -104,6 +120,9 @@ class Precompiled final : public Normalizer {
 
   bool is_plain(char c) const { return c > 0 && plain_[static_cast<int>(c)]; }
 
+  // The library asks for a grapheme cluster as a whole only below 6 bytes. The
+  // answer is for the shortest entry the cluster begins with, yet it replaces
+  // all of the cluster: part of the meaning of these files, so it is kept.
   void cluster(std::string_view cluster, Written& out) const {
     if (cluster.size() < 6) {
       if (auto with = replaced(cluster)) return out.replace(cluster, *with);

@@ -24,6 +24,10 @@ struct Cut {
 };
 
 /// Appends parts, by what becomes of what was found.
+/// The cuts of a part follow each other without a gap. Joining depends only on
+/// whether the cut before was a match: of several matches in a row only the
+/// first is joined to what precedes it, as SplitDelimiterBehavior of
+/// `tokenizers` has it.
 void append_parts(const std::vector<Cut>& cuts, Found how,
                   std::vector<ByteRange>& out) {
   const std::size_t first = out.size();

@@ -15,6 +15,8 @@ constexpr std::uint64_t kUpper = ~std::uint64_t{UINT32_MAX};
 
 const std::uint64_t TokenIds::kSecret = std::random_device()();
 
+// The lower bits of a hash choose the slot, and the slot holds its upper half,
+// so a search reads the text of hardly any token but the one it finds.
 std::size_t TokenIds::slot_of(std::string_view text, std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;

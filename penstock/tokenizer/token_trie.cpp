@@ -2,6 +2,9 @@
 
 namespace penstock {
 
+// The table has a slot for each edge of the tree, so it is at most half full:
+// every node but the root is the end of one edge. A key is moved up by one so
+// that 0 can mean a free slot.
 void TokenTrie::grow() {
   std::vector<Slot> old(2 * slots_.size());
   old.swap(slots_);

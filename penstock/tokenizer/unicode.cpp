@@ -30,6 +30,9 @@ struct Found {
   std::size_t size;
   bool whole;
 };
+// Table 3-7 of the Unicode Standard, "Well-Formed UTF-8 Byte Sequences": the
+// four leads that narrow the second byte exclude overlong forms (E0, F0),
+// surrogates (ED) and what is beyond U+10FFFF (F4).
 Found character_at(std::string_view text) {
   auto byte = [text](std::size_t i) {
     return static_cast<unsigned char>(text[i]);
@@ -51,6 +54,11 @@ Found character_at(std::string_view text) {
 
 /// How many bytes from `at` on are whole characters of at most three bytes, of
 /// up to 64; 0 where others are among them, or what is no character.
+/// The leads whose second byte is restricted (E0, ED) or that have four bytes
+/// are left to character_at(). For all others it is enough that bytes that
+/// continue a character are exactly where the leads demand them: `expected`
+/// shifts each lead by one and two places. A lead too close to the end of the
+/// block is cut off, and with it all bits from there on.
 std::size_t plain_bytes(std::string_view text, std::size_t at) {
 #if defined(__SSE2__)
   if (text.size() - at < 64) return 0;
@@ -176,6 +184,9 @@ std::size_t first_invalid(std::string_view text) {
   return text.size();
 }
 
+// Unicode's "substitution of maximal subparts" (section 3.9): one U+FFFD for
+// the longest start of a character that could still have become one. Python,
+// Rust and the browsers count the same number of them.
 std::size_t append_valid(std::string_view text, std::string& out) {
   std::size_t bad = 0, done = 0, at = 0;
   while (at < text.size()) {

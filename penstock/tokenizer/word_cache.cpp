@@ -27,6 +27,16 @@ void make_room(std::vector<T>& of, std::size_t more) {
 
 }  // namespace
 
+// The slots are one open table that is probed in order. Its invariants:
+// 1. A slot is free where the upper half of its key is 0. The length in the top
+//    byte (or all ones, of a long word) makes every real key different from 0.
+// 2. Fresh pages of mmap are zero, so a new table is empty without a write.
+// 3. A key took the first free slot from the beginning of its line on, and
+//    nothing is erased. A free second slot of a line therefore ends a search.
+// 4. At most half of the slots are taken, or two thirds by the words for which
+//    the constructor made room, so every search ends.
+// 5. Slots move only in grow(); reserve() makes sure that it is not called
+//    while pointers to slots are held.
 WordCache::WordCache(std::size_t words) {
   make_slots(std::max(kFirst, std::bit_ceil(words + words / 2 + 2)));
   most_ = std::max(most_, words);
@@ -124,6 +134,10 @@ std::span<const std::uint32_t> WordCache::ids(const Slot& slot,
   return {ids_.data() + known.ids, known.count};
 }
 
+// A hash of the words of 8 bytes and of the last 8, which may overlap the one
+// before; a long word has at least 16. Two words may share a key: ids()
+// compares the texts, and a word whose key is taken by another is encoded each
+// time.
 WordCache::Key WordCache::key_of_long(std::string_view word) {
   std::uint64_t hash = word.size() * 0x9E3779B97F4A7C15;
   auto mix = [&hash](std::uint64_t part) {

@@ -19,6 +19,9 @@ namespace {
                        "an unk_token"});
 }
 
+// Greedy, longest match first, as BERT's WordpieceTokenizer does it: either all
+// of a word is made of pieces or the whole word is unknown. At most the bytes
+// of a word times the longest piece.
 class WordPiece final : public WordModel {
  public:
   explicit WordPiece(const WordPieces& pieces) : pieces_(pieces) {}
@@ -76,6 +79,16 @@ class WordLevel final : public WordModel {
   const WholeWords& words_;
 };
 
+// The segmentation of the highest sum of log probabilities (Kudo 2018, "Subword
+// Regularization", section 3.2), by Viterbi's algorithm over byte positions:
+// 1. Before position `at` is expanded, nodes_[at] holds the best score of all
+//    segmentations of the bytes before it and where its last piece begins.
+// 2. Every character boundary has a node: a character that is not a token by
+//    itself can always be taken as unknown, or encode() refuses the word.
+// 3. Of equal scores the one found first stays, which is the one whose last
+//    piece begins first. `tokenizers` decides the same way, so the sums are
+//    doubles that are added in its order.
+// The time is the bytes of the word times the longest token.
 class Unigram final : public WordModel {
  public:
   explicit Unigram(const Unigrams& of) : of_(of) {}

@@ -41,6 +41,10 @@ std::size_t contraction(const Text& text, std::size_t at, bool caseless) {
 }
 
 /// \s+(?!\S)|\s+ where white space begins.
+/// A regular expression would backtrack here: it gives back the last white
+/// space when something else follows. `last` is where that one begins, so the
+/// run is read once. A single white space has nothing to give back and is
+/// matched by the alternative \s+.
 std::size_t space_tail(const Text& text, std::size_t at) {
   std::size_t last = at, end = at;
   Character c = text.at(at);
@@ -53,6 +57,8 @@ std::size_t space_tail(const Text& text, std::size_t at) {
 }
 
 /// \s*[\r\n]+|\s+(?!\S)|\s+ where white space begins.
+/// The greedy \s* runs over newlines, too, and gives back only down to the last
+/// one: the match ends after the last newline of the whole run.
 std::size_t white_space(const Text& text, std::size_t at) {
   std::size_t end = at, behind_newline = at;
   for (Character c = text.at(at); c.in(kSpaces); c = text.at(end)) {
@@ -100,6 +106,9 @@ constexpr Classes kLowered = kBoth | set_of(unicode::kLower);
 
 /// [Lu Lt Lm Lo M]*[Ll Lm Lo M]+ at this place, or `at`. Where no lower letter
 /// follows the first run, it gives back down to one that is in both sets.
+/// `both` is where the last run of Lm, Lo and M ends within what the first set
+/// has read: where a matcher that backtracks would end, without its quadratic
+/// cost.
 std::size_t lowered_word(const Text& text, std::size_t at) {
   std::size_t end = at, both = at;
   for (Character c = text.at(at); c.in(kRaised); c = text.at(end)) {
@@ -147,6 +156,10 @@ std::size_t cl100k_word(const Text& text, std::size_t at, int digits) {
   return no_letters(text, at, digits, false);
 }
 
+// Four attempts in the order of the pattern's alternatives: a word that ends in
+// lower letters, with and without the one character before it, then one of
+// capitals, again with and without. The optional character is greedy, so its
+// presence is tried first in each.
 std::size_t o200k_word(const Text& text, std::size_t at, int digits,
                        bool contractions) {
   Character first = text.at(at);

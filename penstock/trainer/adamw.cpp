@@ -41,6 +41,9 @@ std::vector<at::Tensor> AdamW::gradients_of(const Group& group) {
   return gradients;
 }
 
+// With G the norm of all gradients together, each is multiplied by min(1,
+// clip_norm / (G + 1e-6)), as torch.nn.utils.clip_grad_norm_ does. The factor
+// stays on the device, so no thread waits for it.
 void AdamW::clip(std::array<std::vector<at::Tensor>, 2>& gradients) const {
   std::vector<at::Tensor> norms;
   for (const std::vector<at::Tensor>& group : gradients) {
@@ -54,6 +57,13 @@ void AdamW::clip(std::array<std::vector<at::Tensor>, 2>& gradients) const {
     if (!group.empty()) at::_foreach_mul_(group, factor);
 }
 
+// With the gradient g, the rate r and the decay d of its group, step t makes of
+// a weight w
+//   m = beta1 m + (1 - beta1) g,    v = beta2 v + (1 - beta2) g^2
+//   w = (1 - r d) w - r (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+// The decay is decoupled from the gradient, which is what the W stands for.
+// Where `left_out` is 1 the kernel changes nothing, and the count that it was
+// given goes back by one, all on the device.
 void AdamW::step(double learning_rate, const at::Tensor& left_out) {
   std::optional<at::Tensor> skipped;
   if (left_out.defined()) skipped = left_out;

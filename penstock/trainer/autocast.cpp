@@ -15,6 +15,8 @@ Autocast::Autocast(at::Device device, Dtype precision)
   at::autocast::set_autocast_enabled(device_, true);
 }
 
+// The state of before is restored, not switched off: an Autocast may be within
+// another one, as in a part that is computed again.
 Autocast::~Autocast() {
   if (!on_) return;
   at::autocast::set_autocast_enabled(device_, was_on_);

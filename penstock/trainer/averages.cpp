@@ -17,12 +17,16 @@ Averages::Averages(const std::vector<Parameter>& parameters, double decay)
   }
 }
 
+// a = decay a + (1 - decay) w, computed as a + (1 - decay) (w - a) in a few
+// launches for all weights.
 void Averages::update() {
   if (averages_.empty()) return;
   at::NoGradGuard no_graph;
   at::_foreach_lerp_(averages_, weights_, at::Scalar(1 - decay_));
 }
 
+// The parameters' storage is exchanged, nothing is copied: `weights_` and
+// `averages_` each keep theirs, and a parameter shows one of them.
 bool Averages::use(bool averages) {
   const bool before = used_;
   used_ = averages;

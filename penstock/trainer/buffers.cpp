@@ -17,6 +17,8 @@ void Buffers::keep() {
   if (!buffers_.empty()) at::_foreach_copy_(kept_, buffers_);
 }
 
+// A step that failed may have moved running statistics, which no gradient
+// undoes: they become what keep() saw.
 void Buffers::put_back() {
   const at::NoGradGuard no_graph;
   if (!buffers_.empty()) at::_foreach_copy_(buffers_, kept_);

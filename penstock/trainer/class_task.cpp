@@ -31,6 +31,9 @@ class OneClass final : public ClassTask {
         balance_(balance),
         weights_(weights_of_classes(target_, device)) {}
 
+  // The sum is divided by the sum of the true classes' weights, not by the
+  // rows: a weighted mean, as torch has it, so that weights do not scale the
+  // gradients as a whole.
   MeanLoss loss(const at::Tensor& answers, const Truth& truth) const override {
     at::Tensor counted =
         weights_.defined()

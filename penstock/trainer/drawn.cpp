@@ -15,6 +15,8 @@ at::Tensor drawn(const at::Tensor& like, std::int64_t numbers,
   std::byte* here = like.is_cpu() ? there : rows.staging.room(tensor.nbytes());
   const auto each = static_cast<std::size_t>(numbers);
   auto* row = reinterpret_cast<float*>(here);
+  // Keyed by the sample and not by its place in the batch: the same whatever
+  // the order, the batch size and the rank.
   for (SampleId id : rows.ids) {
     Random random(seed, static_cast<std::uint64_t>(rows.epoch),
                   static_cast<std::uint64_t>(id), purpose);

@@ -78,6 +78,9 @@ void CountedSteps::add(bool first, const at::Tensor& counted) {
   sum_.add_(counted);
 }
 
+// The steps of a group left sum over i of c_i g_i, where g_i is the gradient of
+// a mean over c_i tokens or rows. Divided by the sum of c_i that is the
+// gradient of the mean over all of them, as one large batch would have it.
 void CountedSteps::divide(const std::vector<at::Tensor>& gradients) {
   if (!on_) return;
   at::NoGradGuard no_graph;
@@ -100,6 +103,8 @@ at::Tensor LossScale::scaled(const at::Tensor& loss) const {
   return on_ ? loss * scale_[0] : loss;
 }
 
+// The check and the division are one kernel over all gradients; its answer
+// stays on the device, where the optimiser's kernel reads it.
 at::Tensor LossScale::unscale(const std::vector<at::Tensor>& gradients) {
   if (!on_) return {};
   infinite_.zero_();

@@ -17,6 +17,8 @@ struct Counts {
 
 /// Over the places where the score falls: how many more of the true ones are
 /// found there, times how many of those found so far are true.
+/// Sum over the thresholds n of (R_n - R_n-1) P_n: recall gained times
+/// precision, without interpolation. Rows of equal score share a threshold.
 double average_precision(std::vector<std::pair<double, bool>> rows,
                          double there) {
   std::ranges::sort(rows, std::greater(), &std::pair<double, bool>::first);

@@ -40,6 +40,9 @@ constexpr std::uint64_t kFirstWeight = 0x77656967687473;
 }  // namespace
 
 // On the host, by their place.
+// Each row has its own stream of numbers, keyed by the seed, the number of its
+// tensor in the model and its own: the first weights are the same on every
+// device.
 at::Tensor Layers::drawn(at::IntArrayRef shape,
                          const std::function<double(Random&)>& draw) const {
   at::Tensor weights = at::empty(shape, at::kFloat);
@@ -108,6 +111,8 @@ std::size_t Layers::buffer(const std::string& name, const at::Tensor& value) {
 }
 
 // With a variance of 1 / in.
+// So with inputs of variance 1 the outputs have it, too (LeCun et al. 1998);
+// the variance of the uniform distribution on [-b, b] is b^2 / 3.
 Layers::Layer Layers::linear(const std::string& name, std::int64_t in,
                              std::int64_t out, bool bias) {
   Layer layer;
@@ -153,6 +158,8 @@ at::Tensor Layers::rows_of(std::size_t table, const at::Tensor& classes) const {
   return at::embedding(tensors_[table], classes);
 }
 
+// Normal with the variance 2 / fan out (He et al. 2015), as torchvision's
+// ResNet begins: a ReLU halves the second moment, which the 2 makes up for.
 Layers::Layer Layers::convolution(const std::string& name,
                                   at::IntArrayRef shape, bool bias) {
   const auto fan = static_cast<double>(shape[0] * shape[2] * shape[3]);

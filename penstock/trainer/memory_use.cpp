@@ -50,6 +50,8 @@ std::int64_t most_held(at::DeviceType device,
   return held->most();
 }
 
+// Memory of one and of two rows gives a straight line: its slope is what a row
+// takes, and where it meets 0 rows is what the step takes whatever the rows.
 StepMemory step_memory(at::DeviceType device,
                        const std::function<void(std::int64_t rows)>& step) {
   const auto one = static_cast<double>(most_held(device, [&] { step(1); }));

@@ -14,6 +14,8 @@ double mean(std::span<const Outcome> rows, Of of) {
   return sum / static_cast<double>(rows.size());
 }
 
+// The mean over the classes that occur, as truth or as guess, of 2 TP / (said +
+// there), which is the harmonic mean of precision and recall.
 double macro_f1(std::span<const Outcome> rows, std::int64_t classes) {
   struct Counts {
     double right = 0, said = 0, there = 0;
@@ -50,6 +52,9 @@ Json auc(std::span<const Outcome> rows) {
   }
   const double first = static_cast<double>(sorted.size()) - second;
   if (first == 0 || second == 0) return nullptr;
+  // With R the sum of the ranks of n1 rows of the second class, among n0 of the
+  // first: U / (n0 n1) with U = R - n1 (n1 + 1) / 2, the share of pairs in
+  // which the second class scores higher, ties counting half.
   return (ranks - second * (second + 1) / 2) / (first * second);
 }
 

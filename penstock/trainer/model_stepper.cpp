@@ -162,6 +162,9 @@ class ModelStepper final : public Stepper {
   struct Together {
     std::int64_t first = 0, end = 0;
   };
+  // Groups begin at multiples of `accumulate`. The last one ends with the
+  // schedule, so it may be shorter, and its gradients are divided by the steps
+  // it has.
   Together together(std::int64_t number) const {
     const std::int64_t first =
         number / learning_.accumulate * learning_.accumulate;
@@ -195,6 +198,9 @@ class ModelStepper final : public Stepper {
   }
 
   /// At the rate of the first of their steps: as one of all their rows would.
+  /// The order matters: gradients are unscaled before they are divided and
+  /// clipped, or the bound on their norm would be that of scaled ones. The
+  /// scale is updated last, by whether they were finite.
   void move(std::int64_t number) {
     at::Tensor left_out = scale_.unscale(gradients_.all());
     counted_.divide(gradients_.all());

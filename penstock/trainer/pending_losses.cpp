@@ -15,6 +15,9 @@ void PendingLosses::add(const std::byte* loss, Stream& stream) {
   next_ = (next_ + 1) % kMostOnTheirWay;
 }
 
+// `next_` is the place of the next copy, so the oldest one in flight is as many
+// places before it as there are events: no place is written again before the
+// host has read it.
 void PendingLosses::read_oldest() {
   on_their_way_.front().wait();
   std::size_t place =

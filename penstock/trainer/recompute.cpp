@@ -27,6 +27,10 @@ class Recompute : public torch::autograd::Function<Recompute> {
     return part->part(input, false);
   }
 
+  // The input is detached, so that the inner backward() ends here. It adds to
+  // the gradients of the weights that `part` uses, since these are not inputs
+  // of this function; only the input's gradient is returned. The graph must
+  // be switched on, since backward() runs without it.
   static torch::autograd::variable_list backward(
       torch::autograd::AutogradContext* context,
       torch::autograd::variable_list gradients) {

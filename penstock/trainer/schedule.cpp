@@ -5,6 +5,9 @@
 
 namespace penstock {
 
+// With w steps of warm-up of n in all: peak (i + 1) / w for i < w, and then
+// peak / 2 (1 + cos(pi (i - w) / (n - w))): the cosine of Loshchilov and Hutter
+// (2017, SGDR) without restarts.
 double learning_rate(const Schedule& schedule, std::int64_t number) {
   if (number >= schedule.steps) return 0;
   // The first step already learns, so step w - 1 is the first at the peak.

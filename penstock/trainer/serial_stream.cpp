@@ -26,6 +26,9 @@ Stream& behind(Stream& stream, const Event& before) {
 SerialStream::SerialStream(Device& device, at::Device torch)
     : torch_(torch), own_(device.make_stream()) {}
 
+// The members' order matters: first the stream waits for the last turn, then it
+// becomes libtorch's current one. The destructor records the event while it
+// still is, so the event stands for all that was queued.
 SerialStream::Turn::Turn(SerialStream& turns, Stream& stream)
     : turns_(turns),
       stream_(behind(stream, turns.last_)),

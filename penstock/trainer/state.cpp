@@ -56,6 +56,8 @@ ModelState state_of(const std::vector<Parameter>& tensors,
   return state;
 }
 
+// Everything is compared before anything is copied: a state that does not fit
+// leaves the model unchanged.
 void copy_state(const ModelState& state,
                 const std::vector<Parameter>& tensors) {
   std::map<std::string, const TensorView*> found;

@@ -56,6 +56,8 @@ Target target_of_classes(const Field& field, const Classes& classes,
       .name = field.name, .classes = classes.count, .unknown = classes.unknown};
 }
 
+// n / (k n_c) for class c with n_c of n rows, where k classes occur: each class
+// then has the same weight in all, and a row has the weight 1 on average.
 std::vector<float> balanced_weights(std::span<const std::int64_t> counts) {
   const auto rows = static_cast<double>(
       std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
@@ -70,6 +72,8 @@ std::vector<float> balanced_weights(std::span<const std::int64_t> counts) {
   return weights;
 }
 
+// (n - n_c) / n_c for a label that n_c of n rows have: what has it and what
+// does not weigh the same.
 std::vector<float> balanced_label_weights(std::span<const std::int64_t> counts,
                                           std::int64_t rows) {
   std::vector<float> weights;
@@ -128,6 +132,9 @@ Truth truth_of(const Batch& batch, const Target& target) {
   return {value.clamp(0, target.classes - 1), weight};
 }
 
+// With label smoothing e (Szegedy et al. 2016), (1 - e) (-log p_y) + e times
+// the mean of -log p over all classes; with class weights each -log p_c is
+// multiplied by its own, as torch.nn.CrossEntropyLoss has it.
 at::Tensor class_losses(const at::Tensor& answers, const at::Tensor& truth,
                         double smoothing, const at::Tensor& weights) {
   at::Tensor likely = answers.log_softmax(1);

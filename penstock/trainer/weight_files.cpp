@@ -104,6 +104,9 @@ at::Tensor WeightFiles::take(const std::string& name,
                      text_of(view.shape) + ", expected numbers of shape " +
                      text_of(shape.vec()));
   taken_.insert(name);
+  // The header of a safetensors file has any length unless its writer pads it,
+  // so a tensor may begin anywhere. An aligned one is used where it is mapped,
+  // without a copy.
   if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype) == 0)
     return borrowed(view);
   at::Tensor copy = at::empty(shape, borrowed(view).options());

@@ -55,6 +55,9 @@ void copy(std::byte* to, std::span<const std::byte> from) {
 class GuardedRows {
  public:
   /// Room for rows of so many bytes, each at a multiple of `unit`.
+  /// Gaps are whole units, at least kGuard bytes, so a row's place can be said
+  /// in units, as its tensor is addressed. Only the two ends of a gap are
+  /// marked and compared: an overrun of a few elements is at one of them.
   void lay_out(std::size_t unit, std::span<const std::size_t> bytes) {
     starts_.clear();
     ends_.clear();

@@ -51,6 +51,14 @@ Standardization read_one(Spec spec, const std::string& name) {
 }
 
 /// What the passes collect of one number.
+/// The mean comes first, then the squares of the distances to it: with one pass
+/// the difference of two large sums would lose all digits of a small deviation.
+/// means    sum of the values, least and greatest
+/// small    only where that sum overflowed: the sum of the values times 2^-64
+/// squares  sum of ((value - mean) * scale)^2
+/// `scale` is the power of two that brings the farthest value into [1, 2), so
+/// the squares neither overflow nor vanish, and multiplying by it rounds
+/// nothing but what underflows.
 struct Sum {
   double total = 0;
   double mean = 0;   // what the second pass measures from,

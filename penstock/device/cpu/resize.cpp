@@ -74,6 +74,9 @@ void along_columns(Lines in, std::size_t bytes, std::size_t height,
   }
 }
 
+// The definition of a resize on any device: the arithmetic of resize_passes.cpp
+// on the taps that come with the operation, in the order of passes that the
+// window names. A GPU's bytes are compared with these.
 class Resizing {
  public:
   explicit Resizing(const Resize& resize)

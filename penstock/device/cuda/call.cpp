@@ -70,6 +70,9 @@ bool has_context(int device) {
 
 }  // namespace
 
+// The device that was current is restored only if it has a context: making it
+// current again would create one, with hundreds of MiB that the program never
+// asked for.
 OnDevice::OnDevice(int number) {
   int current = number;
   if (cudaGetDevice(&current) != cudaSuccess || current == number) return;

@@ -98,6 +98,11 @@ std::shared_ptr<const EventClock::Anchor> EventClock::anchor() {
   return anchor_;
 }
 
+// The new anchor's time is the old one's plus the span that CUDA measured
+// between them. Spans are short, so the error of a float of milliseconds does
+// not add up to more than the host's readings correct. A return without a new
+// anchor leaves everything as before but `tried_`, so a busy device is not
+// asked again at once.
 void EventClock::set_anchor(bool must) {
   OnDevice current(number_);
   PooledEvent event = pool_.take(true);
@@ -135,6 +140,9 @@ Nanoseconds EventClock::time_of(cudaEvent_t event, const Anchor& anchor) {
   return map_.host_time(time);
 }
 
+// The order of the members is the argument for time(): the anchor is recorded
+// before this event, and `recorded_` is read before it, so the event cannot
+// have passed earlier than `recorded_`.
 CudaEvent::CudaEvent(EventPool& pool, EventClock* clock, cudaStream_t stream,
                      const std::string& device)
     : number_(pool.number()),
@@ -169,6 +177,8 @@ Nanoseconds CudaEvent::time() {
   Nanoseconds now = wall_clock().now();
   Nanoseconds time =
       std::clamp(clock_->time_of(event_.get(), *anchor_), recorded_, now);
+  // Two threads may compute slightly different times, since the map changes
+  // between them. The first one to store wins, and all callers get the same.
   std::int64_t unknown = kUnknown;
   time_.compare_exchange_strong(unknown, time.count());
   return Nanoseconds(time_);

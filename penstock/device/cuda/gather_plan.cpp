@@ -18,6 +18,8 @@ std::uint64_t address(const std::byte* at) {
 }
 
 /// The largest unit to which every address of a field is aligned, in each row.
+/// The lowest set bit of all numbers ORed together is the largest power of two
+/// that divides each of them; the 16 among them is the widest load of a thread.
 std::uint32_t unit_of(const GatherField& field, const std::byte* out,
                       std::span<const GatherPiece> pieces) {
   std::uint64_t all =
@@ -52,6 +54,8 @@ std::uint64_t lay_out(GatherWork& work, int processors) {
 
 /// Rows that a block of a part touches at most: it begins anywhere in the
 /// first.
+/// A block of u units that begins at the last unit of a row reaches ceil((units
+/// - 1 + u) / units) rows, whose indices it keeps in its own memory.
 std::uint64_t rows_of_block(const GatherWork& work, const GatherPart& part) {
   return std::min<std::uint64_t>(
       (part.units - 1 + work.units_per_block - 1) / part.units + 1, work.count);

@@ -16,6 +16,8 @@ ImageDecoder::~ImageDecoder() {
                 device_.name());
 }
 
+// The decoder stays taken until the caller has queued what reads the images,
+// which the destructor of Images marks.
 ImageDecoder::Images ImageDecoder::decode(const Resize& resize,
                                           std::size_t first) {
   const DecodedPart part = next_decoded(resize, first);

@@ -96,6 +96,9 @@ JpegDecoders::~JpegDecoders() {
   free_.clear();
 }
 
+// Invariant under the mutex: `made_` decoders are free or lent, at most
+// kDecoders. One that is made is put among the free ones first, so a failure in
+// between neither loses nor counts it twice.
 JpegDecoders::Loan JpegDecoders::take() {
   Lock lock(mutex_);
   while (free_.empty() && made_ == kDecoders) given_back_.wait(mutex_);

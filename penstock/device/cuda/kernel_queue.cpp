@@ -36,6 +36,10 @@ bool copied(std::span<const std::int64_t> rows, std::byte* to) {
 }  // namespace
 
 /// `write` fills the arguments and `launch` queues what reads them.
+/// The order is what makes the ring safe: take() waits until the device has
+/// read what was at that place, `write` fills it, `launch` queues the readers,
+/// and only then is the event recorded until which the place is taken. When a
+/// launch throws there is no such event, so the stream is waited for instead.
 template <class Write, class Launch>
 void KernelQueue::with_arguments(PinnedRing& arguments, std::size_t bytes,
                                  Write write, Launch launch) {
@@ -134,6 +138,9 @@ void KernelQueue::run(const Resize& resize) {
   }
 }
 
+// One buffer on the device serves all parts. The copy for the next part is
+// queued after the kernel that reads this one, on the same stream, so it cannot
+// overtake it.
 void KernelQueue::resize_images(const Resize& resize) {
   for (std::size_t first = 0; first < resize.windows.size();) {
     const ResizePart part = next_part(resize, first, kResizeBytes);

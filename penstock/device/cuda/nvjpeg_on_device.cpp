@@ -34,6 +34,8 @@ int take_pinned(void* context, void** memory, std::size_t bytes, cudaStream_t) {
 }
 
 // Work that is queued may still use what is given back.
+// The allocator may hand it to another stream at once, so the host waits for
+// the one that nvJPEG names.
 template <class Give>
 int given_back(void* context, void* memory, cudaStream_t stream, Give give) {
   auto& device = *static_cast<CudaDevice*>(context);

@@ -36,6 +36,9 @@ Event CudaStream::recorded(bool timed) {
       device_.events(), &device_.event_clock(), stream_, device_.name()));
 }
 
+// cudaStreamWaitEvent takes the work that the event stands for now. Recording
+// the event again later, as the pool does, does not change what this stream
+// waits for.
 void CudaStream::wait(const Event& event) {
   auto* ours = dynamic_cast<const CudaEvent*>(event.state());
   // The host waits for what the driver does not know.

@@ -14,6 +14,10 @@ constexpr double kMostOff = 1e-3;
 
 }  // namespace
 
+// host + passed + (rate - 1) * min(passed, kInterval). The rate is within a
+// thousandth of 1, so a piece is strictly increasing, and the next one begins
+// where this one is at that moment: the whole map is continuous and increasing,
+// other than at a jump.
 Nanoseconds TimeMap::Piece::at(Nanoseconds time) const {
   // What is made up for is made up for once, however late the next reading.
   Nanoseconds passed = time - device;

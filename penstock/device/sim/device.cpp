@@ -125,6 +125,8 @@ void SimDevice::queue_operation(SimLine& line, DeviceOperation operation) {
   queue(line, std::move(work), time_to_device(from_host), &to_device_);
 }
 
+// `after` is taken before this operation is added to the line, so it holds
+// exactly what comes before it: its own stream's work and what that waited for.
 void SimDevice::queue(SimLine& line, SimOperation operation,
                       Nanoseconds duration, Engine* engine) {
   Nanoseconds start = std::max(clock().now(), line.end);

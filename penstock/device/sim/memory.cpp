@@ -24,6 +24,8 @@ void SimMemory::give_back(std::byte* data) {
   allocations_.erase(found);
 }
 
+// The allocation that begins last at or before the address is the only one that
+// can hold it, since allocations do not overlap.
 std::optional<std::size_t> SimMemory::room_at(const std::byte* address) const {
   auto after = allocations_.upper_bound(address);
   if (after == allocations_.begin()) return std::nullopt;

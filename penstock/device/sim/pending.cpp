@@ -37,6 +37,9 @@ void Pending::add(SimOperation operation) {
   operations_.push_back(std::move(operation));
 }
 
+// Effects happen in the order of the calls. That order respects every
+// dependency: a stream can only wait for an event that was recorded before, so
+// work never comes after work that was queued later.
 void Pending::finish(const Horizon& horizon) {
   std::size_t kept = 0;
   for (SimOperation& operation : operations_) {

@@ -29,6 +29,9 @@ bool is_kept(From from, double to) {
 }
 
 /// True where the number has an equal of type To, which is written.
+/// A real becomes an integer only if it is one that To holds. The bounds are
+/// exact: max() may not be a double, but max() + 1, a power of two, is. For NaN
+/// the first comparison is false.
 template <Take kTake, class To, class From>
 bool convert(From from, To& to) {
   if constexpr (std::is_floating_point_v<To>) {

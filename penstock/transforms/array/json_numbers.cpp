@@ -15,6 +15,8 @@ bool is_space(char c) {
 
 }  // namespace
 
+// Integers are kept beside the doubles as long as all are integers, because
+// those beyond 2^53 would lose digits as doubles.
 std::string JsonNumbers::read_number(const char*& at, const char* end) {
   const char* stop = at;
   while (stop < end && *stop != ',' && *stop != ']' && *stop != '[' &&

@@ -17,6 +17,8 @@ constexpr double kPi = std::numbers::pi;
 constexpr double kLinear = 200.0 / 3, kFrom = 1000.0;
 const double kLogStep = std::log(6.4) / 27;
 
+// The scale of HTK is m = 2595 log10(1 + f / 700). Slaney's has 3 mels for each
+// 200 Hz up to 1000 Hz (15 mels), and from there 27 for each factor of 6.4.
 double mel_of(double hertz, bool slaney) {
   if (!slaney) return 2595 * std::log10(1 + hertz / 700);
   if (hertz < kFrom) return hertz / kLinear;
@@ -42,6 +44,7 @@ float evenly(float begin, float end, std::size_t count, std::size_t at) {
              : std::fma(-step, static_cast<float>(count - at - 1), end);
 }
 
+// w(turns) = exp(-2 pi i turns), as two numbers.
 void append_turn(double turns, std::vector<double>& to) {
   to.push_back(std::cos(2 * kPi * turns));
   to.push_back(-std::sin(2 * kPi * turns));
@@ -115,6 +118,15 @@ void MelSpectrogram::make_window() {
   }
 }
 
+// A mixed-radix transform in Stockham's order. With n = radix * size, one step
+// computes for each q < size
+//   y[q, r] = w(q r / n) * sum over j of x[q + size j] w(j r / radix)
+// and leaves `radix` transforms of `size`, `stride` times `radix` side by side.
+// The work is n times the sum of its prime factors, so only a large prime is
+// slow.
+//
+// A real frame of even length is transformed as n / 2 complex numbers, which
+// `unpack_` then separates into the bins of its even and its odd samples.
 void MelSpectrogram::plan_transform() {
   const std::size_t points = n_fft_ % 2 == 0 ? n_fft_ / 2 : n_fft_;
   std::size_t stride = 1;
@@ -147,6 +159,9 @@ void MelSpectrogram::plan_transform() {
 
 // torchaudio.functional.melscale_fbanks: triangles over the bins' frequencies,
 // in float32 as there, since what that rounds is seen in narrow bands.
+// Band b rises from edge b to edge b + 1 and falls to edge b + 2; the edges are
+// evenly apart in mels. Slaney's norm divides by half the width in Hz, so that
+// all triangles have the same area. Only the weights above 0 are kept.
 void MelSpectrogram::make_bands() {
   const bool slaney = mel_.slaney_scale;
   const auto bands = static_cast<std::size_t>(mel_.n_mels);
@@ -176,6 +191,8 @@ void MelSpectrogram::make_bands() {
 }
 
 // torchaudio.functional.create_dct, norm "ortho".
+// c[k] = sqrt(2 / n) sum over m of x[m] cos(pi / n (m + 1/2) k), and c[0]
+// divided by sqrt(2): the orthonormal DCT-II.
 void MelSpectrogram::make_coefficients() {
   const auto bands = static_cast<double>(mel_.n_mels);
   for (std::int64_t c = 0; c < mel_.n_mfcc; ++c)
@@ -200,6 +217,9 @@ void MelSpectrogram::pad(std::span<const float> channel) {
 }
 
 /// As torchaudio's AmplitudeToDB, of either kind, from 10 log10.
+/// Powers are 10 log10 x, amplitudes 20 log10 x. The bound `top_db` below the
+/// loudest value is that of the whole clip, so it can be applied only at the
+/// end.
 void MelSpectrogram::finish_decibels(std::span<float> decibels) const {
   if (mel_.log != Mel::Log::decibels) return;
   if (mel_.of_amplitudes())

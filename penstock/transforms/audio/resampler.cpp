@@ -10,6 +10,14 @@ namespace penstock {
 
 // Of the kernels of torchaudio, [new, 2 width + old], the part is kept that is
 // not zero: each phase has its own place for it.
+// With old and new the rates without their common factor, output i belongs to
+// phase p = i mod new of round q = i / new, whose kernel begins at input q *
+// old - width. Its weight for tap k is
+//   sinc(t) cos^2(pi t / 12) base / old,
+//   t = base (-p / new + (k - width) / old),    base = 0.99 min(old, new)
+// where |t| < 6 and 0 elsewhere: _get_sinc_resample_kernel() of torchaudio.
+// Kernels are filled up with zeros to a multiple of eight taps, which needed()
+// accounts for.
 Resampler::Resampler(std::int64_t from_rate, std::int64_t to_rate) {
   const std::int64_t common = std::gcd(from_rate, to_rate);
   old_ = from_rate / common;
@@ -65,6 +73,7 @@ bool Resampler::is_possible(std::int64_t from_rate, std::int64_t to_rate) {
   return phases <= kMost / taps;
 }
 
+// ceil(samples * new / old), without an overflow for any length.
 std::int64_t Resampler::length(std::int64_t samples) const {
   // A damaged file may claim to have any number.
   const std::int64_t most =

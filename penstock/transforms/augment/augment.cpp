@@ -239,6 +239,9 @@ void Augmenter::run(const SpecAugment& of, float* values,
       });
 }
 
+// The time warp of SpecAugment (Park et al. 2019), as linear interpolation:
+// what is at `from` moves to `to`, and both sides are stretched evenly. All
+// lines of a row are warped alike.
 void Augmenter::warp(std::int64_t most, float* values,
                      const AugmentShape& shape, Random& random) {
   const std::int64_t times = shape.times;
@@ -270,6 +273,8 @@ void Augmenter::warp(std::int64_t most, float* values,
   }
 }
 
+// With P the mean square of the row, a ratio of d decibels asks for noise of
+// the deviation sqrt(P / 10^(d / 10)).
 void Augmenter::run(const Noise& of, float* values, const AugmentShape& shape,
                     Random random) {
   const bool drawn = random.uniform() < of.probability;

@@ -23,6 +23,10 @@ struct Pass {
   std::vector<std::size_t> masks = {};  ///< set behind these
 };
 
+// A pass moves with one gain and one shift and then masks, in this order. What
+// would come out of order begins the next pass: a second gain or shift, and
+// either of them after a mask. A gain and a shift may change places, because a
+// factor and a move do not affect each other.
 std::vector<Pass> passes_of(const std::vector<Augmentation>& list) {
   std::vector<Pass> passes(1);
   for (std::size_t at = 0; at < list.size(); ++at) {

@@ -23,6 +23,8 @@ Moves::Moves(int width, int height, const View& view,
     if (moves(change.change)) changes_.push_back(change);
 }
 
+// A box stays parallel to the axes: after each change it is the smallest one
+// around its four moved corners, so a turned box grows.
 Edges Moves::of(Edges box) const {
   std::array<Point, 4> corners = corners_of(box);
   for (Point& corner : corners) {

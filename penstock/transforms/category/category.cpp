@@ -216,6 +216,9 @@ class Encoder final : public FieldEncoder {
 
  private:
   /// Of these rows; -1: missing, or none.
+  /// With codes, the class of each code is looked up once when the encoder is
+  /// made, and a row costs one read. Without, all values of a call are looked
+  /// up together, while the memory answers.
   void find_classes(std::span<const ValueRow> rows) {
     classes_.assign(rows.size(), -1);
     if (codes_ != nullptr) {

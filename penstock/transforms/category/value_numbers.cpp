@@ -57,6 +57,9 @@ const char* ValueNumbers::begin_of(const Kept& kept) const {
   return long_.data() + begin;
 }
 
+// The low bits of a tag are a value's home, and all 32 bits are compared before
+// its bytes are, so a comparison of bytes is rarely in vain. At most half of
+// the slots are in use and nothing is erased: a search ends at a free one.
 std::int64_t ValueNumbers::find(std::string_view value,
                                 std::uint32_t tag) const {
   for (std::size_t at = home(tag);; at = next(at + 1)) {
@@ -99,6 +102,7 @@ void ValueNumbers::put(Slot slot) {
   slots_[at] = slot;
 }
 
+// The tags are in the slots, so no value is hashed or read again.
 void ValueNumbers::grow() {
   const auto before = std::move(slots_);
   slots_.assign(2 * before.size(), {});

@@ -61,6 +61,8 @@ void ClassCounts::add(std::span<const std::string_view> values) {
     ++counts_[static_cast<std::size_t>(number)];
 }
 
+// The classes are sorted at the end, so the order in which parts are merged
+// does not show.
 void ClassCounts::take(ClassCounts& other) {
   ClassCounts from;
   std::swap(from, other);
@@ -85,6 +87,9 @@ std::int64_t ClassCounts::count_of(std::string_view value) const {
   return number < 0 ? 0 : counts_[static_cast<std::size_t>(number)];
 }
 
+// Eight bytes of each value after those that all have in common are compared as
+// one number, and the values themselves only where these are equal. The sign of
+// an integer is flipped, so that it can be compared without one.
 std::vector<ClassCounts::Counted> ClassCounts::classes(
     ClassType type, std::int64_t min_count, bool by_frequency) const {
   struct Class {

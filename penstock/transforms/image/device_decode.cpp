@@ -77,6 +77,9 @@ class JpegSegments {
   }
 
   /// As libjpeg finds out.
+  /// libjpeg takes JFIF for YCbCr, otherwise the word of Adobe's marker,
+  /// otherwise components that are numbered 1, 2, 3. This asks for more, so a
+  /// doubtful file is decoded by the host; it never takes RGB for YCbCr.
   bool in_ycbcr() const { return !other_colours_ && (jfif_ || numbered_); }
 
   const std::span<const std::byte> file_;

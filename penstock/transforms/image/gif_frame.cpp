@@ -40,6 +40,11 @@ class Walk {
   const std::span<const std::byte> bytes_;
 };
 
+// An image descriptor (GIF89a, section 20), whose numbers are little-endian:
+//   0  0x2C     1  left (2)    3  top (2)    5  width (2)    7  height (2)
+//   9  flags: 0x80 a colour table follows, 0x40 interlaced, low 3 bits n
+//  10  3 * 2^(n+1) bytes of colours, if any; then the bits of a first code, and
+//      sub-blocks: a length byte and as many bytes, ended by an empty one
 std::string read_frame(const Walk& file, std::size_t at, GifFrame& frame) {
   constexpr unsigned kInterlaced = 0x40;
   frame.left = file.two(at + 1);
@@ -68,6 +73,11 @@ std::string read_frame(const Walk& file, std::size_t at, GifFrame& frame) {
 
 }  // namespace
 
+// The logical screen descriptor (section 18) has its size at 6 and 8, its flags
+// at 10 and its colours from 13 on. Then come blocks. An extension is 0x21, a
+// label and sub-blocks; that of graphic control (0xF9, section 23) says with
+// bit 0 of its fourth byte whether the seventh is the number of a transparent
+// colour.
 std::string find_gif_frame(std::span<const std::byte> bytes, GifFrame& frame) {
   constexpr unsigned kExtension = 0x21, kPicture = 0x2C, kControl = 0xF9;
   const Walk file(bytes);

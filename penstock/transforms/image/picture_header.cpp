@@ -45,6 +45,11 @@ struct File {
 
 /// The orientation in EXIF data, which are laid out as TIFF has it; 1 where
 /// they do not say.
+/// TIFF 6.0, section 2: "II" or "MM" says the order of bytes, 42 follows, then
+/// the place of the first directory. That has a count (2 bytes) and entries of
+/// 12: tag (2), type (2), count (4), and the value itself where it takes 4
+/// bytes at most. A short is at the front of these, whatever the order of
+/// bytes.
 int exif_orientation(const File& tiff) {
   const bool little = tiff.has(0, "II*");
   if (!little && !tiff.has(0, {"MM\0*", 4})) return 1;
@@ -78,6 +83,8 @@ std::string cut_off(const char* format) {
 }
 
 // A frame header: SOF0, SOF1 and SOF2, with Huffman coding.
+// ITU-T T.81, section B.2.2, from the marker on: length (2), bits of a sample
+// (1), height (2), width (2), number of components (1), and 3 bytes for each.
 std::string read_frame(const File& file, std::size_t at, unsigned marker,
                        PictureHeader& header) {
   if (marker == 0xC3 || marker > 0xC2)
@@ -107,6 +114,9 @@ bool has_end(const File& file, std::size_t data) {
          file.text().find(kEnd, data) != std::string_view::npos;
 }
 
+// A segment is 0xFF, a marker, and a length of two bytes, big-endian, which
+// counts itself but not the marker (T.81, section B.1.1.4). RST, SOI and TEM
+// have no length. The walk ends at SOS, which coded data follow.
 std::string read_jpeg(const File& file, PictureHeader& header) {
   constexpr unsigned kExif = 0xE1, kScan = 0xDA, kEnd = 0xD9;
   for (std::size_t at = 2; at + 4 <= file.size();) {
@@ -137,6 +147,9 @@ std::string read_jpeg(const File& file, PictureHeader& header) {
   return cut_off("JPEG");
 }
 
+// After 8 bytes of signature, chunks: length (4, big-endian), type (4), data,
+// and a CRC (4) of type and data. IHDR comes first, with width and height, and
+// IEND last.
 std::string read_png(const File& file, PictureHeader& header) {
   constexpr std::size_t kFirst = 8;
   if (!file.has(kFirst + 4, "IHDR")) return "damaged PNG file: IHDR";
@@ -173,6 +186,11 @@ std::string read_png(const File& file, PictureHeader& header) {
 }
 
 // The size as the first chunk of a plain file has it.
+// A lossy frame (RFC 6386, section 9.1) has three bytes of tag and the start
+// code 9D 01 2A, then 14 bits of width and of height, with two bits of scale
+// above each. "VP8L" has one byte of signature, then 14 bits of width - 1 and
+// 14 of height - 1. "VP8X" has flags and three reserved bytes, then 24 bits of
+// each, less 1.
 void read_webp_size(const File& file, std::size_t at, PictureHeader& header) {
   const std::size_t data = at + 8;
   if (file.has(at, "VP8 ")) {
@@ -188,6 +206,8 @@ void read_webp_size(const File& file, std::size_t at, PictureHeader& header) {
   }
 }
 
+// RIFF, little-endian: a chunk is a name (4), a size (4) and its data, filled
+// up to an even number of bytes.
 std::string read_webp(const File& file, PictureHeader& header) {
   if (std::size_t{file.little32(4)} + 8 > file.size()) return cut_off("WebP");
   constexpr std::size_t kFirst = 12;
@@ -265,6 +285,9 @@ std::string read_any(const File& file, PictureHeader& header) {
 }
 
 /// Where the pixel (x, y) that is looked at is stored.
+/// The eight orientations of Exif are the symmetries of a rectangle. From 5 on
+/// rows and columns change places; then each axis may be mirrored. `swap` looks
+/// at the shown pixel, the mirrors at the stored one, so the swap comes first.
 struct Place {
   Place(int orientation, int width, int height)
       : swap(orientation >= 5),

@@ -78,6 +78,8 @@ void PixelWriter::write_float_planes(const Pixels& pixels, bool flipped,
         by_arithmetic_[c].write(bytes.data() + c * kAtOnce, count,
                                 to + c * area + first, past_caches);
     }
+  // Streaming stores are weakly ordered, even on x86. Without the fence, the
+  // thread that receives the batch could read what was there before.
   if (past_caches) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

@@ -14,6 +14,11 @@ std::string_view behind_zero(std::string_view text) {
 }
 
 /// The text behind the keyword.
+/// After the keyword and its zero:
+///   tEXt  the text
+///   zTXt  a method, 0, and the compressed text
+///   iTXt  1 or 0 (compressed or not), a method, a language and its zero, the
+///         translated keyword and its zero, the text
 std::string text_of_chunk(std::string_view kind, std::string_view chunk) {
   chunk = behind_zero(chunk);
   bool compressed = kind == "zTXt";

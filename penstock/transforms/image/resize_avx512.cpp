@@ -69,6 +69,9 @@ template <std::size_t kDigits>
           _mm512_setzero_si512()};
 }
 
+// vpdpbusd adds its four products in 32 bits, unlike vpmaddubsw, which
+// saturates at 16. A digit's sum grows by at most 255 * 128 for each tap, so 32
+// bits hold over 65,700 taps, more than a side has pixels.
 template <std::size_t kDigits>
 [[gnu::target("avx512bw,avx512vbmi,avx512vnni")]] inline void add(
     __m512i bytes, const Sums& by, Sums& to) {

@@ -17,6 +17,8 @@ double triangle(double x) {
   return x < 1.0 ? 1.0 - x : 0.0;
 }
 
+// Keys (1981), "Cubic Convolution Interpolation for Digital Image Processing",
+// with his a = -1/2.
 double cubic(double x) {
   constexpr double kA = -0.5;
   x = std::fabs(x);
@@ -31,6 +33,7 @@ double sinc(double x) {
   return std::sin(x) / x;
 }
 
+// sinc(x) sinc(x / 3), the window of Lanczos with three lobes on each side.
 double lanczos(double x) {
   return -3.0 <= x && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0;
 }
@@ -51,6 +54,9 @@ double scale_of(const ResizeAxis& axis) {
   return static_cast<double>(axis.end - axis.begin) / axis.out;
 }
 
+// Rounds half away from zero, as normalize_coeffs_8bpc() of Resample.c. 22 bits
+// are 32 less 8 of a pixel and two spare ones: with negative lobes a partial
+// sum may be below 0 or above 255, and it must not overflow.
 std::int32_t fixed(double weight, double one) {
   return static_cast<std::int32_t>((weight < 0 ? -0.5 : 0.5) + weight * one);
 }
@@ -69,6 +75,12 @@ void make_nearest(const ResizeAxis& axis, ResizeTaps& taps) {
   }
 }
 
+// precompute_coeffs() of Resample.c. Output pixel i is centred at
+//   centre = begin + (i + 0.5) * scale,    scale = (end - begin) / out
+// and takes the pixels [centre - support, centre + support], both rounded, each
+// with the weight f((x + 0.5 - centre) / max(scale, 1)). Where the picture
+// shrinks, the filter is as many times wider, which is what removes aliasing.
+// The weights are divided by their sum, since at the edges some are cut off.
 template <double (*kWeight)(double)>
 void make_filtered(double filter_support, const ResizeAxis& axis,
                    ResizeTaps& taps) {

@@ -9,6 +9,10 @@ namespace {
 /// As Python rounds: to the even one of two that are equally near.
 int rounded(double value) { return static_cast<int>(std::nearbyint(value)); }
 
+// RandomResizedCrop of torchvision, the crop of Szegedy et al. (2015): the
+// share of the area is uniform, the ratio of the sides is uniform in its
+// logarithm. All ten attempts draw from one counter, so the crop is a function
+// of the key, the row and the size of the picture.
 PictureBox random_crop(const Image& image, int width, int height,
                        Random random) {
   constexpr int kAttempts = 10;

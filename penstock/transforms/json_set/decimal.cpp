@@ -4,6 +4,10 @@
 
 namespace penstock::decimal {
 
+// Division by an invariant integer through a reciprocal of 64 bits (Moeller and
+// Granlund 2011). The lowest bit of the result is sticky: it says whether
+// anything was left over, so that converting it to a double rounds as the exact
+// quotient would, ties included.
 std::uint64_t exact_half_quotient(std::uint64_t high, const Divisor& by) {
   std::uint64_t quotient = high + upper_product(by.reciprocal, high);
   // At most 2 too small, so the rest is below three divisors.

@@ -55,6 +55,10 @@ FastJson::FastJson(const KeySlots& slots) : slots_(slots) {
   }
 }
 
+// Compares 24 bytes at once, each word under a mask of the bytes that the text
+// has; only longer texts are compared again. Bytes past the end of the text may
+// take part, but a match that reaches there leaves scan.p beyond `end`, which
+// the caller sees.
 inline bool FastJson::same(const Between& known, const Scan& scan) const {
   std::uint64_t difference = 0;
   for (std::size_t i = 0; i < Between::kWords; ++i)
@@ -123,6 +127,14 @@ bool FastJson::find_key(Scan& scan, std::size_t& at, std::size_t& slot) {
 }
 
 // One object; scan.p is at its opening brace, and ends after the closing one.
+// Invariants of the loop:
+// 1. scan.p is at the brace or comma that begins the text before a value.
+// 2. expected_[at] is what came at this point in the element before; from
+//    `known_` on its words match nothing, so `at` needs no bound of its own.
+// 3. Whatever is accepted here is valid JSON up to scan.p, but for UTF-8, of
+//    which `met` collects whether there is anything to check at the end.
+// A key that occurs twice overwrites its value: the last one counts, as in
+// ReferenceJson.
 inline bool FastJson::parse_element(Scan& scan, Elements& out) {
   std::size_t first = out.add();
   double* values = out.values.data() + first;

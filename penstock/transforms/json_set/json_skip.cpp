@@ -14,6 +14,9 @@ constexpr std::uint64_t kHighBits = 0x8080808080808080u;
 
 // The high bit of each byte below `limit` (at most 0x80); exact up to the
 // first such byte.
+// A subtraction borrows from the next byte only out of one that is below the
+// limit, so bytes after the first hit may be wrong. All callers use the first
+// one alone.
 std::uint64_t below(std::uint64_t word, std::uint64_t limit) {
   return (word - kOnes * limit) & ~word & kHighBits;
 }
@@ -71,6 +74,9 @@ const char* skip_members(const char* p, const char* end, int depth, Met& met) {
 
 }  // namespace
 
+// Reads whole words: up to seven bytes past `end`, which FastJson::kReadsBehind
+// allows. A quote that is found there is past `end` and refused. High bits that
+// are met there only cause a check of UTF-8 that was not needed.
 const char* skip_text(const char* p, const char* end, Met& met) {
   while (p < end) {
     std::uint64_t word = load_word(p);

@@ -132,6 +132,9 @@ class CutMixKind final : public BatchOperation {
 
 }  // namespace
 
+// CutMix (Yun et al. 2019): a rectangle of the shape of the picture with the
+// share 1 - lambda of its area, about a point that is uniform; where it is cut
+// off at an edge, share_of() measures what is left of it.
 std::array<std::int64_t, 4> cutmix_box(const BatchKey& key, double alpha,
                                        std::int64_t height,
                                        std::int64_t width) {

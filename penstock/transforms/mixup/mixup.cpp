@@ -25,6 +25,9 @@ const SettingsTable<Mixup>& mixup_settings() {
   return table;
 }
 
+// mixup (Zhang et al. 2017): lambda * row + (1 - lambda) * partner, with one
+// lambda for the batch. 1 - lambda is computed in the tensor's own type, so
+// float64 rows lose nothing to the float32 of lambda.
 template <class Number>
 void mix_row(std::byte* row, const std::byte* partner, std::size_t bytes,
              float lambda) {

@@ -9,6 +9,9 @@
 namespace penstock {
 namespace {
 
+// Column by column, with the types as template arguments: the loop has no
+// branch and is done many rows at a time. Whether all fit is only collected;
+// the caller goes over the rows again to say which one does not.
 template <class From, class To, bool kStandardized>
 bool encode_column(std::span<const ValueRow> rows, std::size_t offset,
                    const Standardization& by, std::byte* to,

@@ -9,6 +9,9 @@ namespace {
 
 constexpr double kLeastShare = 1e-7;
 
+// Where a value stands at several quantiles, as the most frequent one may, its
+// place is the middle of theirs. Elsewhere it is interpolated between the two
+// quantiles around it.
 double place_of(const std::vector<double>& quantiles, double number) {
   if (number < quantiles.front()) return 0;
   if (number > quantiles.back()) return 1;

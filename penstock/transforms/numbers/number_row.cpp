@@ -68,6 +68,9 @@ bool NumberRow::canonical() const {
   });
 }
 
+// An exact integer travels as the bits of a double, so that rows of both kinds
+// have one form. Nothing computes with it on the way, and 64-bit integers keep
+// all their bits.
 void NumberRow::decode(const std::byte* row, double* out) const {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Place& place = places[i];

@@ -17,6 +17,9 @@ constexpr int kCountBits = 17;
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 
 /// Numbers that are ordered as the values are.
+/// The bits of a positive double ascend with it, those of a negative one
+/// descend. Setting the sign of the one and inverting the other gives one order
+/// for all, infinities included; NaN is left out before.
 std::uint64_t ordered(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -41,6 +44,14 @@ struct Group {
 
 /// Finds the values of some ranks among those of one number, from the highest
 /// bits on. Which bits are known is the fit's to know, for all numbers.
+/// A radix select. Between two passes:
+/// 1. Each group is the values that begin with `prefix`, its `known` highest
+///    bits; groups ascend by it and none is without a value that is wanted.
+/// 2. A wanted value has the place `rank` among the sorted values of its group.
+/// 3. counts[group, digit] is how many values of the group go on with `digit`.
+/// So the groups are at most as many as the wanted values, however many rows
+/// there are, and after 64 bits each prefix is the value itself. Counts are
+/// sums, so parts that counted different rows can be merged in any order.
 struct Select {
   std::vector<Group> groups = {Group()};  ///< by ascending prefix
   std::vector<std::int64_t> counts = {};  ///< by group and the next digit
@@ -111,6 +122,9 @@ struct Select {
     }
     return found;
   }
+  // Linear interpolation at the exact place p (n - 1) / of: type 7 of Hyndman
+  // and Fan (1996), the default of numpy. The remainder is taken in integers,
+  // so that no number of rows makes it inexact.
   double between(double low, double high, std::int64_t place,
                  std::int64_t of) const {
     if (values == 0 || low == high) return low;

@@ -22,6 +22,9 @@ std::optional<std::string_view> document_in(const Column& column,
   return plain;
 }
 
+// Every byte that does not continue a character begins one, and as a signed
+// number those that do are below -64. 240 bytes cannot overflow the count of a
+// byte, which lets the compiler count in lanes of a byte.
 std::int64_t characters_in(std::string_view text) {
   constexpr std::size_t kTogether = 240;  // counted in a byte each
   std::int64_t count = 0;

@@ -23,6 +23,8 @@ at::Tensor fused(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 
 }  // namespace
 
+// [rows, 1, length, length]: a token sees itself and the tokens before it in
+// its own document, so documents of one row do not see each other.
 at::Tensor mask_of(const at::Tensor& documents) {
   const std::int64_t length = documents.size(1);
   at::Tensor place = at::arange(length, documents.options());
@@ -31,6 +33,10 @@ at::Tensor mask_of(const at::Tensor& documents) {
   return same.logical_and(before).unsqueeze(1);
 }
 
+// softmax(q k^T / sqrt(head)) v of each head. With bounds, each document is a
+// call of its own: length^2 of each instead of the square of the row, at the
+// price of more calls. Fewer groups of keys than heads (grouped queries) are
+// left to the kernel.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const Sight& sight) {
   if (sight.bounds.empty())
@@ -52,6 +58,11 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 }
 
 // In float32, as the models were trained.
+// Rotary embeddings (Su et al. 2021): pair i of a head turns by position times
+// theta^(-2i / head). With a factor, all positions are divided by it. Bands are
+// Llama 3.1's rule: a pair that makes more than `high` turns within the
+// original length is kept, one of fewer than `low` is slowed by the factor, and
+// between them both are mixed in proportion.
 at::Tensor frequencies_of(const DecoderConfig::Rope& rope, std::int64_t head) {
   at::Tensor all = at::empty({head / 2}, at::kFloat);
   auto* value = all.mutable_data_ptr<float>();
@@ -81,6 +92,8 @@ Turns turns_of(const at::Tensor& frequencies, const at::Tensor& positions) {
   return {both.cos(), both.sin()};
 }
 
+// The pairs are (x_i, x_(i + head / 2)), the two halves of a head, as in the
+// weights of Hugging Face, and not neighbours as in the paper.
 at::Tensor turned(const at::Tensor& x, const Turns& turns) {
   const std::int64_t half = x.size(-1) / 2;
   at::Tensor other =

@@ -101,6 +101,7 @@ DecoderNetwork::Product DecoderNetwork::product(const std::string& name,
   return product;
 }
 
+// W x + s B A x with low rank A and B: LoRA (Hu et al. 2021). W does not learn.
 at::Tensor DecoderNetwork::multiplied(const Product& product,
                                       const at::Tensor& x) const {
   at::Tensor all = layers_.apply(product.base, x);
@@ -110,6 +111,8 @@ at::Tensor DecoderNetwork::multiplied(const Product& product,
          at::linear(low, layers_.tensor(product.up)) * options_.lora->scaling();
 }
 
+// x / sqrt(mean of x^2 + epsilon) times the weight (Zhang and Sennrich 2019),
+// in float32 whatever the precision, as the models were trained.
 at::Tensor DecoderNetwork::normed(std::size_t weight,
                                   const at::Tensor& x) const {
   return at::rms_norm(x.to(at::kFloat), {x.size(-1)}, layers_.tensor(weight),
@@ -123,6 +126,8 @@ at::Tensor DecoderNetwork::heads(const Product& product, std::size_t norm,
   return norm == Layers::kNone ? all : normed(norm, all).to(all.scalar_type());
 }
 
+// x + attention(norm(x)), then + down(silu(gate) * up) of norm: the block of
+// Llama, whose residual stream stays in float32.
 at::Tensor DecoderNetwork::through(const Block& block, const at::Tensor& x,
                                    const Turns& turns,
                                    const Sight& sight) const {

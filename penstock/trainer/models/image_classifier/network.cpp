@@ -130,6 +130,9 @@ at::Tensor BlockNetwork::block_of(const Encoder& block, const at::Tensor& x,
          layers_.apply(block.out, at::gelu(layers_.apply(block.in, inner)));
 }
 
+// He et al. (2016) with the names and shapes of torchvision, whose weights it
+// reads: of ResNet-50 the stride is in the 3 x 3 convolution, the later
+// variant.
 class ResNet final : public BlockNetwork {
  public:
   ResNet(const ImageNetworkOptions& options, const at::TensorOptions& where,
@@ -189,6 +192,8 @@ class ResNet final : public BlockNetwork {
 };
 
 /// ViT-S/16: VisionTransformer(size, 16, 12, 6, 384, 1536).
+/// Dosovitskiy et al. (2021); a patch is a convolution whose stride is its
+/// size.
 class VisionTransformer final : public BlockNetwork {
  public:
   VisionTransformer(const ImageNetworkOptions& options,

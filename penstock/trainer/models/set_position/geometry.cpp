@@ -44,6 +44,10 @@ Target from_means(const Geography& geography, const at::Tensor& target) {
 
 }  // namespace
 
+// Weights are amplitudes: 10^(dB / 20), divided by their sum, which is a
+// softmax of dB ln 10 / 20 and cannot overflow. East and north are kilometres
+// from the centroid; a degree of longitude is narrowed by the cosine of its
+// latitude.
 LocalTangentPlane plane_of(const Geography& geography, const at::Tensor& set,
                            const at::Tensor& mask) {
   at::Tensor latitude =
@@ -83,6 +87,10 @@ at::Tensor on_plane(const Geography& geography, const LocalTangentPlane& plane,
   return (at::stack({east, north}, 1) * kKmPerDegree).to(at::kFloat);
 }
 
+// The haversine formula, which stays exact for small distances:
+//   h = sin^2(dlat / 2) + cos(lat1) cos(lat2) sin^2(dlon / 2)
+//   d = 2 R asin(sqrt(h)),    R = 6371.0088 km, the mean radius of the Earth
+// Rounding may take h beyond [0, 1], so it is clamped.
 at::Tensor distance_km(const Geography& geography,
                        const LocalTangentPlane& plane, const at::Tensor& guess,
                        const at::Tensor& target) {
@@ -100,6 +108,8 @@ at::Tensor distance_km(const Geography& geography,
   return h.clamp(0, 1).sqrt().asin() * (2 * kEarthKm);
 }
 
+// The root mean square of the deviations in east and north: the unit of all
+// that the network sees and answers.
 double spread_km(const Geography& geography) {
   double narrowing = std::cos(geography.latitude_scale.mean * kRadian);
   return kKmPerDegree *

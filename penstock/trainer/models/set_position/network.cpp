@@ -17,6 +17,10 @@ constexpr double kUnseen = -3e4;  // which float16 holds
 
 }  // namespace
 
+// No layer knows the order of the elements, so the answer is the same for any:
+// one block of a transformer without positions, then pooling by attention (as
+// in Lee et al. 2019, "Set Transformer"). The answer begins at 0: the centroid,
+// and a deviation of one unit.
 SetNetwork::SetNetwork(const NetworkShape& shape, std::uint64_t seed,
                        const at::TensorOptions& options)
     : shape_(shape), layers_(seed, options) {

@@ -168,6 +168,7 @@ class SetPositionModel final : public Model {
 
   /// The negative log-likelihood of each row's true place: the prediction is
   /// the mean of a round normal distribution.
+  ///   -log p = |x - m|^2 / (2 s^2) + 2 log s + log(2 pi)
   static at::Tensor losses(const Prediction& guess, const at::Tensor& truth) {
     at::Tensor squares = (guess.place - truth).square().sum(1);
     return squares * (guess.log_sigma * -2).exp() / 2 + guess.log_sigma * 2 +

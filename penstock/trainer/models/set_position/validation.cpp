@@ -50,6 +50,7 @@ Json Validation::take() {
   json["val_loss"] = loss / kept;
   json["val_median_km"] = median(std::move(km));
   json["val_mean_km"] = sum_km / kept;
+  // A model that knows how sure it is has 0.9 here.
   json["val_within_90"] = within / kept;
   return json;
 }

@@ -165,6 +165,8 @@ class TabularModel final : public Model {
   /// mean stays. Four decisions of each draw.
   at::Tensor kept(const at::Tensor& like, const DrawnFor& rows) const {
     if (settings_.dropout == 0 || settings_.depth == 0) return {};
+    // A draw of 64 bits decides for four numbers by 16 bits each, so the share
+    // that is left out is a multiple of 2^-16.
     const auto most = static_cast<std::uint64_t>(settings_.dropout * 0x1p16);
     const auto one = static_cast<float>(1 / (1 - settings_.dropout));
     return drawn(like, settings_.depth * settings_.width, settings_.seed, rows,

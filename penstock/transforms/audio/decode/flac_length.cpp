@@ -38,6 +38,11 @@ std::uint16_t crc16(std::uint16_t crc, std::uint8_t byte) {
 
 /// The number of the sample behind the frame that begins at `at`; nothing where
 /// no header of a frame begins there.
+/// RFC 9639, section 9.1. The codes of the block size are 1: 192; 2 to 5: 576
+/// times 1, 2, 4, 8; 6 and 7: a number of 8 or 16 bits follows, less 1; 8 to
+/// 15: 256 times 1 to 128. Rates 12 to 14 put one or two bytes more into the
+/// header. The CRC-8 of a header with its own CRC at the end is 0, and so is
+/// the CRC-16 of a whole frame.
 std::optional<std::int64_t> end_of_frame(SoundBytes& file, std::int64_t at,
                                          std::int64_t block) {
   if (file.byte(at) != 0xff || (file.byte(at + 1) & 0xfe) != 0xf8)
@@ -77,6 +82,10 @@ bool is_whole_frame(SoundBytes& file, std::int64_t at) {
 
 }  // namespace
 
+// A writer that could not go back leaves the length in STREAMINFO (RFC 9639,
+// section 8.2) at 0. The last frame says it: its number and its samples. It is
+// looked for from the end backwards, and it must reach exactly to the end, by a
+// CRC-16 that is right by chance once in 65,536.
 std::string complete_flac(SoundBytes& file, std::int64_t at) {
   // The length is the last 36 bits of 8 bytes in STREAMINFO.
   constexpr std::int64_t kBlock = 8, kLength = 18, kHead = 42,

@@ -34,6 +34,10 @@ int kilobits_of(unsigned layer, bool first_version, unsigned index) {
 }
 
 /// Nothing where no frame begins, or one whose bit rate is free.
+/// ISO/IEC 11172-3, section 2.4.1.3, and 13818-3 for the lower rates: a frame
+/// has samples / 8 * bit rate / rate bytes, rounded down to the unit of its
+/// layer, and one unit more with padding. In kilobits, samples / 8 * 1000 is
+/// samples * 125.
 std::optional<Mp3Frame> mp3_frame(SoundBytes& file, std::int64_t at) {
   static constexpr int kHz[4] = {44100, 48000, 32000, 0};
   if (!begins_frame(file, at)) return std::nullopt;
@@ -62,6 +66,8 @@ std::optional<Mp3Frame> mp3_frame(SoundBytes& file, std::int64_t at) {
 
 /// Where its side information ends: what says how many frames there are may
 /// stand there.
+/// Four bytes of header and the side information: of 32 bytes, or 17 for one
+/// channel, and half as many (17 and 9) at the lower rates.
 std::int64_t info_place(const Mp3Frame& frame) {
   if (frame.first_version) return frame.mono ? 21 : 36;
   return frame.mono ? 13 : 21;

@@ -93,6 +93,8 @@ void complete_wav(SoundBytes& file, const Data& data,
                  little_endian(std::min<std::uint64_t>(there, UINT32_MAX), 4));
 }
 
+// RF64 (EBU Tech 3306) has 0xFFFFFFFF for lengths of 32 bits, and a chunk
+// "ds64" with three of 64: of the file, of the data, of the samples.
 std::string check_wav(SoundBytes& file) {
   const bool is_long = !file.has(0, "RIFF");  // RF64
   std::optional<Data> data = Chunks(file, {}).find("data"), sizes;
@@ -133,6 +135,9 @@ std::string check_chunks(SoundBytes& file) {
   return data ? check_data(file, *data, layout.data) : "";
 }
 
+// A page of Ogg (RFC 3533, section 6) has 27 bytes of header, the last of which
+// counts the bytes after it whose sum is the length of its data. The last page
+// is looked for from the end, at most as far back as the longest page reaches.
 std::string check_pages(SoundBytes& file) {
   constexpr std::int64_t kHeader = 27, kLongest = kHeader + 255 + 255 * 255;
   const std::int64_t end = file.size();

@@ -63,6 +63,10 @@ struct Hsv {
   int hue = 0, saturation = 0, value = 0;
 };
 
+// rgb2hsv_row() of Convert.c, which follows Python's colorsys. Constants
+// without a suffix are doubles in C, so what they touch is computed in double
+// and cut back to float where it is stored. The casts repeat that step by step:
+// the last bit decides, since the result is cut off to a byte.
 Hsv hsv_of(const std::uint8_t* rgb) {
   const int most = std::max({rgb[0], rgb[1], rgb[2]});
   const int least = std::min({rgb[0], rgb[1], rgb[2]});
@@ -89,6 +93,8 @@ Hsv hsv_of(const std::uint8_t* rgb) {
   return {.hue = byte(hue), .saturation = byte(saturation), .value = most};
 }
 
+// hsv2rgb() of Convert.c: with f the fraction of the sixth of the circle,
+//   p = v (1 - s),    q = v (1 - s f),    t = v (1 - s (1 - f))
 void write_rgb(const Hsv& hsv, std::uint8_t* rgb) {
   const auto value = static_cast<std::uint8_t>(hsv.value);
   if (hsv.saturation == 0) {
@@ -135,6 +141,8 @@ void turn_hue(double factor, Pixels& pixels) {
 
 using Counts = std::array<std::int64_t, 256>;
 
+// ImageOps.autocontrast() without a cutoff: the least and the greatest value
+// that occur become 0 and 255.
 Table stretched(const Counts& counts) {
   const auto filled = [](std::int64_t count) { return count > 0; };
   const auto least = std::ranges::find_if(counts, filled) - counts.begin();
@@ -148,6 +156,9 @@ Table stretched(const Counts& counts) {
   });
 }
 
+// ImageOps.equalize(): a value becomes the number of pixels below it over
+// `step`, a 255th of all but those of the greatest value. Integers only, as
+// there.
 Table equalized(const Counts& counts) {
   std::int64_t sum = 0, last = 0, kinds = 0;
   for (std::int64_t count : counts)
@@ -178,6 +189,8 @@ void by_histogram(Table (*make)(const Counts&), Pixels& pixels) {
 
 }  // namespace
 
+// a + factor (b - a), cut off. Between 0 and 1 the sum cannot leave the bytes;
+// beyond, Blend.c clips it first.
 std::uint8_t blended(int a, int b, float factor) {
   if (factor == 0) return static_cast<std::uint8_t>(a);
   if (factor == 1) return static_cast<std::uint8_t>(b);

@@ -126,6 +126,10 @@ class Drawing {
     add(Change::blur, {size[0], size[1], sigma, sigma});
   }
 
+  // Zhong et al. (2017), "Random Erasing Data Augmentation", with torchvision's
+  // details: the share of the area is uniform, the ratio of the sides is
+  // uniform in its logarithm, and after ten rectangles that do not fit nothing
+  // is erased.
   void erase() {
     constexpr int kAttempts = 10;
     const double area = static_cast<double>(width_) * height_;
@@ -233,6 +237,10 @@ void Drawing::automatic(int magnitude) {
 
 }  // namespace
 
+// RandAugment (Cubuk et al. 2019) has one magnitude for all changes, and
+// TrivialAugment (Mueller and Hutter 2021) draws one for each. Both divide the
+// way to the end into `bins`; translations of RandAugment are shares of the
+// picture's sides, those of TrivialAugment are pixels.
 double augment_magnitude(AugmentKind kind, std::size_t change, int bins,
                          int place, int width, int height) {
   constexpr std::size_t kTranslateX = 3, kTranslateY = 4, kPosterize = 10,

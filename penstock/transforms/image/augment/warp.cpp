@@ -41,6 +41,11 @@ Matrix rotation(double degrees, int width, int height) {
 }
 
 /// The inverse of: shear, scale and turn about the centre, then move.
+/// With C the move to the centre, T the translation and R the rotation with
+/// shears, the picture is moved by M = T C R C^-1, and this is M^-1 = C R^-1
+/// C^-1 T^-1: for each pixel of the output, where it comes from. R without its
+/// scale has the determinant 1, so its inverse only exchanges and negates a, b,
+/// c, d.
 Matrix affine(const std::array<double, 7>& numbers, int width, int height) {
   const auto& [degrees, right, down, scale, shear_x, shear_y, corner] = numbers;
   const double cx = corner != 0 ? 0.0 : width * 0.5;
@@ -109,6 +114,8 @@ class Warp {
       fill(out);
   }
 
+  // Steps of 1/65536 pixel are added up in integers, as Geometry.c does: the
+  // error that grows along a row is part of the result.
   void nearest() {
     const int right_x = fixed(m_[0]), right_y = fixed(m_[3]);
     const int down_x = fixed(m_[1]), down_y = fixed(m_[4]);
@@ -170,6 +177,8 @@ class Warp {
     return true;
   }
 
+  // Keys' cubic with a = -1, where resize() takes -1/2: Geometry.c and
+  // Resample.c of Pillow differ.
   static double cubic(const std::array<double, 4>& v, double d) {
     const double p1 = v[1];
     const double p2 = -v[0] + v[2];

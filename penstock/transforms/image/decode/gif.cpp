@@ -78,6 +78,14 @@ class GifDecoder final : public PictureDecoder {
  private:
   static constexpr int kMostCodes = 4096;
 
+  // The GIF89a specification, appendix F. Invariants:
+  // 1. Codes below `clear` are single bytes; those in (end, known) are the code
+  //    earlier_[c], which is less than c, and the byte last_[c] after it. So a
+  //    chain of them ends, after at most 4096 steps.
+  // 2. `code == known` is the one code that is used before it is defined: the
+  //    text of the code before it and its first byte again.
+  // 3. With 4096 codes nothing more is learnt until a clear code. The width
+  //    stays 12 then, as encoders that defer the clear code expect.
   void unpack(std::span<const std::byte> bytes, const GifFrame& frame,
               std::size_t area) {
     Codes codes(bytes, frame.data);
@@ -138,6 +146,8 @@ class GifDecoder final : public PictureDecoder {
 
   /// The line of the data that is shown at `y`: first every eighth, then those
   /// between, every eighth, fourth and second.
+  /// Appendix E of the specification: four passes over the picture, of which
+  /// the lines are stored one after the other.
   static int stored_line(int y, int height) {
     int before = 0;
     constexpr std::array<std::array<int, 2>, 4> kPasses = {

@@ -61,6 +61,10 @@ void count_scans(j_common_ptr jpeg) {
 }
 
 /// Pillow takes all CMYK files for inverted ones, as Adobe writes them.
+/// a * b / 255, rounded to the nearest, for two bytes without a division
+/// (MULDIV255 of Pillow): exact for all of them. With inverted values the
+/// formula of Pillow, (255 - k) - c (255 - k) / 255, has k and c taken from
+/// 255.
 void rgb_of_cmyk(std::uint8_t* row, std::size_t pixels) {
   auto multiplied = [](int a, int b) {
     const int product = a * b + 128;
@@ -168,6 +172,11 @@ class JpegDecoder final : public PictureDecoder {
       jpeg_.out_color_space = JCS_RGB;
   }
 
+  // jpeg_crop_scanline() moves `first` down to the border of an iMCU and widens
+  // `columns` by as much; `skipped` is what the box does not want of that. Rows
+  // are skipped after the columns are chosen, the order that libjpeg-turbo
+  // demands. Where no row arrives the loop counts one all the same, so that it
+  // ends.
   void read(const PictureBox& box, const PictureDecoding& how, Pixels& out) {
     const int margin = how.fast ? 0 : kMargin;
     // Of fewer columns libjpeg does not smooth colours.

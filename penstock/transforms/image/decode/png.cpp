@@ -128,6 +128,8 @@ class PngDecoder final : public PictureDecoder {
     return true;
   }
 
+  // A line has 1, 2 or 3 bytes a pixel here: an index, a grey of 16 bits
+  // (big-endian), or red, green and blue.
   void write(std::uint8_t* line, const PictureBox& box, PictureMode mode,
              std::uint8_t* to) const {
     if (as_index_) {
