@@ -312,9 +312,42 @@ const SettingsTable<TrainSection>& training_settings() {
                    kMany,
                    "a model is validated after so many epochs, and after the "
                    "last one")
+          .integer("validate_every_steps", &Training::validate_every_steps, 1,
+                   kMany,
+                   "a model is validated after so many steps, and after the "
+                   "last one; default: when epochs end")
+          .integer("validate_rows", &Training::validate_rows, 1, kMany,
+                   "a validation takes at most so many of the held-out rows, "
+                   "drawn once by loader.seed: always the same rows; default: "
+                   "all of them")
+          .choice("keep", &Training::keep,
+                  {{"best", Keep::best},
+                   {"last", Keep::last},
+                   {"both", Keep::both}},
+                  "the weights that a run leaves: those of its best "
+                  "validation, those after its last step, or both, of which "
+                  "output gets the best; default: best where rows are held "
+                  "out, else last")
+          .text("metric", &Training::metric,
+                "the number of a validation that decides which weights are "
+                "the best: \"loss\" (default), or another one that the model "
+                "measures, such as \"accuracy\"")
+          .not_empty()
+          .integer("patience", &Training::patience, 1, kMany,
+                   "the run ends after so many validations in a row without a "
+                   "better one; the learning rate follows the steps of the "
+                   "whole job all the same; default: it never ends early")
           .boolean("profile", &Training::profile,
                    "a trace of steps 10 to 30 in the run's folder, and what "
-                   "each stage took when an epoch ends");
+                   "each stage took when an epoch ends")
+          .check([](Spec& spec, Training&) {
+            if (spec.has("validate_every_steps") &&
+                spec.has("validate_every_epochs"))
+              spec.refuse("validate_every_steps",
+                          "\"validate_every_epochs\" says when to validate "
+                          "already",
+                          "leave one of the two out");
+          });
   return table;
 }
 
