@@ -91,9 +91,10 @@ class Dataset {
   std::int64_t rows() const { return facts_.rows; }
   /// Those that are on a side.
   std::int64_t rows_on(Side side) const {
-    return side == Side::train ? facts_.on_side[0]
-           : side == Side::val ? facts_.on_side[1]
-                               : 0;
+    return side == Side::train  ? facts_.on_side[0]
+           : side == Side::val  ? facts_.on_side[1]
+           : side == Side::test ? facts_.on_side[2]
+                                : 0;
   }
   const std::vector<Output>& outputs() const { return facts_.outputs; }
   const TierPlan& plan() const { return facts_.plan; }

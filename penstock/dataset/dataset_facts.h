@@ -54,7 +54,7 @@ struct ScanFacts {
 /// What is known of a data set once it is there.
 struct DatasetFacts {
   std::int64_t rows = 0;
-  std::array<std::int64_t, 2> on_side = {};  ///< train, val
+  std::array<std::int64_t, 3> on_side = {};  ///< train, val, test
   std::vector<Output> outputs;               ///< of a batch
   /// For each output whose lengths differ, in their order: the elements of the
   /// longest sample.

@@ -219,6 +219,7 @@ Json check_rows_of(TableDatasetOptions options, StopFlag stop) {
   json["too_short"] = scan.too_short;
   json["train"] = rows->rows_on(Side::train);
   json["val"] = rows->rows_on(Side::val);
+  json["test"] = rows->rows_on(Side::test);
   json["fields"] = Json::Array{};
   for (const Field& field : options.fields)
     json["fields"].push_back(field.name);
@@ -229,13 +230,15 @@ Json check_rows_of(TableDatasetOptions options, StopFlag stop) {
 Json check_mixed(const Job& job, StopFlag stop) {
   Json all;
   all["source"] = std::to_string(job.sources.size()) + " sources";
-  for (const char* key : {"rows", "bad_rows", "too_short", "train", "val"})
+  for (const char* key :
+       {"rows", "bad_rows", "too_short", "train", "val", "test"})
     all[key] = 0;
   all["sources"] = Json::Array{};
   all["bad"] = Json::Array{};
   for (MixedSourceOptions& one : mixed_options(job)) {
     Json json = check_rows_of(std::move(one.rows), stop);
-    for (const char* key : {"rows", "bad_rows", "too_short", "train", "val"})
+    for (const char* key :
+         {"rows", "bad_rows", "too_short", "train", "val", "test"})
       all[key] = all.find(key)->integer() + json.find(key)->integer();
     for (Json bad : json.find("bad")->array()) {
       bad["source"] = std::ssize(all.find("sources")->array());

@@ -50,6 +50,10 @@ Job parse_job_of_rows(const Json& document);
 /// `fingerprint`.
 Job parse_job_of_source(const Json& document, const Schema& schema);
 
+/// Throws Error(request) for the first setting that needs held-out rows;
+/// `why_none`: why no row is held out.
+void check_held_out(const Job& job, const std::string& why_none);
+
 /// Reads a job file as read_job() does, and checks it.
 Job load_job(const std::string& path, const std::vector<std::string>& sets);
 

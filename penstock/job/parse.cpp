@@ -83,6 +83,10 @@ Job checked_job(const Json& given, RowsFrom from,
   training_settings().read(train, job.training);
   learning_settings().read(train, job.model.learning);
   check_switches(train, job.model);
+  if (!job.model.none())
+    check_metric(train, job.training.metric, job.model, job.fields);
+  if (from != RowsFrom::own_rows && job.split.val == 0)
+    check_held_out(job, "split.val is 0");
   train.finish();
   const Json* device = spec.raw("device");
   job.device =
@@ -91,6 +95,28 @@ Job checked_job(const Json& given, RowsFrom from,
   spec.finish();
   return job;
 }
+
+}  // namespace
+
+void check_held_out(const Job& job, const std::string& why_none) {
+  const TrainSection& training = job.training;
+  if (job.model.none()) return;  // nothing is validated
+  const char* key = training.patience                              ? "patience"
+                    : training.metric != "loss"                    ? "metric"
+                    : training.keep && training.keep != Keep::last ? "keep"
+                                                                   : nullptr;
+  if (key == nullptr) return;
+  throw Error(ErrorKind::request,
+              {.code = "train.no_held_out_rows",
+               .what = "cannot tell which weights are the best",
+               .where = std::string("train.") + key,
+               .why = "no rows are held out to validate the model: " + why_none,
+               .next = std::string("hold some out, for example with \"split\": "
+                                   "0.8; or leave out train.") +
+                       key});
+}
+
+namespace {
 
 /// Adds a next step to an error that has none.
 Job advised_job(const Json& document, RowsFrom from,

@@ -338,9 +338,45 @@ const SettingsTable<TrainSection>& training_settings() {
                    kMany,
                    "Epochs between two validations. The model is also "
                    "validated after the last epoch")
+          .integer("validate_every_steps", &Training::validate_every_steps, 1,
+                   kMany,
+                   "Steps between two validations. The model is also validated "
+                   "after the last step. Default: at the end of epochs")
+          .integer(
+              "validate_rows", &Training::validate_rows, 1, kMany,
+              "Greatest number of held-out rows in a validation: always the "
+              "same rows, chosen by loader.seed. Default: all of them")
+          .choice(
+              "keep", &Training::keep,
+              {{"best", Keep::best},
+               {"last", Keep::last},
+               {"both", Keep::both}},
+              "Weights that a run leaves: those of its best validation, those "
+              "after its last step, or both, of which --output gets the "
+              "best. Default: best if rows are held out, else last")
+          .text(
+              "metric", &Training::metric,
+              "Number of a validation that decides which weights are the best: "
+              "\"loss\" (default), or another one that the model measures, "
+              "such "
+              "as \"accuracy\"")
+          .not_empty()
+          .integer(
+              "patience", &Training::patience, 1, kMany,
+              "Validations in a row without a better one after which the run "
+              "ends. The learning rate still follows the steps of the whole "
+              "job. Default: the run does not end early")
           .boolean("profile", &Training::profile,
                    "Whether to write a trace of steps 10 to 30 to the run's "
-                   "folder, and the time of each stage at the end of an epoch");
+                   "folder, and the time of each stage at the end of an epoch")
+          .check([](Spec& spec, Training&) {
+            if (spec.has("validate_every_steps") &&
+                spec.has("validate_every_epochs"))
+              spec.refuse("validate_every_steps",
+                          "\"validate_every_epochs\" says when to validate "
+                          "already",
+                          "leave one of the two out");
+          });
   return table;
 }
 

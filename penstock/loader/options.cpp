@@ -9,7 +9,7 @@ namespace penstock {
 namespace {
 
 [[noreturn]] void refuse_empty_side(Side side, std::int64_t rows) {
-  std::string name = side == Side::train ? "train" : "val";
+  const std::string name(name_of(side));
   throw Error(ErrorKind::request,
               {.code = "loader.empty_side",
                .what = "there are no rows for batches",
@@ -74,6 +74,11 @@ int parts_of_batch(const LoaderThreads& threads) {
 
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
   Order order = order_of(options, rows.rows_on(options.side));
+  if (options.most_samples > 0 && options.most_samples < order.samples) {
+    PENSTOCK_ASSERT(!order.shuffle, "a shuffled side takes all its samples");
+    order.chosen_from = std::exchange(order.samples, options.most_samples);
+    order.batch_size = std::min(order.batch_size, order.samples);
+  }
   if (options.side != Side::train) return order;
   if (rows.facts().endless) {  // it has an order of its own
     order.shuffle = false;

@@ -48,6 +48,9 @@ struct LoaderOptions {
   /// What is done to whole batches, one after the other.
   std::vector<Operation> operations;
   Position start;
+  /// Of a side that is not shuffled: at most so many of its samples, chosen by
+  /// the seed, the same in every epoch; 0: all.
+  std::int64_t most_samples = 0;
   std::int64_t batches = -1;  ///< ends after this many; -1: never
 };
 

@@ -24,4 +24,17 @@ void check_class_target(const Spec& section, const std::string& name,
   check_not_one_hot(section, field);
 }
 
+std::vector<std::string> class_metric_names(const Field& target, bool balance) {
+  const FieldFacts& facts = target.kind->facts();
+  if (facts.classes && !facts.one_class())
+    return {"loss", "exact_match", "micro_f1", "macro_f1", "map"};
+  std::vector<std::string> names = {"loss", "accuracy", "auc", "macro_f1"};
+  if (facts.classes) names.emplace_back("top5_accuracy");
+  if (balance) {
+    names.emplace_back("balanced_accuracy");
+    names.emplace_back("least_recall");
+  }
+  return names;
+}
+
 }  // namespace penstock

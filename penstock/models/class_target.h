@@ -16,4 +16,8 @@ void check_not_one_hot(const Spec& section, const Field& target);
 void check_class_target(const Spec& section, const std::string& name,
                         const std::vector<Field>& fields);
 
+/// The metrics of a classifier of this target: a category, a multi_hot field or
+/// a column of dtype bool. `balance`: also those that count each class once.
+std::vector<std::string> class_metric_names(const Field& target, bool balance);
+
 }  // namespace penstock

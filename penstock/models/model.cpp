@@ -33,7 +33,8 @@ const SettingsTable<Learning>& learning_settings() {
                   "Peak learning rate, reached at the end of the warm-up")
           .integer(
               "warmup_steps", &Learning::warmup_steps, 0, kMany,
-              "Steps over which the learning rate rises from 0 to its peak")
+              "Steps over which the learning rate rises from 0 to its peak. "
+              "Default: 5 % of the run's steps, at most 50")
           .number("weight_decay", &Learning::weight_decay, 0, 1000,
                   "Weight decay of AdamW")
           .number("clip_norm", &Learning::clip_norm, 0, 1e9,
@@ -76,6 +77,11 @@ const SettingsTable<Learning>& learning_settings() {
   return table;
 }
 
+std::int64_t warmup_steps_of(const Learning& learning, std::int64_t steps) {
+  constexpr std::int64_t kMost = 50, kPart = 20;
+  return learning.warmup_steps.value_or(std::min(kMost, steps / kPart));
+}
+
 SettingsTable<ModelSpec> with_shared(SettingsTable<ModelSpec> own) {
   return std::move(own.text(
       "path", &ModelSpec::path,
@@ -94,6 +100,19 @@ void check_switches(const Spec& train, const ModelSpec& model) {
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
                    "leave it out; this kind of model has " + list);
+}
+
+void check_metric(const Spec& train, const std::string& metric,
+                  const ModelSpec& model, const std::vector<Field>& fields) {
+  const std::vector<std::string> has =
+      kind_named(model.kind).metrics(model, fields);
+  if (std::ranges::find(has, metric) != has.end()) return;
+  std::string list;
+  for (const std::string& name : has) list += (list.empty() ? "" : ", ") + name;
+  train.refuse(
+      "metric",
+      "the model \"" + model.kind + "\" has no metric \"" + metric + "\"",
+      "name one of: " + list);
 }
 
 bool reads_path(const ModelSpec& model) {

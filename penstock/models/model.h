@@ -2,6 +2,7 @@
 
 #include <any>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ inline constexpr std::int64_t kMany = std::int64_t{1} << 40;
 /// The settings of `train` that a model needs.
 struct Learning {
   double lr = 2e-3;  ///< the peak, after the warm-up
-  std::int64_t warmup_steps = 50;
+  /// Missing: see warmup_steps_of().
+  std::optional<std::int64_t> warmup_steps;
   double weight_decay = 0.01;
   double clip_norm = 1;  ///< of all gradients together; 0: no clipping
   int threads = 0;       ///< of the model's mathematics; 0: all that we may use
@@ -40,6 +42,9 @@ struct Learning {
   Attention attention = Attention::by_device;
 };
 const SettingsTable<Learning>& learning_settings();
+/// The steps over which the learning rate rises in a run of so many steps:
+/// those that the job names, else 5 % of the run, at most 50.
+std::int64_t warmup_steps_of(const Learning& learning, std::int64_t steps);
 
 /// The `model` section of a job, checked, with the settings of `train` that a
 /// model needs. A value.
@@ -65,6 +70,10 @@ struct ModelKind {
                 const std::vector<Field>& fields);
   /// Those settings of `train` that not every model has, and this one has.
   std::vector<std::string> switches;
+  /// The names of the metrics that a validation of the model may give, "loss"
+  /// first. Some need a certain number of classes: "auc" needs two.
+  std::vector<std::string> (*metrics)(const ModelSpec& model,
+                                      const std::vector<Field>& fields);
   /// It reads the file of `path` itself: other programs' weights, of any dtype.
   bool reads_path = false;
   /// It needs no more than is known of rows that are read by position, before
@@ -90,6 +99,10 @@ ModelSpec parse_model(const Json* section, const std::vector<Field>& fields);
 /// Throws Error(request) for a setting of the section `train` that the model
 /// has not.
 void check_switches(const Spec& train, const ModelSpec& model);
+/// Throws Error(request), at the setting `metric` of the section `train`, for a
+/// metric that the model does not have.
+void check_metric(const Spec& train, const std::string& metric,
+                  const ModelSpec& model, const std::vector<Field>& fields);
 /// The settings of that section with every default: "none" or an object.
 Json model_section(const ModelSpec& model);
 /// The JSON Schema of that section.

@@ -4,4 +4,5 @@
 /// settings, and which fields it takes. A kind's descriptor is in its folder.
 #include "penstock/models/class_target.h"
 #include "penstock/models/kinds.h"
+#include "penstock/models/metric.h"
 #include "penstock/models/model.h"

@@ -119,6 +119,7 @@ Json rows_json(const Dataset& rows) {
   json["rows"] = endless ? Json() : Json(rows.rows());
   json["train"] = endless ? Json() : Json(rows.rows_on(Side::train));
   json["val"] = rows.rows_on(Side::val);
+  json["test"] = rows.rows_on(Side::test);
   if (!facts.parts.empty()) return mixed_json(rows, std::move(json));
   const bool read =  // by position, and each row by itself
       facts.fitted != nullptr && facts.scan == nullptr && facts.bins == nullptr;
@@ -172,6 +173,15 @@ Json metrics_json(const RunNumbers& run) {
     for (const auto& [name, value] : epoch.validated.object())
       json["val"][name.starts_with("val_") ? name.substr(4) : name] = value;
   }
+  return json;
+}
+
+Json best_json(const Best& best) {
+  Json json;
+  json["epoch"] = best.epoch;
+  json["step"] = best.step;
+  json["metric"] = best.metric;
+  json["value"] = best.value;
   return json;
 }
 
@@ -349,6 +359,8 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   for (const auto& [number, epoch] : run.epochs)
     json["epochs"].push_back(epoch_json(run, number));
   json["metrics"] = metrics_json(run);
+  json["best"] = run.best ? best_json(*run.best) : Json();
+  json["test"] = run.test;
   json["timeline"] = run.timeline.json();
   json["worst_steps"] = worst_steps_json(run, rows);
   json["validation_s"] = seconds(run.validation);

@@ -26,8 +26,10 @@ namespace {
 
 std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
   bool any = p.session.rows().rows_on(Side::val) > 0;
-  return p.stepper.facts().has_model && any ? p.session.open_side(Side::val)
-                                            : nullptr;
+  return p.stepper.facts().has_model && any
+             ? p.session.open_side(Side::val, {},
+                                   p.job.training.validate_rows.value_or(0))
+             : nullptr;
 }
 
 /// How many epochs there are: those of the job, but for a run that has skipped
@@ -45,24 +47,13 @@ std::int64_t epochs_in_all(const Loop::Parts& p, std::int64_t in_all) {
   return (end - 1) / each + 1;
 }
 
-/// "epoch 2/5: val accuracy 0.93, val auc n/a": what a model measured beside
-/// its loss; empty where that is nothing.
+/// "epoch 2/5: val accuracy 0.93": a line of an epoch has the loss already.
 std::string measures_line(std::int64_t at, std::int64_t epochs,
                           const Json& validated) {
-  std::string line;
-  for (const auto& [key, value] : validated.object()) {
-    if (key == "val_loss") continue;
-    char number[32];
-    std::snprintf(number, sizeof(number), "%.4g",
-                  value.is_number() ? value.number() : 0.0);
-    std::string name = key;
-    std::ranges::replace(name, '_', ' ');
-    line += (line.empty() ? "epoch " + std::to_string(at + 1) + "/" +
-                                std::to_string(epochs) + ": "
-                          : ", ") +
-            name + " " + (value.is_number() ? number : "n/a");
-  }
-  return line;
+  const std::string text = measures_text(validated, "val_loss");
+  if (text.empty()) return text;
+  return "epoch " + std::to_string(at + 1) + "/" + std::to_string(epochs) +
+         ": " + text;
 }
 
 constexpr const char* kLookAtRows =
@@ -174,12 +165,17 @@ bool Loop::run() {
     throw;
   }
   trace_.end(p_.options.listener.note);
-  return p_.state.steps_taken >= in_all_ && !p_.state.to_validate;
+  return ended() && !p_.state.to_validate;
+}
+
+/// All steps were taken, or there is no more patience.
+bool Loop::ended() const {
+  return p_.state.steps_taken >= in_all_ || out_of_patience(p_.state, p_.job);
 }
 
 /// Only a stop may end a run before its last step.
 void Loop::check_end() const {
-  if (stopped() || p_.state.steps_taken >= in_all_) return;
+  if (stopped() || ended()) return;
   refuse_early_end("step " + std::to_string(p_.state.steps_taken + 1) + " of " +
                    std::to_string(in_all_));
 }
@@ -187,19 +183,19 @@ void Loop::check_end() const {
 void Loop::take_steps() {
   std::int64_t every = p_.job.training.checkpoint_every_steps.value_or(0);
   if (held_out_ == nullptr) p_.state.to_validate.reset();
-  if (p_.state.to_validate) validate(*p_.state.to_validate);
-  while (!stopped()) {
+  if (p_.state.to_validate && validate(*p_.state.to_validate)) save();
+  while (!stopped() && !ended()) {
     std::shared_ptr<Batch> batch = next_batch();
     if (batch == nullptr) break;
     take(batch);
-    Position at = batch->at();
+    const Position at = batch->at();
     batch.reset();
-    const bool ends = at.step + 1 == p_.session.steps_per_epoch() ||
-                      p_.state.steps_taken >= in_all_;
+    const bool best = to_be_validated(at) && validate(at.epoch);
+    const bool ends = at.step + 1 == p_.session.steps_per_epoch() || ended();
     if (ends) end_epoch(at.epoch);
-    bool due = every > 0 ? p_.state.steps_taken % every == 0
-                         : ends && p_.stepper.facts().has_model;
-    if (due) save();
+    const bool due = every > 0 ? p_.state.steps_taken % every == 0
+                               : ends && p_.stepper.facts().has_model;
+    if (best || due) save();  // the best weights, before the next step
     save_if_requested();
   }
   p_.session.clock().finish();
@@ -340,7 +336,6 @@ void Loop::end_epoch(std::int64_t at) {
     p_.session.clock().finish();
   if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
   loss_sum_ = 0, losses_ = 0;
-  if (held_out_ != nullptr && to_be_validated(at)) validate(at);
   const Json* loss = epoch.validated.find("val_loss");
   ended_.push_back({.numbers = {.epoch = at,
                                 .epochs = epochs_,
@@ -353,10 +348,15 @@ void Loop::end_epoch(std::int64_t at) {
   report_epochs();
 }
 
-/// The last epoch always is.
-bool Loop::to_be_validated(std::int64_t epoch) const {
-  return (epoch + 1) % p_.job.training.validate_every_epochs == 0 ||
-         p_.state.steps_taken >= in_all_;
+/// After the step that was taken at `at`; after the last one always.
+bool Loop::to_be_validated(Position at) const {
+  if (held_out_ == nullptr) return false;
+  const TrainSection& training = p_.job.training;
+  if (p_.state.steps_taken >= in_all_) return true;
+  if (training.validate_every_steps)
+    return p_.state.steps_taken % *training.validate_every_steps == 0;
+  return at.step + 1 == p_.session.steps_per_epoch() &&
+         (at.epoch + 1) % training.validate_every_epochs == 0;
 }
 
 /// The device may lag behind by some steps; nothing waits for it here.
@@ -389,16 +389,20 @@ void Loop::export_epoch(std::int64_t epoch) {
 }
 
 /// Stopped in the middle, it leaves the whole epoch to be validated later, and
-/// its numbers unknown.
-void Loop::validate(std::int64_t at) {
+/// its numbers unknown. Whether the weights are the best so far.
+bool Loop::validate(std::int64_t at) {
+  take_losses(true);  // one that is not finite is told first
   p_.session.clock().pause();
   RunNumbers& run = p_.session.counted();
   Nanoseconds start = wall_clock().now(), saving = run.checkpoints;
   p_.state.to_validate = at;
+  bool best = false;
   if (see_held_out_rows()) {
-    run.epochs[at].validated = p_.stepper.validated();
-    const Json* loss = run.epochs[at].validated.find("val_loss");
+    const Json& measured = run.epochs[at].validated = p_.stepper.validated();
+    const Json* loss = measured.find("val_loss");
     if (loss != nullptr && !loss->is_number()) refuse_validation(at);
+    best = is_best(p_.job, measured, at, p_.state);
+    note_validation(measured);
     p_.state.to_validate.reset();
     unsaved_ = true;
     become_latest();
@@ -406,6 +410,16 @@ void Loop::validate(std::int64_t at) {
   saving = run.checkpoints - saving;  // what was saved on request
   run.validation += wall_clock().now() - start - saving;
   ++run.validations;
+  return best;
+}
+
+/// A line for each, where there may be several in an epoch.
+void Loop::note_validation(const Json& measured) const {
+  if (!p_.job.training.validate_every_steps || !p_.options.listener.note)
+    return;
+  p_.options.listener.note("step " + std::to_string(p_.state.steps_taken) +
+                           "/" + std::to_string(in_all_) + ": " +
+                           measures_text(measured, ""));
 }
 
 /// False when it was stopped before the last batch.

@@ -40,8 +40,10 @@ class StepLog {
 };
 
 /// The loop over the steps of a run: a batch, a step, and at the end of an
-/// epoch, and of a run that ends inside one, the held-out rows and a
-/// checkpoint. What it refers to outlives it.
+/// epoch, and of a run that ends inside one, the held-out rows (or after so
+/// many steps as the job says) and a checkpoint. A validation that is the best
+/// so far is followed by a checkpoint, whose writer keeps its weights too. What
+/// it refers to outlives it.
 class Loop {
  public:
   struct Parts {
@@ -61,12 +63,13 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   /// Takes the steps that are left, after the validation that an interrupted
-  /// run still owed. False when it was stopped before all was done. However it
-  /// ends, what was done is saved.
+  /// run still owed; fewer, where the patience of the job ends. False when it
+  /// was stopped before all was done. However it ends, what was done is saved.
   bool run();
 
  private:
   bool stopped() const;
+  bool ended() const;
   void check_end() const;
   void take_steps();
   std::shared_ptr<Batch> next_batch();  ///< null after the last
@@ -85,8 +88,9 @@ class Loop {
   void report_epochs();
   /// For other programs, and where the job asks for times.
   void export_epoch(std::int64_t epoch);
-  bool to_be_validated(std::int64_t epoch) const;
-  void validate(std::int64_t epoch);
+  bool to_be_validated(Position at) const;
+  bool validate(std::int64_t epoch);
+  void note_validation(const Json& measured) const;
   bool see_held_out_rows();
   void save_if_requested();
   /// Begins to save what was done since the last time; waits only for the

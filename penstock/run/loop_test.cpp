@@ -212,6 +212,61 @@ TEST_F(LoopTest, StoppedInTheValidationInsideAnEpochItIsOwed) {
   }
 }
 
+TEST_F(LoopTest, ValidatesAfterSoManySteps) {
+  CountingStepper stepper;
+  Ended ended = run(stepper, {}, {"train.validate_every_steps=6"});
+  ASSERT_EQ(per_epoch_, 15);
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(ended.numbers.validations, 5) << "after 6, 12, 18, 24, 30 steps";
+  const std::int64_t each = ended.val_loss(1).integer() / 5;
+  EXPECT_EQ(ended.val_loss(0).integer(), 2 * each) << "the last in the epoch";
+  EXPECT_EQ(ended.saved().best->step, 6);
+  EXPECT_EQ(ended.saved().best->since, 4);
+}
+
+TEST_F(LoopTest, TheLastStepsAreValidatedWhateverTheirNumber) {
+  CountingStepper stepper;
+  Ended ended = run(stepper, {}, {"train.validate_every_steps=1000"});
+  EXPECT_EQ(ended.numbers.validations, 1);
+  EXPECT_EQ(ended.saved().best->step, 30);
+}
+
+// The loss of each validation is higher than the one before.
+TEST_F(LoopTest, EndsWhenItsPatienceDoesAndGoesOnWithMore) {
+  const std::string every = "train.validate_every_steps=6";
+  CountingStepper stepper, again, more;
+  Ended ended = run(stepper, {}, {every, "train.patience=2"});
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(stepper.steps, 18);
+  EXPECT_EQ(ended.numbers.epochs.at(1).samples, 3 * 32);
+  EXPECT_EQ(ended.saved().position, (Position{.epoch = 1, .step = 3}));
+  EXPECT_TRUE(run(again, ended.saved(), {every, "train.patience=2"}).all);
+  EXPECT_EQ(again.steps, 0);
+  EXPECT_TRUE(run(more, ended.saved(), {every}).all);
+  EXPECT_EQ(more.steps, 12);
+}
+
+TEST_F(LoopTest, AValidationThatIsTheBestIsSavedBeforeTheNextStep) {
+  CountingStepper stepper({.fail_at_step = 6});
+  EXPECT_THROW(run(stepper, {},
+                   {"train.validate_every_steps=5",
+                    "train.checkpoint_every_steps=1000"}),
+               std::bad_alloc);
+  // The run saved when it ended, and before that the best.
+  const Json state =
+      Json::parse(real_files().read(folder_ + "/state.json"), "state.json");
+  EXPECT_EQ(state.find("before")->find("steps_taken")->integer(), 5);
+  EXPECT_EQ(state.find("before")->find("best")->find("step")->integer(), 5);
+}
+
+TEST_F(LoopTest, TakesTheSameFewHeldOutRowsEachTime) {
+  CountingStepper stepper, whole;
+  Ended few = run(stepper, {}, {"train.validate_rows=33"});
+  EXPECT_EQ(few.val_loss(0).integer(), 2) << "a batch of 32 and one of 1";
+  Ended all = run(whole, {}, {"train.validate_rows=1000000"});
+  EXPECT_GT(all.val_loss(0).integer(), 2);
+}
+
 TEST_F(LoopTest, ACheckpointHoldsTheModelAsItWasWhenItWasDue) {
   CountingStepper stepper({.stop_at_look = 0, .bytes = 1 << 20});
   Ended ended = run(stepper, {}, {"train.checkpoint_every_steps=1"});

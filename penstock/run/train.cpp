@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/report/report.h"
+#include "penstock/run/kept_weights.h"
 #include "penstock/run/loop.h"
 #include "penstock/session/session.h"
 
@@ -41,50 +42,6 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
   return run;
 }
 
-/// The folder of `--output`, made before the first step.
-std::optional<OutputFolder> output_of(const Job& job,
-                                      const TrainOptions& options) {
-  if (options.output.empty()) return std::nullopt;
-  if (job.model.none())
-    throw Error(ErrorKind::request,
-                {.code = "output.no_model",
-                 .what = "cannot write the weights of the model",
-                 .where = "--output",
-                 .why = "\"model\" is none",
-                 .next = "name a model in the job, or leave out --output"});
-  return OutputFolder(real_files(), options.output, "--output");
-}
-
-/// The name of the file that the weights are in.
-std::string write_weights(OutputFolder& folder, Stepper& stepper) {
-  const WeightsForm& form = stepper.facts().form;
-  folder.write(form.file, weights_file(stepper.save()));
-  for (const auto& [name, text] : form.beside) folder.write(name, text);
-  return form.file;
-}
-
-/// What is small is in the folder of every run, as far as it came.
-void leave_adapter(const std::filesystem::path& run, Stepper& stepper) {
-  if (!stepper.facts().form.adapter) return;
-  OutputFolder folder(real_files(), run / "adapter", "output.dir");
-  write_weights(folder, stepper);
-}
-
-void leave_weights(OutputFolder& folder, Stepper& stepper,
-                   const Session& session, bool all,
-                   const TrainOptions& options) {
-  const std::string place = folder.path().string();
-  std::string line = "the weights are not yet in " + place +
-                     ", since the run has not ended: resume it";
-  if (all) {
-    const std::string file = write_weights(folder, stepper);
-    if (const Json found = session.opened()->statistics(); found.is_object())
-      folder.write("statistics.json", text_of_statistics(found));
-    line = "the weights are in " + place + "/" + file;
-  }
-  if (options.listener.note) options.listener.note(line);
-}
-
 const char* place_of(Tier tier) {
   switch (tier) {
     case Tier::device:
@@ -119,8 +76,11 @@ std::string opened_line(const DatasetFacts& facts, Nanoseconds took) {
   const std::string train =
       facts.endless ? "an endless stream of train rows + "
                     : std::to_string(facts.on_side[0]) + " train + ";
-  return train + std::to_string(facts.on_side[1]) + " val rows " + where +
-         ", " + shown_bytes(bytes) + ", ready after " + seconds;
+  const std::string test =
+      facts.on_side[2] > 0 ? " + " + std::to_string(facts.on_side[2]) + " test"
+                           : "";
+  return train + std::to_string(facts.on_side[1]) + " val" + test + " rows " +
+         where + ", " + shown_bytes(bytes) + ", ready after " + seconds;
 }
 
 /// Opens the rows at the step that `from` says; null where it was stopped.
@@ -184,7 +144,10 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
     if (from.statistics)
       checkpoints.save_statistics(text_of_statistics(*from.statistics),
                                   from.state);
+    if (from.best && from.state.best)
+      checkpoints.save_best(*from.best, from.state);
     checkpoints.save(from.state, from.model ? &*from.model : nullptr);
+    from.best.reset();
     folder.check_latest();
   } catch (const Error&) {
     folder.discard();
@@ -199,17 +162,32 @@ std::optional<Json> report_of_ended(const std::string& run,
   const std::string path = run + "/report.json";
   std::error_code none;
   if (!std::filesystem::exists(path, none)) return std::nullopt;
-  return Json::parse(real_files().read(path), path);
+  Json report = Json::parse(real_files().read(path), path);
+  const bool tested = number_in(report, {"dataset", "test"}).value_or(0) == 0 ||
+                      (report.find("test") && report.find("test")->is_object());
+  if (!tested) return std::nullopt;
+  return report;
 }
 
 void note_ended(const TrainOptions& options, const std::string& run,
-                std::int64_t steps, const Job& job) {
+                const SavedState& state, const Job& job) {
   if (!options.listener.note) return;
-  const bool limited = job.training.max_steps == steps;
-  options.listener.note(run + " is finished: the run took all " +
-                        std::to_string(steps) +
-                        " steps. To continue, resume it with a higher train." +
-                        (limited ? "max_steps" : "epochs"));
+  const std::string steps = std::to_string(state.steps_taken);
+  std::string line = run + " is finished: ";
+  if (out_of_patience(state, job))
+    line += "it ended after " + steps + " steps, out of patience (" +
+            std::to_string(state.best->since) +
+            " validations were not better "
+            "than " +
+            text_of(*state.best) +
+            "). To continue, resume it with a higher train.patience, or with "
+            "--set train.patience=null";
+  else
+    line +=
+        "the run took all " + steps +
+        " steps. To continue, resume it with a higher train." +
+        (job.training.max_steps == state.steps_taken ? "max_steps" : "epochs");
+  options.listener.note(line);
 }
 
 /// A run from its folder on, before its rows are open.
@@ -223,7 +201,7 @@ struct Begun {
   std::optional<OutputFolder> weights;
   Json about;  // run.json
   RunFolder folder;
-  Checkpoints checkpoints{folder};
+  Checkpoints checkpoints{folder, keeps_best(job, true)};
 
   bool skips() const { return options.skip != 0; }
   TrainResult finish(const RunNumbers& run, const Dataset* rows, bool all) {
@@ -246,6 +224,11 @@ void fill_store(const Session& session, const TrainOptions& options) {
   later->wait(options.stop);
 }
 
+/// Whether it took all its steps.
+bool run_loop(const Loop::Parts& parts, std::int64_t steps) {
+  return Loop(parts, steps).run();
+}
+
 /// The steps that a job's rows and model have, from where `of.from` says.
 TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   const TrainOptions& options = of.options;
@@ -257,6 +240,8 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
           note_rows(state, of.job, session->rows(), session->order()))
     of.checkpoints.save_statistics(*statistics, state);
 
+  if (session->rows().rows_on(Side::val) == 0)
+    check_held_out(of.job, "none of the rows is on the side 'val'");
   std::unique_ptr<Stepper> stepper = make_stepper(of.job, options, session);
   if (of.from.model)
     stepper->restore(*of.from.model);
@@ -276,20 +261,32 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     save_beginning(of.folder, of.checkpoints, of.from);
     note_skip(options, state.position);
   }
-  Loop loop({.job = of.job,
-             .options = options,
-             .session = *session,
-             .folder = of.folder,
-             .stepper = *stepper,
-             .checkpoints = of.checkpoints,
-             .quarantine = quarantine,
-             .state = state},
-            steps);
-  const bool all = loop.run();
+  bool all = run_loop({.job = of.job,
+                       .options = options,
+                       .session = *session,
+                       .folder = of.folder,
+                       .stepper = *stepper,
+                       .checkpoints = of.checkpoints,
+                       .quarantine = quarantine,
+                       .state = state},
+                      steps);
   if (all && state.position.epoch > 0) fill_store(*session, options);
-  leave_adapter(of.folder.path(), *stepper);
-  if (of.weights) leave_weights(*of.weights, *stepper, *session, all, options);
+  const KeptWeights kept{.job = of.job,
+                         .options = options,
+                         .folder = of.folder,
+                         .checkpoints = of.checkpoints,
+                         .session = *session,
+                         .stepper = *stepper};
+  kept.write_last();
+  if (all) kept.put_back_best();
+  kept.write_adapter();
+  if (of.weights) kept.write_output(*of.weights, all);
+  std::optional<Json> test;
+  if (all) test = kept.evaluate_test();
+  all = all && test;  // else it is evaluated by a run that resumes this one
   RunNumbers run = numbers_of(*session, *stepper, of.folder.path().string());
+  run.best = state.best;
+  run.test = test.value_or(Json());
   warn_if_starved(run.snapshot, options.listener);
   return of.finish(run, &session->rows(), all);
 }
@@ -359,6 +356,8 @@ DatasetFacts plan_rows(const Job& job,
                                              : device_of_run(job, {});
   check_can_write(job.output.dir);
   const auto rows = planned_rows(job, *device, note, stop);
+  if (rows->rows_on(Side::val) == 0)
+    check_held_out(job, "none of the rows is on the side 'val'");
   check_model(job, *rows, *device, [&](const std::string& line) {
     if (note) note(line);
   });
@@ -376,11 +375,14 @@ TrainResult train(const Job& job, const TrainOptions& options) {
     from = read_resumption(resumed);
   }
   if (options.skip != 0) skip_steps(from.state, options.skip, job);
+  if (const std::string line = forget_other_best(job, from.state);
+      !line.empty() && options.listener.note)
+    options.listener.note(line);
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(from.state, job);
   if (!resumed.empty() && options.output.empty())
     if (auto report = report_of_ended(resumed, from.state, job)) {
-      note_ended(options, resumed, from.state.steps_taken, job);
+      note_ended(options, resumed, from.state, job);
       return {.report = std::move(*report)};
     }
 

@@ -15,10 +15,17 @@ namespace {
 // Keeps these draws apart from all others under the same seed and epoch.
 constexpr std::uint64_t kShuffle = 0x6f72646572;  // "order"
 constexpr std::uint64_t kGroups = 0x67726f7570;   // "group"
+constexpr std::uint64_t kChoice = 0x6669786564;   // "fixed"
 
 Permutation permutation_of(const Order& order, std::int64_t epoch) {
   Random random(order.seed, static_cast<std::uint64_t>(epoch), 0, kShuffle);
   return Permutation(order.samples, random.next());
+}
+
+/// Of it the first `samples` are taken.
+Permutation chosen(const Order& order) {
+  Random random(order.seed, 0, 0, kChoice);
+  return Permutation(order.chosen_from, random.next());
 }
 
 template <class Shuffled>
@@ -63,6 +70,7 @@ void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
   if (order.mixture != nullptr) return fill_mixed(order, epoch, first, ranges);
   if (order.draws != nullptr)
     return order.draws->draw(order.seed, epoch, first, ranges);
+  if (order.chosen_from > 0) return fill_from(chosen(order), first, ranges);
   if (!order.shuffle) {
     for (SampleRange& range : ranges) range = {.sample = first++};
     return;

@@ -121,6 +121,32 @@ TEST(Order, DeliversEverySampleOncePerEpoch) {
   }
 }
 
+TEST(Order, ChoosesTheSameSamplesInEveryEpoch) {
+  Order order{.samples = 40,
+              .seed = 5,
+              .shuffle = false,
+              .chosen_from = 1003,
+              .batch_size = 16,
+              .tail = Tail::exact};
+  const Numbers chosen = epoch_of(order, 0);
+  EXPECT_EQ(epoch_of(order, 7), chosen);
+  ASSERT_EQ(chosen.size(), 40u);
+  const Numbers all = sorted(chosen);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end()) << "none comes twice";
+  EXPECT_GE(all.front(), 0);
+  EXPECT_LT(all.back(), 1003);
+  EXPECT_LT(all.front(), 200) << "from all over the side";
+  EXPECT_GT(all.back(), 800);
+  EXPECT_EQ(order.samples_there(), 1003);
+  // More of them: the same, and others.
+  order.samples = 60;
+  const Numbers more = sorted(epoch_of(order, 0));
+  EXPECT_TRUE(std::ranges::includes(more, all));
+  order.samples = 40;
+  order.seed = 6;
+  EXPECT_NE(sorted(epoch_of(order, 0)), all);
+}
+
 TEST(Order, DropsWhatFillsNoBatchAndDoublesNothing) {
   Order order{.samples = 1003, .batch_size = 64};
   Numbers kept = sorted(epoch_of(order, 0));

@@ -9,6 +9,7 @@
 ///     for (const SampleRange& range : plan.ranges)
 ///       std::printf("%lld\n", static_cast<long long>(range.sample));
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,6 +44,9 @@ struct Order {
   std::int64_t samples = 0;  ///< of an epoch: those of this side of the split
   std::uint64_t seed = 0;
   bool shuffle = true;
+  /// Where it is not shuffled: how many samples there are, of which `samples`
+  /// are chosen by the seed, the same in every epoch; 0: all are taken.
+  std::int64_t chosen_from = 0;
   std::int64_t batch_size = 256;  ///< global, over all ranks
   Tail tail = Tail::drop;
   Pages pages = {};  ///< where it is shuffled
@@ -57,6 +61,7 @@ struct Order {
 
   /// Of this side: those that sample_at() may give.
   std::int64_t samples_there() const {
+    if (chosen_from > 0) return chosen_from;
     return mixture == nullptr ? samples : mixture->first_of(mixture->sources());
   }
 };
@@ -114,11 +119,15 @@ Position next_position(const Order& order, Position at);
 
 /// Which side of the split a row is on, by a keyed hash of its `by` value, so
 /// that a row never changes sides when others are added.
-enum class Side : std::uint8_t { train, val, unused };
+enum class Side : std::uint8_t { train, val, unused, test };
+
+/// "train", "val", "test" or "unused".
+std::string_view name_of(Side side);
 
 struct Split {
   double train = 1.0;
-  double val = 0.0;
+  double val = 0.0;   ///< for validation while a model is trained
+  double test = 0.0;  ///< for one evaluation at the end
   std::uint64_t seed = 0;
   std::string by;  ///< a column; empty: the key
   /// How much of each side is used: the rows of this share, by the same hash,
@@ -138,11 +147,29 @@ struct Split {
 Json split_section(const Json& share, const std::string& path);
 
 /// Checks a `split` section, or a share to train on (0.8 leaves 0.2 for val).
-/// Missing: all is train; `train` alone missing: what `val` leaves.
+/// Missing: all is train; `train` alone missing: what `val` and `test` leave.
 Split parse_split(const Json* section, const std::string& path);
 const SettingsTable<Split>& split_settings();
 
 Side side_of(const Split& split, std::string_view by_value);
+
+/// The samples of each side.
+struct SideIndexes {
+  SideIndex train{0}, val{0}, test{0};
+
+  const SideIndex& on(Side side) const {
+    return side == Side::train ? train : side == Side::val ? val : test;
+  }
+  /// In the order train, val, test.
+  std::array<std::int64_t, 3> sizes() const {
+    return {train.size(), val.size(), test.size()};
+  }
+};
+/// `sides`: a Side for each of `rows` rows; not looked at where all of them are
+/// on the side train.
+SideIndexes index_sides(const Split& split, std::int64_t rows,
+                        std::span<const std::byte> sides);
+
 /// Leaves `split.most` rows on each side, where there are more; the others are
 /// unused. `sides`: a Side for each row, as side_of() gives it.
 void keep_most(const Split& split, std::span<std::byte> sides);

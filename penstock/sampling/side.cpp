@@ -8,29 +8,48 @@
 
 namespace penstock {
 
+namespace {
+
+// 0.8 + 0.1 + 0.1 is a little more than 1.
+constexpr double kRounding = 1e-12;
+
+}  // namespace
+
 const SettingsTable<Split>& split_settings() {
   static const SettingsTable<Split> table =
       SettingsTable<Split>()
-          .number("train", &Split::train, 0, 1,
-                  "Share of the rows to train on. Default: what `val` leaves")
+          .number(
+              "train", &Split::train, 0, 1,
+              "Share of the rows to train on. Default: what the other sides "
+              "leave")
           .number("val", &Split::val, 0, 1,
-                  "Share of the rows to validate on. Rows that neither side "
-                  "takes are not used")
+                  "Share of the rows to validate on while a model is trained")
+          .number("test", &Split::test, 0, 1,
+                  "Share of the rows on which the kept weights are evaluated, "
+                  "once, "
+                  "at the end of a run. Rows that no side takes are not used")
           .integer("seed", &Split::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
                    "Seed of the division. Another seed gives other sides")
           .text("by", &Split::by,
                 "Column by whose value rows are divided: rows with the same "
                 "value are on the same side. Default: the key of a row")
-          .rule("description",
-                "Divides the rows into train and validation by a hash, so that "
-                "a row always has the same side.")
+          .rule(
+              "description",
+              "Divides the rows into train, validation and test by a hash, so "
+              "that a row always has the same side.")
           .check([](Spec& spec, Split& split) {
-            if (!spec.has("train")) split.train = 1 - split.val;
-            if (split.train + split.val <= 1) return;
-            spec.refuse("val",
-                        "train " + Json(split.train).dump() + " and val " +
-                            Json(split.val).dump() + " add up to more than 1",
+            const double held_out = split.val + split.test;
+            if (!spec.has("train")) split.train = std::max(0.0, 1 - held_out);
+            const double sum = split.train + held_out;
+            if (sum <= 1 || (split.test > 0 && sum < 1 + kRounding)) return;
+            std::string shares = "train " + Json(split.train).dump() +
+                                 (split.test > 0 ? ", val " : " and val ") +
+                                 Json(split.val).dump();
+            if (split.test > 0)
+              shares += " and test " + Json(split.test).dump();
+            spec.refuse(split.val > 0 ? "val" : "test",
+                        shares + " add up to more than 1",
                         "lower one of them; the rest up to 1 is not used");
           });
   return table;
@@ -69,7 +88,34 @@ Side side_of(const Split& split, std::string_view by_value) {
       static_cast<double>(hash64(by_value, split.seed) >> 11) * 0x1.0p-53;
   if (u < split.train)
     return u < split.train * split.share ? Side::train : Side::unused;
-  return u < split.train + split.val * split.share ? Side::val : Side::unused;
+  const double held_out = split.train + split.val;
+  if (u < held_out)
+    return u < split.train + split.val * split.share ? Side::val : Side::unused;
+  return u < held_out + split.test * split.share ? Side::test : Side::unused;
+}
+
+std::string_view name_of(Side side) {
+  switch (side) {
+    case Side::train:
+      return "train";
+    case Side::val:
+      return "val";
+    case Side::test:
+      return "test";
+    case Side::unused:
+      break;
+  }
+  return "unused";
+}
+
+SideIndexes index_sides(const Split& split, std::int64_t rows,
+                        std::span<const std::byte> sides) {
+  if (split.whole()) return {.train = SideIndex(rows)};
+  auto of = [&](Side side) {
+    return SideIndex(sides, static_cast<std::byte>(side));
+  };
+  return {
+      .train = of(Side::train), .val = of(Side::val), .test = of(Side::test)};
 }
 
 namespace {
@@ -94,7 +140,7 @@ std::vector<bool> chosen(const Split& split, Side side, std::int64_t rows) {
 
 void keep_most(const Split& split, std::span<std::byte> sides) {
   if (split.most == 0) return;
-  for (Side side : {Side::train, Side::val}) {
+  for (Side side : {Side::train, Side::val, Side::test}) {
     const auto on_side = static_cast<std::byte>(side);
     const std::int64_t rows = std::ranges::count(sides, on_side);
     if (rows <= split.most) continue;

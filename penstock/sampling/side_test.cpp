@@ -123,6 +123,52 @@ TEST(Side, OfARowNeverChanges) {
   EXPECT_EQ(sides, "ttvtvttttttttt-vtvttttvv");
 }
 
+TEST(Side, OfTheTestTakesWhatTheOthersLeaveAndMovesNoRowOfTheirs) {
+  const Split two{.train = 0.6, .val = 0.3, .seed = 17};
+  Split three = two;
+  three.test = 0.1;
+  int rows = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const Side before = side_of(two, row(i)), now = side_of(three, row(i));
+    EXPECT_EQ(now, before == Side::unused ? Side::test : before);
+    rows += now == Side::test ? 1 : 0;
+  }
+  EXPECT_NEAR(rows, 1000, 150);
+  three.test = 0.05;
+  for (int i = 0; i < 1000; ++i) {
+    if (side_of(three, row(i)) != Side::test) continue;
+    EXPECT_EQ(side_of(two, row(i)), Side::unused);
+  }
+}
+
+TEST(Split, HasAThirdSide) {
+  const Split split = parsed(R"({"train": 0.8, "val": 0.1, "test": 0.1})");
+  EXPECT_EQ(split.test, 0.1);
+  EXPECT_EQ(parsed(R"({"val": 0.25, "test": 0.25})").train, 0.5);
+  EXPECT_EQ(parsed(R"({"train": 0.5})").test, 0.0);
+  EXPECT_THAT(error_of(R"({"train": 0.8, "val": 0.1, "test": 0.2})"),
+              HasSubstr("train 0.8, val 0.1 and test 0.2 add up to more"));
+  EXPECT_THAT(error_of(R"({"train": 0.9, "test": 0.2})"),
+              HasSubstr("split.test"));
+}
+
+TEST(Split, ListsTheSamplesOfEachSide) {
+  const Split split{.train = 0.6, .val = 0.3, .test = 0.1, .seed = 17};
+  std::vector<std::byte> sides;
+  for (int i = 0; i < 500; ++i)
+    sides.push_back(static_cast<std::byte>(side_of(split, row(i))));
+  const SideIndexes indexes = index_sides(split, 500, sides);
+  const auto [train, val, test] = indexes.sizes();
+  EXPECT_EQ(train + val + test, 500);
+  for (Side side : {Side::train, Side::val, Side::test})
+    for (std::int64_t n = 0; n < indexes.on(side).size(); ++n)
+      EXPECT_EQ(
+          side_of(split, row(static_cast<int>(indexes.on(side).select(n)))),
+          side);
+  EXPECT_EQ(index_sides({}, 500, {}).sizes(),
+            (std::array<std::int64_t, 3>{500, 0, 0}));
+}
+
 TEST(Split, AShareOfEachSideIsAPartOfALargerShare) {
   const Split whole{.train = 0.8, .val = 0.2, .seed = 5};
   int train = 0, val = 0;

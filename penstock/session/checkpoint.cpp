@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kStatistics = "statistics.json";
 constexpr const char* kCheckpoint = "checkpoint-";
+constexpr const char* kBestBefore = "best-before.safetensors";
 
 /// Sorts by steps.
 std::string file_of(std::int64_t steps) {
@@ -25,6 +26,23 @@ std::string sha256_of(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
   return hash.hex();
+}
+
+using Pieces = std::vector<std::span<const std::byte>>;
+
+std::string sha256_of(const Pieces& pieces) {
+  Sha256 hash;
+  for (const auto& piece : pieces) hash.add(piece);
+  return hash.hex();
+}
+
+/// A safetensors file, from where its tensors are: they are not copied.
+Pieces pieces_of(const std::string& header,
+                 const std::vector<NamedTensor>& tensors) {
+  Pieces pieces = {std::as_bytes(std::span(header))};
+  for (const NamedTensor& tensor : tensors)
+    pieces.emplace_back(tensor.view.data, tensor.view.bytes());
+  return pieces;
 }
 
 [[noreturn]] void refuse(const std::string& path, std::string why) {
@@ -68,6 +86,23 @@ std::optional<ModelState> read_model(const std::string& run_folder,
     refuse(path, "the file does not hold a Penstock model");
   model.json = Json::parse(std::string(remark->string()), path);
   return model;
+}
+
+/// The file of the best weights; nullopt where the run kept none. A newer file
+/// than the commit describes is not looked at.
+std::optional<std::string> read_best(const std::string& run_folder,
+                                     const SavedState& state) {
+  if (!state.best || state.best->sha256.empty()) return std::nullopt;
+  const std::string folder = run_folder + "/" + kWeightsFolder + "/";
+  try {
+    return read_committed(folder + kBestWeights, state.best->sha256);
+  } catch (const Error&) {
+    try {
+      return read_committed(folder + kBestBefore, state.best->sha256);
+    } catch (const Error&) {
+    }
+    throw;
+  }
 }
 
 /// nullopt where the rows had not all been read.
@@ -122,6 +157,44 @@ void Checkpoints::save_statistics(const std::string& text, SavedState& state) {
   state.statistics_sha256 = sha256_of(text);
 }
 
+void Checkpoints::save_best(const std::string& bytes, const SavedState& state) {
+  folder_.inside(kWeightsFolder).write(kBestWeights, bytes, Lasting::now);
+  best_there_ = state.best->sha256;
+}
+
+/// Says which weights are the best: those of the commit before, those that a
+/// resumed run brought along, or those of this model, which are written. Where
+/// none of these exist (a commit has failed), the best are those of the
+/// commit before.
+void Checkpoints::complete_best(SavedState& state, const ModelState* model) {
+  if (!state.best) return;
+  Best& best = *state.best;
+  const std::optional<Best> before = last_ ? last_->best : std::nullopt;
+  if (!keeps_best_)
+    best.sha256.clear();
+  else if (before && before->step == best.step)
+    best.sha256 = before->sha256;
+  else if (best.sha256.empty() && best.step == state.steps_taken && model)
+    best.sha256 = write_best(*model);
+  else if (best.sha256.empty())
+    state.best = before;
+}
+
+/// Its SHA-256. The file that the newest commit describes stays under its
+/// second name.
+std::string Checkpoints::write_best(const ModelState& model) {
+  OutputFolder folder = folder_.inside(kWeightsFolder);
+  if (last_ && last_->best && !best_there_.empty() &&
+      last_->best->sha256 == best_there_)
+    folder.keep_as(kBestWeights, kBestBefore);
+  const std::vector<NamedTensor> weights = kept_weights(model);
+  const std::string header = safetensors_header(weights, weights_remarks());
+  const auto pieces = pieces_of(header, weights);
+  const std::string written = sha256_of(pieces);
+  folder.write(kBestWeights, pieces, Lasting::now);
+  return best_there_ = written;
+}
+
 // The order keeps the invariant: all models that state.json names, its own and
 // that of "before", are on the disk and whole.
 //   1. The model goes into a file of a new name, and its bytes are synced. Its
@@ -144,17 +217,14 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
     sweep_checkpoints(folder_.path());
     Json remarks;
     remarks[kModelRemark] = model->json.dump();
-    // From where they are: the model is not copied once more.
     const std::string header = safetensors_header(model->tensors, remarks);
-    std::vector<std::span<const std::byte>> pieces = {
-        std::as_bytes(std::span(header))};
-    for (const NamedTensor& tensor : model->tensors)
-      pieces.emplace_back(tensor.view.data, tensor.view.bytes());
-    Sha256 hash;
-    for (const auto& piece : pieces) hash.add(piece);
+    const auto pieces = pieces_of(header, model->tensors);
     state.checkpoint = file_of(state.steps_taken);
-    state.checkpoint_sha256 = hash.hex();
+    state.checkpoint_sha256 = sha256_of(pieces);
+    complete_best(state, model);
     folder_.write_bytes(state.checkpoint, pieces, Lasting::with_next);
+  } else {
+    complete_best(state, nullptr);
   }
   Json document = json_of(state);
   bool moved_on = last_ && last_->checkpoint != state.checkpoint;
@@ -167,11 +237,13 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
 
 void sweep_checkpoints(const std::filesystem::path& run_folder) noexcept {
   remove_leftovers(run_folder, kCheckpoint);
+  remove_leftovers(run_folder / kWeightsFolder, kBestWeights);
 }
 
 Resumption read_resumption(const std::string& run_folder) {
   Resumption from = read_model_and_state(run_folder);
   from.statistics = read_statistics(run_folder, from.state);
+  from.best = read_best(run_folder, from.state);
   return from;
 }
 

@@ -9,6 +9,7 @@
 #include "penstock/base/temporary.h"
 #include "penstock/demo/fake/positions_run.h"
 #include "penstock/session/not_finite.h"
+#include "penstock/session/weights.h"
 
 namespace penstock {
 namespace {
@@ -112,6 +113,121 @@ TEST_F(CheckpointsTest, ADamagedOneFallsBackToTheOneBeforeAndSaysSo) {
   EXPECT_EQ(number_of(*from.model), 101);
   EXPECT_THAT(from.warning, HasSubstr("22.safetensors"));
   EXPECT_THAT(from.warning, HasSubstr("SHA-256"));
+}
+
+/// A run that keeps its best weights, of one number each.
+class BestWeightsTest : public testing::Test {
+ protected:
+  /// A commit after so many steps; `best`: the steps after which the best
+  /// weights were validated.
+  void save(Checkpoints& to, std::int64_t steps, std::int64_t best) {
+    ModelState model = weights_of(steps);
+    to.save({.steps_taken = steps,
+             .fingerprint = "f",
+             .best = Best{.step = best, .metric = "loss", .value = 0.5}},
+            &model);
+  }
+  static ModelState weights_of(std::int64_t number) {
+    ModelState model = model_of(number);
+    model.tensors[0].name = "model.n";
+    return model;
+  }
+  static std::string file_of(std::int64_t number) {
+    return weights_file(weights_of(number));
+  }
+  std::filesystem::path file(const std::string& name) const {
+    return folder_.path() / "weights" / (name + ".safetensors");
+  }
+  Resumption resumed() const {
+    return read_resumption(folder_.path().string());
+  }
+
+  PositionsRun run_;
+  RunFolder folder_{real_files(), run_.path("runs"), Json(Json::Object{})};
+  Checkpoints checkpoints_{folder_, true};
+};
+
+TEST_F(BestWeightsTest, TheyAreThoseOfTheStepThatWasValidated) {
+  save(checkpoints_, 10, 10);
+  save(checkpoints_, 20, 10);
+  EXPECT_EQ(real_files().read(file("best")), file_of(10));
+  EXPECT_EQ(resumed().best, file_of(10));
+  save(checkpoints_, 30, 30);
+  const Resumption from = resumed();
+  EXPECT_EQ(from.best, file_of(30));
+  EXPECT_EQ(from.state.best->step, 30);
+  EXPECT_EQ(from.state.best->sha256, checkpoints_.newest()->best->sha256);
+  EXPECT_EQ(real_files().read(file("best-before")), file_of(10));
+}
+
+// A crash between the two files: the newer weights are there, not committed.
+TEST_F(BestWeightsTest, ANewerFileThanTheCommitDescribesIsNotBelieved) {
+  save(checkpoints_, 10, 10);
+  const std::string committed =
+      real_files().read(folder_.path() / "state.json");
+  save(checkpoints_, 20, 20);
+  real_files().write_atomic(folder_.path() / "state.json", committed);
+  EXPECT_EQ(resumed().best, file_of(10));
+}
+
+TEST_F(BestWeightsTest, TheCommitBeforeHasItsOwn) {
+  for (std::int64_t steps : {10, 20, 30}) save(checkpoints_, steps, steps);
+  std::filesystem::remove(folder_.path() /
+                          "checkpoint-000000000030.safetensors");
+  const Resumption from = resumed();
+  EXPECT_EQ(from.state.steps_taken, 20);
+  EXPECT_EQ(from.best, file_of(20));
+}
+
+TEST_F(BestWeightsTest, WithoutThemARunIsNotResumedAndTheFileIsNamed) {
+  save(checkpoints_, 10, 10);
+  real_files().write_atomic(file("best"), file_of(11));
+  for (const char* why : {"SHA-256", "No such file"}) {
+    try {
+      resumed();
+      FAIL() << "expected an error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "resume.damaged_checkpoint");
+      EXPECT_THAT(error.parts().where, HasSubstr("weights/best.safetensors"));
+      EXPECT_THAT(error.parts().why, HasSubstr(why));
+    }
+    std::filesystem::remove(file("best"));
+  }
+}
+
+TEST_F(BestWeightsTest, ARunThatIsResumedBringsThemAlong) {
+  save(checkpoints_, 10, 10);
+  Resumption from = resumed();
+  RunFolder next(real_files(), run_.path("runs"), Json(Json::Object{}));
+  Checkpoints there(next, true);
+  there.save_best(*from.best, from.state);
+  there.save(from.state, &*from.model);
+  save(there, 20, 10);
+  EXPECT_EQ(read_resumption(next.path().string()).best, file_of(10));
+  save(there, 30, 30);
+  EXPECT_EQ(read_resumption(next.path().string()).best, file_of(30));
+}
+
+TEST_F(BestWeightsTest, AFailedCommitIsNotWhatTheNextOneDescribes) {
+  save(checkpoints_, 10, 10);
+  const auto taken = folder_.path() / "checkpoint-000000000020.safetensors";
+  std::filesystem::create_directories(taken / "x");
+  EXPECT_THROW(save(checkpoints_, 20, 20), Error);
+  EXPECT_EQ(resumed().best, file_of(10));
+  // The model has moved on: the weights of step 20 are gone.
+  save(checkpoints_, 25, 20);
+  const Resumption from = resumed();
+  EXPECT_EQ(from.state.best->step, 10);
+  EXPECT_EQ(from.best, file_of(10));
+}
+
+TEST_F(BestWeightsTest, AJobThatKeepsTheLastWeightsKeepsTheNumberAlone) {
+  Checkpoints last(folder_);
+  save(last, 10, 10);
+  const Resumption from = resumed();
+  EXPECT_EQ(from.state.best->value, 0.5);
+  EXPECT_EQ(from.best, std::nullopt);
+  EXPECT_FALSE(std::filesystem::exists(file("best")));
 }
 
 TEST_F(CheckpointsTest, WhenAllAreGoneTheErrorNamesTheFile) {

@@ -85,6 +85,20 @@ void OutputFolder::remove(const std::string& name) {
         "cannot remove " + (path_ / name).string() + ": " + failed.message());
 }
 
+void OutputFolder::keep_as(const std::string& name, const std::string& second) {
+  const std::filesystem::path beside = path_ / (second + ".link");
+  std::error_code failed;
+  std::filesystem::remove(beside, failed);
+  std::filesystem::create_hard_link(path_ / name, beside, failed);
+  if (!failed)
+    std::filesystem::rename(beside, path_ / second, failed);
+  else
+    std::filesystem::rename(path_ / name, path_ / second, failed);
+  if (failed)
+    log(LogLevel::warning,
+        "cannot rename " + (path_ / name).string() + ": " + failed.message());
+}
+
 void OutputFolder::link(const std::string& name,
                         const std::filesystem::path& target) {
   named([&] { files_.link_to(target, path_ / name); });
@@ -103,6 +117,10 @@ RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
     discard();
     throw;
   }
+}
+
+OutputFolder RunFolder::inside(const std::string& name) {
+  return OutputFolder(files_, path() / name, kSetting);
 }
 
 // The link is replaced by a rename, so a reader of "latest" finds the old run

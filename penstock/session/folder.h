@@ -29,6 +29,9 @@ class OutputFolder {
               Readers readers = Readers::as_umask);
   /// A file that cannot be removed stays: the log says so.
   void remove(const std::string& name);
+  /// Gives the file a second name, in place of a file that has it; the first
+  /// name stays but on drives without hard links.
+  void keep_as(const std::string& name, const std::string& second);
   /// Points `name` at `target`, which lies in this folder.
   void link(const std::string& name, const std::filesystem::path& target);
 
@@ -76,6 +79,8 @@ class RunFolder {
   void append(const std::string& name, const std::string& lines,
               Readers readers = Readers::as_umask);
   void remove(const std::string& name) { folder_.remove(name); }
+  /// A folder inside of it, made when it is missing.
+  OutputFolder inside(const std::string& name);
 
  private:
   FileSystem& files_;

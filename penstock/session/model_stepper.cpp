@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <optional>
 
+#include "penstock/session/keeping.h"
 #include "penstock/session/trainer_plugin.h"
+#include "penstock/session/weights.h"
 
 namespace penstock {
 namespace {
@@ -110,7 +112,7 @@ void check_model(const Job& job, const Dataset& rows, Device& device,
 }
 
 std::string warmup_line(const Job& job, std::int64_t steps) {
-  const std::int64_t warmup = job.model.learning.warmup_steps;
+  const std::int64_t warmup = warmup_steps_of(job.model.learning, steps);
   if (job.model.none() || warmup < steps) return "";
   return "the warm-up is longer than the run: train.warmup_steps is " +
          std::to_string(warmup) + ", but the run takes only " +
@@ -146,18 +148,26 @@ void check_room(Stepper& stepper, const std::filesystem::path& folder,
   const bool one =
       job.training.epochs == 1 && !job.training.checkpoint_every_steps;
   const std::size_t at_once = one ? 1 : 3;
-  const std::size_t bytes = stepper.save().memory.size();
+  const ModelState state = stepper.save();
+  const std::size_t bytes = state.memory.size();
+  // The best, those before, and what replaces them; or the last.
+  std::size_t weights = 0;
+  for (const NamedTensor& tensor : kept_weights(state))
+    weights += tensor.view.bytes();
+  const std::size_t needed =
+      at_once * bytes + (keeps_best(job, job.split.val > 0) ? 3 : 1) * weights;
   const std::optional<std::size_t> free = free_bytes(folder);
   const std::string size = shown_bytes(bytes);
-  if (free && *free < at_once * bytes)
+  if (free && *free < needed)
     throw Error(
         ErrorKind::request,
         {.code = "output.no_room",
          .what = "there is not enough space for checkpoints",
          .where = folder.string(),
          .why = "each checkpoint takes " + size + ", up to " +
-                std::to_string(at_once) + " exist at once, and " +
-                shown_bytes(*free) + " are free",
+                std::to_string(at_once) + " exist at once, the weights " +
+                "that are kept take " + shown_bytes(needed - at_once * bytes) +
+                ", and " + shown_bytes(*free) + " are free",
          .next = "free some space, or name another folder as output.dir"});
   if (note)
     note("checkpoints: " + size + " each, up to " + std::to_string(at_once) +

@@ -317,11 +317,12 @@ void Session::report_epoch(const EpochNumbers& epoch) {
   if (reporter_ != nullptr) reporter_->epoch(epoch);
 }
 
-std::unique_ptr<Loader> Session::open_side(Side side,
-                                           std::optional<Tail> tail) const {
+std::unique_ptr<Loader> Session::open_side(Side side, std::optional<Tail> tail,
+                                           std::int64_t most_samples) const {
   check_open();
   LoaderOptions options = loader_options(job_, side);
   if (tail) options.tail = *tail;
+  options.most_samples = most_samples;
   return std::make_unique<Loader>(rows_, options, *device_);
 }
 

@@ -335,6 +335,7 @@ Json plan_json(const Job& job, const DatasetFacts& facts) {
   json["rows"] = facts.rows;
   json["train_rows"] = facts.on_side[0];
   json["val_rows"] = facts.on_side[1];
+  json["test_rows"] = facts.on_side[2];
   json["plan"] = facts.plan.json();
   if (facts.mixture != nullptr) {
     const Mixture& mixture = *facts.mixture;

@@ -42,7 +42,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
               const Order& order, const Dataset& rows) {
   Json facts;
   facts["world"] = rank.world;
-  facts["side"] = side == Side::val ? "val" : "train";
+  facts["side"] = std::string(name_of(side));
   if (!job.source.kind.empty()) facts["source"] = source_json(job.source);
   for (std::size_t s = 0; s < job.sources.size(); ++s) {
     const MixedSource& one = job.sources[s];
@@ -70,6 +70,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   count["all"] = rows.rows();
   count["train"] = rows.rows_on(Side::train);
   count["val"] = rows.rows_on(Side::val);
+  count["test"] = rows.rows_on(Side::test);
   const auto& of_some = rows.facts().fingerprint_of_some;
   facts["fingerprint"] = of_some ? of_some() : rows.fingerprint();
   return facts;

@@ -9,6 +9,7 @@
 #include "penstock/advisor/advisor.h"
 #include "penstock/job/job.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/session/state.h"
 #include "penstock/session/stepper.h"
 #include "penstock/session/timeline.h"
 
@@ -56,8 +57,11 @@ struct RunNumbers {
   std::optional<SpilledMemory> spilled;
   std::vector<WorstStep> worst_steps;  ///< the slowest first
   Snapshot snapshot;
-  RowWork row;  ///< what the model does with each
-  Json model;   ///< StepperFacts::about
+  /// Of the whole run, those before a resumption included.
+  std::optional<Best> best;
+  Json test = {};  ///< of the test side, by name; null: there is none
+  RowWork row;     ///< what the model does with each
+  Json model;      ///< StepperFacts::about
   /// What the tuner changed, and why it went no further; none: it was off, or
   /// had nothing to change.
   struct Tuning {

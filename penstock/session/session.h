@@ -15,6 +15,7 @@
 #include "penstock/session/drive.h"
 #include "penstock/session/folder.h"
 #include "penstock/session/host_copy.h"
+#include "penstock/session/keeping.h"
 #include "penstock/session/live_tuner.h"
 #include "penstock/session/machine_profile.h"
 #include "penstock/session/model_stepper.h"

@@ -24,7 +24,8 @@ std::string order_digest(const Order& order, const Split& split, Side side) {
   Sha256 digest;
   std::string text = order_json(order, split).dump();
   digest.add(std::as_bytes(std::span(text)));
-  if (side == Side::val) digest.add(std::as_bytes(std::span("val", 3)));
+  const std::string_view name = name_of(side);
+  if (side != Side::train) digest.add(std::as_bytes(std::span(name)));
   return beginning_of(digest);
 }
 

@@ -1,5 +1,7 @@
 #include "penstock/session/state.h"
 
+#include <limits>
+
 #include "penstock/session/difference.h"
 
 namespace penstock {
@@ -36,6 +38,30 @@ Order lengths_of(const Json& saved) {
           .tail = tail == "drop" ? Tail::drop : Tail::exact};
 }
 
+Best parse_best(Spec spec) {
+  Best best;
+  best.epoch = spec.integer("epoch", {}, 0, kMostCounted);
+  best.step = spec.integer("step", {}, 0, kMostCounted);
+  best.metric = spec.text("metric");
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  best.value = spec.number("value", {}, -kLargest, kLargest);
+  best.sha256 = spec.text("sha256", "");
+  best.since = spec.integer("since", {}, 0, kMostCounted);
+  spec.finish();
+  return best;
+}
+
+Json json_of(const Best& best) {
+  Json json;
+  json["epoch"] = best.epoch;
+  json["step"] = best.step;
+  json["metric"] = best.metric;
+  json["value"] = best.value;
+  if (!best.sha256.empty()) json["sha256"] = best.sha256;
+  json["since"] = best.since;
+  return json;
+}
+
 }  // namespace
 
 SavedState parse_state(const Json& json, const std::string& name) {
@@ -52,6 +78,7 @@ SavedState parse_state(const Json& json, const std::string& name) {
   state.statistics_sha256 = spec.text("statistics_sha256", "");
   if (spec.has("to_validate"))
     state.to_validate = spec.integer("to_validate", {}, 0, kMostCounted);
+  if (spec.has("best")) state.best = parse_best(spec.section("best"));
   spec.raw("before");
   spec.finish();
   if (state.checkpoint.find('/') != std::string::npos)
@@ -75,6 +102,7 @@ Json json_of(const SavedState& state) {
   if (!state.statistics_sha256.empty())
     json["statistics_sha256"] = state.statistics_sha256;
   if (state.to_validate) json["to_validate"] = *state.to_validate;
+  if (state.best) json["best"] = json_of(*state.best);
   return json;
 }
 
@@ -121,13 +149,20 @@ Json order_json(const Order& order, const Split& split) {
   Json& sides = json["split"];
   sides["train"] = split.train;
   sides["val"] = split.val;
+  if (split.test > 0) sides["test"] = split.test;
   sides["seed"] = static_cast<std::int64_t>(split.seed);
   sides["by"] = split.by;
   return json;
 }
 
+bool out_of_patience(const SavedState& state, const Job& job) {
+  return job.training.patience && state.best && !state.to_validate &&
+         state.best->since >= *job.training.patience;
+}
+
 bool has_ended(const SavedState& state, const Job& job) {
   if (state.fingerprint.empty()) return false;
+  if (out_of_patience(state, job)) return true;
   const std::int64_t left =
       steps_in_all(job, lengths_of(state.order)) - state.steps_taken;
   return left < 0 || (left == 0 && !state.to_validate);
@@ -146,6 +181,8 @@ void skip_steps(SavedState& state, std::int64_t steps, const Job& job) {
     cannot("the run has no steps left", in_all == job.training.max_steps
                                             ? "raise train.max_steps"
                                             : "raise train.epochs");
+  if (out_of_patience(state, job))
+    cannot("the run has ended, out of patience", "raise train.patience");
   const std::int64_t epoch = steps_per_epoch(order);
   const std::string why =
       "the run is at step " + std::to_string(state.position.step) +

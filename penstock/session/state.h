@@ -9,6 +9,18 @@
 
 namespace penstock {
 
+/// The best validation of a run so far, over all that it was resumed from.
+struct Best {
+  std::int64_t epoch = 0;  ///< of the last step before it, from 0
+  std::int64_t step = 0;   ///< steps that the run had taken
+  std::string metric;
+  double value = 0;
+  /// Of the weights that were validated, in the run's folder (see Checkpoints);
+  /// empty: they are not kept.
+  std::string sha256 = {};
+  std::int64_t since = 0;  ///< validations after it, none of them better
+};
+
 /// Where a run stands: its folder's `state.json`, and what `--resume` reads.
 struct SavedState {
   Position position;  ///< of the next batch
@@ -22,6 +34,7 @@ struct SavedState {
   /// The epoch of the last step, where not all held-out rows were seen after
   /// it.
   std::optional<std::int64_t> to_validate;
+  std::optional<Best> best;  ///< missing: nothing was validated yet
 };
 
 Json json_of(const SavedState& state);
@@ -59,8 +72,11 @@ inline constexpr std::int64_t kLastEpoch = INT64_MAX - 1;
 /// to: with more steps before it than that; `each`: those of an epoch.
 void check_reachable(Position at, std::int64_t each, const std::string& where);
 
-/// Whether the run has taken all steps that the job asks for and validated
-/// what it had to, so that nothing is left to resume.
+/// Whether the run ended early, since so many validations as `train.patience`
+/// says were not better than the best.
+bool out_of_patience(const SavedState& state, const Job& job);
+/// Whether the run has taken all steps that the job asks for, or is out of
+/// patience, and validated what it had to, so that nothing is left to resume.
 bool has_ended(const SavedState& state, const Job& job);
 
 /// What a resumed run must share: the order and how rows fall on sides.

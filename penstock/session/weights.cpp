@@ -50,13 +50,21 @@ void refuse_weights(const std::string& where, std::string why,
                .next = std::move(next)});
 }
 
-std::string weights_file(const ModelState& state) {
+std::vector<NamedTensor> kept_weights(const ModelState& state) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, view] : weights_among(state.tensors))
     tensors.push_back({name, view});
+  return tensors;
+}
+
+Json weights_remarks() {
   Json remarks;
   remarks["format"] = "pt";  // without it Transformers refuses the file
-  return safetensors(tensors, remarks);
+  return remarks;
+}
+
+std::string weights_file(const ModelState& state) {
+  return safetensors(kept_weights(state), weights_remarks());
 }
 
 ModelState with_weights(ModelState state, const std::string& path) {

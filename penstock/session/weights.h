@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "penstock/session/safetensors.h"
 #include "penstock/session/stepper.h"
@@ -23,6 +24,9 @@ std::map<std::string, TensorView> weights_in(const SafetensorsView& file);
 /// The weights of a model as a safetensors file, under the module's own names:
 /// those that are averaged over time where there are such.
 std::string weights_file(const ModelState& state);
+/// The tensors of that file, which share the state's memory, and its remarks.
+std::vector<NamedTensor> kept_weights(const ModelState& state);
+Json weights_remarks();
 
 /// A state whose weights are those of a safetensors file: one that
 /// weights_file() made, a checkpoint, or any with the same names. Throws

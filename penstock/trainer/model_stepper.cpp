@@ -54,7 +54,8 @@ class ModelStepper final : public Stepper {
                at::Device torch, std::int64_t steps, MakeModel make)
       : Stepper({.has_model = true}),
         threads_(threads_of(spec)),
-        schedule_{spec.learning.lr, spec.learning.warmup_steps, steps},
+        schedule_{spec.learning.lr, warmup_steps_of(spec.learning, steps),
+                  steps},
         turns_(device, torch),
         staging_(device, 2 * kStagedSteps),
         losses_(device),

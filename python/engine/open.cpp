@@ -17,11 +17,13 @@ Job job_of(const OpenRequest& opening) {
 Side side_named(const std::string& name) {
   if (name == "train") return Side::train;
   if (name == "val") return Side::val;
-  throw Error(ErrorKind::request, {.code = "loader.side",
-                                   .what = "cannot open the loader",
-                                   .where = "side",
-                                   .why = "found '" + name + "'",
-                                   .next = "use \"train\" or \"val\""});
+  if (name == "test") return Side::test;
+  throw Error(ErrorKind::request,
+              {.code = "loader.side",
+               .what = "cannot open the loader",
+               .where = "side",
+               .why = "found '" + name + "'",
+               .next = "use \"train\", \"val\" or \"test\""});
 }
 
 }  // namespace

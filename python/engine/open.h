@@ -13,7 +13,7 @@ namespace penstock::python {
 struct OpenRequest {
   std::string job;                ///< the document
   std::vector<std::string> sets;  ///< "section.key=value"
-  std::string side = "train";     ///< or "val"
+  std::string side = "train";     ///< or "val" or "test"
   int rank = 0;
   int world = 1;
   /// The ranks are compared after the opening (Engine::compare_ranks()).

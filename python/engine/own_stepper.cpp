@@ -204,11 +204,13 @@ Json facts_of(const Job& job, Session& session, std::int64_t steps) {
   facts["model"] = model_section(job.model);
   Learning learning = job.model.learning;
   learning.threads = threads_of(job.model);
+  learning.warmup_steps = warmup_steps_of(learning, steps);
   facts["learning"] = learning_settings().shown(learning);
   facts["steps"] = steps;
   facts["steps_per_epoch"] = session.steps_per_epoch();
   facts["rows"]["train"] = session.rows().rows_on(Side::train);
   facts["rows"]["val"] = session.rows().rows_on(Side::val);
+  facts["rows"]["test"] = session.rows().rows_on(Side::test);
   facts["fields"] = facts_of_fields(job, session);
   facts["tensors"] = facts_of_tensors(session);
   return facts;

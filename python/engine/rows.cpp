@@ -73,10 +73,12 @@ RowSides sides_of(const Split& split, std::int64_t rows) {
   keep_most(split, of_row);
   sides.train.emplace();
   sides.val.emplace();
+  sides.test.emplace();
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto side = static_cast<Side>(of_row[static_cast<std::size_t>(row)]);
     if (side == Side::train) sides.train->push_back(row);
     if (side == Side::val) sides.val->push_back(row);
+    if (side == Side::test) sides.test->push_back(row);
   }
   return sides;
 }
@@ -108,6 +110,7 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
         RowSides sides = sides_of(job.split, rows);
         options.train = std::move(sides.train);
         options.val = std::move(sides.val);
+        options.test = std::move(sides.test);
         return std::make_shared<ArrayDataset>(*named, options, device);
       }};
 }

@@ -471,10 +471,10 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
 
     An override names a setting with "__" for the dot:
     `open("job.json", loader__batch_size=64, device="cpu")`. As in the file,
-    `batch_size` is global: ranks share it. `side` is "train" or "val"; rows of
-    "val" come in the order of their keys. `train.epochs` does not end an
-    iteration: you do. `rank`, `world`, `agree` and `format` are as for
-    `Loader`.
+    `batch_size` is global: ranks share it. `side` is "train", "val" or "test";
+    rows of "val" and "test" come in the order of their keys. `train.epochs`
+    does not end an iteration: you do. `rank`, `world`, `agree` and `format` are
+    as for `Loader`.
     """
     sets = sets_of("open", overrides,
                    ("side", "rank", "world", "agree", "format"))

@@ -40,7 +40,9 @@ void run_batch(BatchArguments& arguments, Invocation& invocation) {
   BatchQuery& query = arguments.query;
   parse_steps(arguments.steps, query);
   check_rank(query.rank, "cli.rank", "--rank, --world");
-  query.side = arguments.split == "val" ? Side::val : Side::train;
+  query.side = arguments.split == "val"    ? Side::val
+               : arguments.split == "test" ? Side::test
+                                           : Side::train;
   query.stop = invocation.stop;
   bool whole =
       look_at_batches(load_job(arguments.job, arguments.sets), query,
@@ -55,8 +57,9 @@ RunVerb add_batch(Options& options, Invocation& invocation) {
   options.add("--epoch", query.epoch, "Epoch, counted from 0", {.least = 0});
   options.add("--steps", arguments->steps,
               "Steps A to B-1 of the epoch, as A:B");
-  options.add("--split", arguments->split, "Side of the split: train or val",
-              {.one_of = {"train", "val"}});
+  options.add("--split", arguments->split,
+              "Side of the split: train, val or test",
+              {.one_of = {"train", "val", "test"}});
   options.add("--rank", query.rank.rank, "Of --world", {.least = INT_MIN});
   options.add("--world", query.rank.world, "Number of ranks",
               {.least = INT_MIN});

@@ -66,6 +66,9 @@ std::string summary_of_check(const Json& json) {
     text += "\n" + columns_text(*columns, rows) + left_out_text(json) + "\n";
   if (const Json* train = json.find("train"))
     text += "train " + train->dump() + ", val " + json.find("val")->dump() +
+            (*json.find("test") == Json(0)
+                 ? ""
+                 : ", test " + json.find("test")->dump()) +
             ", too short " + json.find("too_short")->dump() + "\n";
   if (const Json* twice = json.find("duplicate_keys"))
     text += twice->dump() +

@@ -182,8 +182,11 @@ void show_plan(const Job& job, const TrainArguments& arguments,
   DatasetFacts facts = plan_rows(job, note, {invocation.stop});
   if (invocation.json) return print_document(plan_json(job, facts));
   print(std::to_string(facts.on_side[0]) + " train + " +
-        std::to_string(facts.on_side[1]) +
-        " val rows; where they will be stored:\n" + facts.plan.text());
+        std::to_string(facts.on_side[1]) + " val" +
+        (facts.on_side[2] > 0
+             ? " + " + std::to_string(facts.on_side[2]) + " test"
+             : "") +
+        " rows; where they will be stored:\n" + facts.plan.text());
   print(mixture_text(job, facts));
   if (std::string line = order_line(train_order(job, facts)); !line.empty())
     print(line + "\n");

@@ -97,7 +97,8 @@ const ArrayDatasetOptions& checked(const ArrayDatasetOptions& options,
     refuse("cache", "cache", "found a budget, but arrays are already in memory",
            "set only the budget of the device, \"device_gib\"");
   for (auto [ids, side] :
-       {std::pair(&options.train, "train"), std::pair(&options.val, "val")}) {
+       {std::pair(&options.train, "train"), std::pair(&options.val, "val"),
+        std::pair(&options.test, "test")}) {
     if (!*ids) continue;
     for (SampleId id : **ids)
       if (id < 0 || id >= rows)
@@ -136,10 +137,12 @@ ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
       layout_(layout_of(arrays_)),
       train_(checked(options, arrays_[0].view.shape[0]).train),
       val_(options.val),
+      test_(options.test),
       ring_bytes_(options.ring_bytes) {
   facts_.rows = arrays_[0].view.shape[0];
   facts_.on_side = {train_ ? std::ssize(*train_) : facts_.rows,
-                    val_ ? std::ssize(*val_) : 0};
+                    val_ ? std::ssize(*val_) : 0,
+                    test_ ? std::ssize(*test_) : 0};
   facts_.outputs = outputs_of(layout_);
   find_draws(options);
   find_place(options, device);
@@ -266,7 +269,8 @@ std::string ArrayDataset::hashed(std::size_t step) const {
       for (std::size_t at = 0; at < rows; at += step)
         add_hash(bytes.subspan(at * row, row), all);
   }
-  for (const Numbers* numbers : {&train_, &val_}) {
+  for (const Numbers* numbers : {&train_, &val_, &test_}) {
+    if (numbers == &test_ && facts_.on_side[2] == 0) continue;
     all.add(*numbers ? std::to_string((*numbers)->size()) : "all");
     if (*numbers) add_hash(std::as_bytes(std::span(**numbers)), all);
   }
@@ -285,7 +289,8 @@ OffDevice ArrayDataset::off_device(std::size_t, Device& device) const {
       ArrayDatasetOptions{.cache = "ram",
                           .ring_bytes = ring_bytes_,
                           .train = train_,
-                          .val = val_},
+                          .val = val_,
+                          .test = test_},
       device);
   moved->facts_.draws = facts_.draws;
   return {.rows = std::move(moved)};

@@ -27,9 +27,10 @@ struct ArrayDatasetOptions {
   RingBytes ring_bytes = {};   ///< what the loaders' rings will take
   TierBudgets budgets = {};    ///< of `auto`
   /// Row numbers of each side, in any order, also more than once. Not given:
-  /// every row is in train, and none in val.
+  /// every row is in train, and none in val and test.
   std::optional<std::vector<SampleId>> train = {};
   std::optional<std::vector<SampleId>> val = {};
+  std::optional<std::vector<SampleId>> test = {};
   /// How the train side is drawn: by an array that need not be one of the
   /// rows', of shape [rows], or to balance [rows, ...].
   Drawing drawing = {};
@@ -68,7 +69,7 @@ class ArrayDataset final : public Dataset {
  private:
   using Numbers = std::optional<std::vector<SampleId>>;
   const Numbers& on(Side side) const {
-    return side == Side::val ? val_ : train_;
+    return side == Side::train ? train_ : side == Side::val ? val_ : test_;
   }
   std::string hashed(std::size_t step) const;
   void find_draws(const ArrayDatasetOptions& options);
@@ -77,7 +78,7 @@ class ArrayDataset final : public Dataset {
 
   const std::vector<NamedArray> arrays_;
   const RowLayout layout_;
-  const Numbers train_, val_;
+  const Numbers train_, val_, test_;
   const RingBytes ring_bytes_;
   std::vector<Table> tables_;  // on the device, by array; else none
   mutable Once hashed_;

@@ -323,7 +323,8 @@ FunctionDataset::FunctionDataset(std::int64_t count, RowFunction function,
     : function_(std::move(function)), sides_(std::move(sides)) {
   facts_ = {.rows = count,
             .on_side = {sides_.train ? std::ssize(*sides_.train) : count,
-                        sides_.val ? std::ssize(*sides_.val) : 0},
+                        sides_.val ? std::ssize(*sides_.val) : 0,
+                        sides_.test ? std::ssize(*sides_.test) : 0},
             .outputs = outputs_of(function_.layout),
             .whole_batches = function_.whole_batches};
   facts_.plan.lines.push_back({.tier = Tier::none,
@@ -360,7 +361,9 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
 
 void FunctionDataset::select(Side side, std::span<SampleId> ranks) const {
   if (source_ != nullptr) return source_->select(side, ranks);
-  const auto& numbers = side == Side::val ? sides_.val : sides_.train;
+  const auto& numbers = side == Side::train ? sides_.train
+                        : side == Side::val ? sides_.val
+                                            : sides_.test;
   if (!numbers) return;  // a rank is its row's number
   for (SampleId& rank : ranks)
     if (rank >= 0) rank = (*numbers)[static_cast<std::size_t>(rank)];

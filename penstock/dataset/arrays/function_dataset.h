@@ -41,9 +41,10 @@ struct RowFunction {
 /// The layout of tensors, one after the other; `bytes` and `offset` are set.
 RowLayout layout_of_tensors(std::vector<TensorSpec> tensors);
 
-/// The rows of each side, by number. Not given: all are in train, none in val.
+/// The rows of each side, by number. Not given: all are in train, none in val
+/// and test.
 struct RowSides {
-  std::optional<std::vector<SampleId>> train, val;
+  std::optional<std::vector<SampleId>> train, val, test;
 };
 
 /// Rows that a function makes each time they are requested: of their numbers

@@ -54,9 +54,8 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
   facts_.outputs = outputs_of(options_.fields);
   bound_ = bind_fields(options_.fields, *source_);
   statistics_ = statistics_for(indexed(options_), bound_);
-  std::tie(train_, val_) =
-      sides_by_position(options_.split, *source_, facts_.rows);
-  facts_.on_side = {train_.size(), val_.size()};
+  sides_ = sides_by_position(options_.split, *source_, facts_.rows);
+  facts_.on_side = sides_.sizes();
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;
     for (const Output& output : kind.facts().outputs) {
@@ -90,7 +89,7 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
 }
 
 void GrowingDataset::select(Side side, std::span<SampleId> ranks) const {
-  (side == Side::train ? train_ : val_).select(ranks);
+  sides_.on(side).select(ranks);
 }
 
 std::shared_ptr<const Dataset> GrowingDataset::stored() const {

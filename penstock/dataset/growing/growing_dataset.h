@@ -65,7 +65,7 @@ class GrowingDataset final : public Dataset {
   const RowLayout layout_;
   BoundFields bound_;
   std::vector<Json> statistics_;  // by field
-  SideIndex train_{0}, val_{0};
+  SideIndexes sides_;
   std::vector<std::size_t> varying_;  // the field of each output that varies
   mutable FillMeters meters_{1, {}, false};
   mutable Mutex mutex_;

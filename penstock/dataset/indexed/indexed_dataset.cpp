@@ -79,9 +79,8 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
           : "the size of rows that are read by position is not known "
             "beforehand; \"loader.cache\": \"ram\" keeps them");
   bind();
-  std::tie(train_, val_) =
-      sides_by_position(options_.split, *source_, facts_.rows);
-  facts_.on_side = {train_.size(), val_.size()};
+  sides_ = sides_by_position(options_.split, *source_, facts_.rows);
+  facts_.on_side = sides_.sizes();
   find_lengths();
   fingerprint_ = fingerprint_of(options_, *source_);
 }
@@ -123,18 +122,16 @@ void IndexedDataset::bind() {
                    .statistics = statistics_for(options_, bound_)});
 }
 
-std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
-                                                  const Source& source,
-                                                  std::int64_t rows) {
-  if (split.whole()) return {SideIndex(rows), SideIndex(std::int64_t{0})};
+SideIndexes sides_by_position(const Split& split, const Source& source,
+                              std::int64_t rows) {
+  if (split.whole()) return index_sides(split, rows, {});
   RowNames names(source.facts().parts);
   std::vector<std::byte> sides;
   sides.reserve(static_cast<std::size_t>(rows));
   for (std::int64_t row = 0; row < rows; ++row)
     sides.push_back(static_cast<std::byte>(side_of(split, names.of(row))));
   keep_most(split, sides);
-  return {SideIndex(sides, static_cast<std::byte>(Side::train)),
-          SideIndex(sides, static_cast<std::byte>(Side::val))};
+  return index_sides(split, rows, sides);
 }
 
 void IndexedDataset::find_lengths() {
@@ -169,6 +166,7 @@ std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
     all["statistics"][options.fields[f].name] = statistics[f];
   all["train"] = options.split.train;
   all["val"] = options.split.val;
+  if (options.split.test > 0) all["test"] = options.split.test;
   all["split_seed"] = std::to_string(options.split.seed);
   if (options.split.limited()) {
     all["limit_share"] = options.split.share;
@@ -180,7 +178,7 @@ std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
 }
 
 void IndexedDataset::select(Side side, std::span<SampleId> ranks) const {
-  (side == Side::train ? train_ : val_).select(ranks);
+  sides_.on(side).select(ranks);
 }
 
 void IndexedDataset::lengths(std::size_t varying,

@@ -100,7 +100,7 @@ class IndexedDataset final : public Dataset {
   const std::unique_ptr<Source> source_;
   const RowLayout layout_;
   BoundFields bound_;
-  SideIndex train_{0}, val_{0};
+  SideIndexes sides_;
   std::vector<std::vector<std::int32_t>> lengths_;  // of what differs in length
   std::vector<std::size_t> varying_;                // their fields
   std::string fingerprint_;
@@ -108,10 +108,9 @@ class IndexedDataset final : public Dataset {
   std::unique_ptr<LargerRows> larger_;    // null: none are kept
 };
 
-/// The sides train and val of rows by position.
-std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
-                                                  const Source& source,
-                                                  std::int64_t rows);
+/// The sides of rows by position.
+SideIndexes sides_by_position(const Split& split, const Source& source,
+                              std::int64_t rows);
 
 /// Statistics by field: those that were given, or what a field has that is not
 /// fitted.

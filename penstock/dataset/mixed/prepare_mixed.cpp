@@ -253,6 +253,7 @@ Json about(const TableDatasetOptions& options) {
   Json json;
   json["train"] = options.split.train;
   json["val"] = options.split.val;
+  if (options.split.test > 0) json["test"] = options.split.test;
   json["seed"] = std::to_string(options.split.seed);
   json["by"] = options.split.by;
   json["share"] = options.split.share;

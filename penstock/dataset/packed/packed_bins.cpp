@@ -85,10 +85,17 @@ PackedBins::PackedBins(std::shared_ptr<const Dataset> rows,
   else
     bins_[0] = Bins(lengths_on(*rows_, Side::train), rules_of(packing, seed));
   bins_[1] = Bins(lengths_on(*rows_, Side::val), rules_of(packing, seed));
+  bins_[2] = Bins(lengths_on(*rows_, Side::test), rules_of(packing, seed));
 }
 
 std::int64_t PackedBins::count(Side side) const {
   return side == Side::train && endless() ? kEndless : bins(side).count();
+}
+
+std::int64_t PackedBins::first_of(Side side) const {
+  if (side == Side::train) return 0;
+  const std::int64_t train = count(Side::train);
+  return side == Side::val ? train : train + count(Side::val);
 }
 
 BinStream PackedBins::stream_of(const Packing& packing,
@@ -118,16 +125,17 @@ void PackedBins::expand(Plan& plan) const {
   std::vector<SampleRange> ranges;
   std::vector<std::int64_t> occurrences;
   std::vector<SampleId> ids;
-  const std::int64_t train = count(Side::train);
+  const std::int64_t val = first_of(Side::val), test = first_of(Side::test);
   ranges.reserve(plan.ranges.size() * 4);
   for (std::size_t row = 0; row < plan.ranges.size(); ++row) {
     const SampleId number = plan.ranges[row].sample;
     const std::size_t first = ranges.size();
     std::int32_t left = size_;
     if (number >= 0) {
-      const Side side = number < train ? Side::train : Side::val;
-      left = append(side, side == Side::train ? number : number - train,
-                    plan.at.epoch, ranges);
+      const Side side = number < val    ? Side::train
+                        : number < test ? Side::val
+                                        : Side::test;
+      left = append(side, number - first_of(side), plan.at.epoch, ranges);
       ids.clear();
       for (std::size_t r = first; r < ranges.size(); ++r)
         ids.push_back(ranges[r].sample);

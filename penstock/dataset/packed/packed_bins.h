@@ -29,10 +29,11 @@ struct PackedNumbers {
 };
 
 /// Which samples of a data set stand in which bin. The bins of the side train
-/// are numbered from 0 on, those of the side val behind them. Thread-safe.
+/// are numbered from 0 on, those of the side val behind them, and then those of
+/// the side test. Thread-safe.
 ///
 /// In a stream the side train has kEndless bins, of which those of a window are
-/// known once its samples' lengths are; the side val is packed at once.
+/// known once its samples' lengths are; the other sides are packed at once.
 class PackedBins {
  public:
   static constexpr std::int64_t kEndless = std::int64_t{1} << 40;
@@ -43,6 +44,8 @@ class PackedBins {
 
   bool endless() const { return stream_ != nullptr; }
   std::int64_t count(Side side) const;
+  /// The number of the side's first bin.
+  std::int64_t first_of(Side side) const;
   /// Turns the bins of a plan into the ranges that make them up: pieces of
   /// samples by their ids, and what is left of a bin as a range of sample -1.
   void expand(Plan& plan) const;
@@ -50,7 +53,7 @@ class PackedBins {
 
  private:
   const Bins& bins(Side side) const {
-    return bins_[side == Side::train ? 0 : 1];
+    return bins_[side == Side::train ? 0 : side == Side::val ? 1 : 2];
   }
   BinStream stream_of(const Packing& packing, std::uint64_t seed) const;
   /// As Bins::append().
@@ -67,7 +70,7 @@ class PackedBins {
   const std::shared_ptr<const Dataset> rows_;
   const std::int32_t size_;
   const std::int64_t window_;          // of a stream
-  std::array<Bins, 2> bins_;           // train, val
+  std::array<Bins, 3> bins_;           // train, val, test
   std::unique_ptr<Streaming> stream_;  // train, instead of bins
 };
 

@@ -10,15 +10,16 @@ PackedDataset::PackedDataset(std::shared_ptr<const Dataset> rows,
   const auto bins = std::make_shared<const PackedBins>(rows_, packing, seed);
   facts_ = rows_->facts();
   facts_.endless = bins->endless();
-  facts_.on_side = {bins->count(Side::train), bins->count(Side::val)};
-  facts_.rows = facts_.on_side[0] + facts_.on_side[1];
+  facts_.on_side = {bins->count(Side::train), bins->count(Side::val),
+                    bins->count(Side::test)};
+  facts_.rows = bins->first_of(Side::test) + facts_.on_side[2];
   facts_.bins = bins;
 }
 
 void PackedDataset::select(Side side, std::span<SampleId> ranks) const {
   if (side == Side::train) return;
   for (SampleId& rank : ranks)
-    if (rank >= 0) rank += facts_.on_side[0];
+    if (rank >= 0) rank += facts_.bins->first_of(side);
 }
 
 void PackedDataset::lengths(std::size_t, std::span<const SampleRange> ranges,
@@ -79,11 +80,12 @@ std::shared_ptr<const Dataset> packed(std::shared_ptr<const Dataset> rows,
   auto bins =
       std::make_shared<PackedDataset>(std::move(rows), *packing, options.seed);
   if (bins->facts().rows == 0) refuse_empty(samples, options.fields[0].name);
-  for (Side side : {Side::train, Side::val}) {
+  for (Side side : {Side::train, Side::val, Side::test}) {
     if (bins->rows_on(side) == 0) continue;
-    const std::string line =
-        (side == Side::train ? "packed: " : "packed, held out: ") +
-        bins->facts().bins->numbers(side).text();
+    const std::string line = (side == Side::train ? "packed: "
+                              : side == Side::val ? "packed, held out: "
+                                                  : "packed, for the test: ") +
+                             bins->facts().bins->numbers(side).text();
     log(LogLevel::info, line);
     if (options.scanning) options.scanning(line);
   }

@@ -169,13 +169,7 @@ RowEncoder TableDataset::encoder() const {
 }
 
 void TableDataset::split(std::int64_t rows, std::span<const std::byte> sides) {
-  if (one_side()) {
-    train_ = SideIndex(rows);
-    val_ = SideIndex(std::int64_t{0});
-    return;
-  }
-  train_ = SideIndex(sides, static_cast<std::byte>(Side::train));
-  val_ = SideIndex(sides, static_cast<std::byte>(Side::val));
+  sides_ = index_sides(options_.split, rows, sides);
 }
 
 bool TableDataset::needs_no_values() const {
@@ -209,7 +203,7 @@ bool TableDataset::find_device_fields(const Device& device, Runs runs) {
 void TableDataset::plan_tier(std::int64_t rows, const Device& device,
                              const std::optional<ScanMemory>& scan) {
   facts_.rows = rows;
-  facts_.on_side = {train_.size(), val_.size()};
+  facts_.on_side = sides_.sizes();
   facts_.longest.clear();
   const bool batches_on_host = find_device_fields(device, Runs::kept);
   for (auto [f, longest] : longest_runs_)

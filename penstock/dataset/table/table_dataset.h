@@ -74,9 +74,7 @@ class TableDataset final : public Dataset {
   void remove_damaged(const Error& error) const;
   /// By sample id. Those of a store are read when they are first asked for.
   const KeyList& keys() const { return keys_->list(); }
-  const SideIndex& side(Side side) const {
-    return side == Side::train ? train_ : val_;
-  }
+  const SideIndex& side(Side side) const { return sides_.on(side); }
   const std::vector<Field>& fields() const { return options_.fields; }
   Json key_of(SampleId sample) const override;
   /// Adds the file that the source had a sample in, where it knows that.
@@ -194,8 +192,7 @@ class TableDataset final : public Dataset {
   std::shared_ptr<Source> source_;
   RowLayout layout_;
   std::shared_ptr<const TableKeys> keys_;
-  SideIndex train_{0};
-  SideIndex val_{0};
+  SideIndexes sides_;
   BoundFields bound_;
   BlockParser::Options parsing_;
   std::shared_ptr<FittedFields> fitted_;  // of the facts

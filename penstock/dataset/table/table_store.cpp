@@ -93,6 +93,7 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   recipe["fields"] = stored_recipes_of(options.fields);
   recipe["split"]["train"] = options.split.train;
   recipe["split"]["val"] = options.split.val;
+  if (options.split.test > 0) recipe["split"]["test"] = options.split.test;
   recipe["split"]["seed"] = std::to_string(options.split.seed);
   recipe["split"]["by"] = options.split.by;
   if (options.split.limited()) {

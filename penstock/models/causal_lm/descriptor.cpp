@@ -155,6 +155,10 @@ ModelKind causal_lm_model() {
       .check = check_fields,
       .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
                    "gradient_checkpointing", "attention"},
+      .metrics =
+          [](const ModelSpec&, const std::vector<Field>&) {
+            return std::vector<std::string>{"loss", "perplexity"};
+          },
       .reads_path = true};
 }
 

@@ -1,5 +1,6 @@
 #include "penstock/models/image_classifier/descriptor.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "penstock/models/class_target.h"
@@ -74,6 +75,12 @@ ModelKind image_classifier_model() {
       .check = check_fields,
       .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
                    "class_weights", "gradient_checkpointing"},
+      .metrics =
+          [](const ModelSpec& model, const std::vector<Field>& fields) {
+            const std::string& target = image_classifier_of(model).target;
+            return class_metric_names(
+                *std::ranges::find(fields, target, &Field::name), false);
+          },
       .reads_path = true,
       .without_scan = true};
 }

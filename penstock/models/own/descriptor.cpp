@@ -1,6 +1,9 @@
 #include "penstock/models/own/descriptor.h"
 
+#include <algorithm>
 #include <limits>
+
+#include "penstock/models/metric.h"
 
 namespace penstock {
 namespace {
@@ -57,16 +60,37 @@ void check_fields(const Spec& spec, const ModelSpec& model,
                 "leave \"loss\" out");
 }
 
+/// A module that gives its loss may give any number beside it.
+std::vector<std::string> metrics_of_module(const ModelSpec& model,
+                                           const std::vector<Field>& fields) {
+  const OwnModel& settings = own_model_of(model);
+  const auto target = std::ranges::find(fields, settings.target, &Field::name);
+  if (target == fields.end()) {
+    std::vector<std::string> any;
+    for (const Metric& metric : all_metrics()) any.emplace_back(metric.name);
+    return any;
+  }
+  const FieldFacts& facts = target->kind->facts();
+  const bool classes =
+      settings.loss == "auto"
+          ? facts.classes ||
+                (facts.numbers && facts.numbers->dtype == Dtype::boolean)
+          : settings.loss.ends_with("cross_entropy");
+  if (classes) return {"loss", "accuracy", "auc", "macro_f1"};
+  return {"loss", "rmse", "mae"};
+}
+
 }  // namespace
 
 ModelKind own_model() {
-  return {.name = "own",
-          .about = "Trains a torch module of your own, written in Python",
-          .settings = with_shared(SettingsTable<ModelSpec>({.kind = "own"})
-                                      .own(&ModelSpec::own, own_settings())),
-          .check = check_fields,
-          .switches = {"precision", "tf32", "accumulate", "ema",
-                       "label_smoothing"}};
+  return {
+      .name = "own",
+      .about = "Trains a torch module of your own, written in Python",
+      .settings = with_shared(SettingsTable<ModelSpec>({.kind = "own"})
+                                  .own(&ModelSpec::own, own_settings())),
+      .check = check_fields,
+      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing"},
+      .metrics = metrics_of_module};
 }
 
 const OwnModel& own_model_of(const ModelSpec& model) {

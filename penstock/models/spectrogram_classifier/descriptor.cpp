@@ -1,5 +1,6 @@
 #include "penstock/models/spectrogram_classifier/descriptor.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "penstock/models/class_target.h"
@@ -58,6 +59,12 @@ ModelKind spectrogram_classifier_model() {
       .check = check_fields,
       .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
                    "class_weights", "gradient_checkpointing"},
+      .metrics =
+          [](const ModelSpec& model, const std::vector<Field>& fields) {
+            const std::string& target = spectrogram_classifier_of(model).target;
+            return class_metric_names(
+                *std::ranges::find(fields, target, &Field::name), true);
+          },
       .reads_path = true,
       .without_scan = true};
 }

@@ -125,6 +125,15 @@ void check_fields(const Spec& spec, const ModelSpec& model,
   check_inputs(spec, settings, fields);
 }
 
+std::vector<std::string> metrics_of_target(const ModelSpec& model,
+                                           const std::vector<Field>& fields) {
+  const Tabular& settings = tabular_of(model);
+  const Field& target =
+      *std::ranges::find(fields, settings.target, &Field::name);
+  if (classifies(settings, target)) return class_metric_names(target, false);
+  return {"loss", "rmse", "mae"};
+}
+
 }  // namespace
 
 ModelKind tabular_model() {
@@ -134,8 +143,8 @@ ModelKind tabular_model() {
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "tabular"})
                                   .own(&ModelSpec::own, tabular_settings())),
       .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema",
-                   "label_smoothing"}};
+      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing"},
+      .metrics = metrics_of_target};
 }
 
 const Tabular& tabular_of(const ModelSpec& model) {

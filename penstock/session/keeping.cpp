@@ -1,0 +1,98 @@
+#include "penstock/session/keeping.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void refuse_metric(const std::string& metric,
+                                const Json& measured) {
+  std::string list;
+  for (const auto& [name, value] : measured.object())
+    if (name.starts_with("val_"))
+      list += (list.empty() ? "" : ", ") + name.substr(4);
+  throw Error(ErrorKind::request,
+              {.code = "train.metric",
+               .what = "cannot tell which weights are the best",
+               .where = "train.metric",
+               .why = "the model did not measure \"" + metric +
+                      "\" of these rows; it measured " +
+                      (list.empty() ? "nothing" : list),
+               .next = list.empty() ? "hold out rows that have a target"
+                                    : "name one of these"});
+}
+
+bool better(const std::string& metric, double value, double than) {
+  const Metric* known = find_metric(metric);
+  PENSTOCK_ASSERT(known != nullptr, "the job's metric was checked");
+  return known->higher_is_better ? value > than : value < than;
+}
+
+}  // namespace
+
+bool keeps_best(const Job& job, bool held_out) {
+  return held_out && job.training.keep.value_or(Keep::best) != Keep::last;
+}
+
+bool keeps_last(const Job& job, bool held_out) {
+  return !held_out || job.training.keep.value_or(Keep::best) != Keep::best;
+}
+
+bool is_best(const Job& job, const Json& measured, std::int64_t epoch,
+             SavedState& state) {
+  const std::string& metric = job.training.metric;
+  const Json* value = measured.find("val_" + metric);
+  if (value == nullptr) refuse_metric(metric, measured);
+  if (!value->is_number() ||
+      (state.best && !better(metric, value->number(), state.best->value))) {
+    if (state.best) ++state.best->since;
+    return false;
+  }
+  state.best = {.epoch = epoch,
+                .step = state.steps_taken,
+                .metric = metric,
+                .value = value->number()};
+  return true;
+}
+
+std::string forget_other_best(const Job& job, SavedState& state) {
+  if (!state.best) return "";
+  const std::string& metric = job.training.metric;
+  std::string why;
+  if (state.best->metric != metric)
+    why = "it was compared by " + state.best->metric + ", and now by " + metric;
+  else if (state.best->sha256.empty() && keeps_best(job, true))
+    why = "its weights were not kept";
+  if (why.empty()) return "";
+  const std::string line = "the best validation so far (" +
+                           text_of(*state.best) + ") counts no longer: " + why;
+  state.best.reset();
+  return line;
+}
+
+std::string measures_text(const Json& measured, std::string_view left_out) {
+  std::string line;
+  for (const auto& [key, value] : measured.object()) {
+    if (key == left_out) continue;
+    char number[32];
+    std::snprintf(number, sizeof(number), "%.4g",
+                  value.is_number() ? value.number() : 0.0);
+    std::string name = key;
+    std::ranges::replace(name, '_', ' ');
+    line += (line.empty() ? "" : ", ") + name + " " +
+            (value.is_number() ? number : "n/a");
+  }
+  return line;
+}
+
+std::string text_of(const Best& best) {
+  char number[32];
+  std::snprintf(number, sizeof(number), "%.4g", best.value);
+  std::string name = best.metric;
+  std::ranges::replace(name, '_', ' ');
+  return "val " + name + " " + number + " after epoch " +
+         std::to_string(best.epoch + 1) + ", step " + std::to_string(best.step);
+}
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "penstock/job/job.h"
+#include "penstock/session/state.h"
+
+namespace penstock {
+
+/// Whether the run keeps the weights of its best validation, and those after
+/// its last step. `held_out`: whether it has rows to validate.
+bool keeps_best(const Job& job, bool held_out);
+bool keeps_last(const Job& job, bool held_out);
+
+/// Takes a validation after `state.steps_taken` steps into account: counts it,
+/// or replaces `state.best`, and then returns true. `measured`: by name,
+/// "val_loss" and others; one that is null is not better than anything. Throws
+/// Error(request), code train.metric, where it lacks the metric of the job.
+bool is_best(const Job& job, const Json& measured, std::int64_t epoch,
+             SavedState& state);
+
+/// Forgets what a run that is resumed had for its best where this job compares
+/// by another metric, or keeps weights that the run did not keep. What was
+/// forgotten and why, as a line for people; empty where nothing was.
+std::string forget_other_best(const Job& job, SavedState& state);
+
+/// "val accuracy 0.93, val auc n/a": what a model measured, but for the number
+/// of the name `left_out`; empty where that is nothing.
+std::string measures_text(const Json& measured, std::string_view left_out);
+
+/// "val loss 0.1234 after epoch 3, step 120": epochs counted from 1.
+std::string text_of(const Best& best);
+
+}  // namespace penstock
