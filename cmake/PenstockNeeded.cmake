@@ -11,14 +11,19 @@ function(penstock_stop_without)  # PACKAGES
       file(STRINGS ${descriptor} line REGEX "\\.to_build = ")
       if(line)
         string(REGEX REPLACE ".*\"(.*)\".*" "\\1" package "${line}")
+        string(REPLACE " " ";" package "${package}")
         list(APPEND for_sources ${package})
       endif()
     endforeach()
-    list(JOIN for_sources " and " for_sources)
-    message(FATAL_ERROR "Penstock cannot be built here without ${packages} "
-      "(Debian, Ubuntu: apt-get install ${packages}; elsewhere what the like "
-      "is called); the kinds of sources also need ${for_sources}. Python's "
-      "package needs no compiler when it is installed from its wheel.")
+    list(REMOVE_DUPLICATES for_sources)
+    list(JOIN for_sources " " for_sources)
+    # A line that begins with a space stays as it is.
+    message(FATAL_ERROR "Nothing was compiled, because this is missing: "
+      "${packages}. Install it, and try again (Debian, Ubuntu):\n"
+      "  apt-get install ${packages}\n"
+      "For all kinds of sources, which are left out otherwise:\n"
+      "  apt-get install ${for_sources}\n"
+      "A wheel needs no compiler: docs/how-to/install.md.")
   endif()
 endfunction()
 

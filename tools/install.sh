@@ -38,6 +38,9 @@ install_packages() {
   case "$missing" in *postgresql*) without_main_cluster "$sudo" ;; esac
   $sudo apt-get update -qq
   # shellcheck disable=SC2086
+  LC_ALL=C apt-get install --assume-no --no-install-recommends $missing \
+    2> /dev/null | grep '^Need to get' || true
+  # shellcheck disable=SC2086
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq \
     --no-install-recommends -o Dpkg::Options::=--force-confold \
     $missing >/dev/null
@@ -81,7 +84,7 @@ find_arrow() {
   elif [ "$wish" = on ]; then
     exit 1
   else
-    echo "going on without Arrow: no Parquet or Arrow file will be read"
+    echo "going on without Arrow: Parquet and Arrow files need pyarrow then"
     with_arrow=(-DPENSTOCK_ARROW=off)
   fi
 }

@@ -1,7 +1,11 @@
 #include "penstock/session/trainer_plugin.h"
 
+#include "penstock/session/torch_libraries.h"
+
 namespace penstock {
 namespace {
+
+constexpr const char* kTrainerPrefix = "libpenstock_trainer_";
 
 /// With less, libtorch 2.11 ends the process while it is loaded.
 constexpr std::size_t kTrainerBytes = 512 << 20;
@@ -46,18 +50,28 @@ const TrainerPlugin& load_trainer(
          .where = "this process",
          .why = "libtorch needs " + std::to_string(kTrainerBytes >> 20) +
                 " MiB of address space, and a limit leaves less",
-         .next = "raise the limit (ulimit -v), or set \"model\": \"none\" to "
-                 "measure the input alone"});
-  return load_plugin<TrainerPlugin>(
-      {.library = "libpenstock_trainer.so",
-       .entry = kTrainerPartEntry,
-       .shown = "the training plugin",
-       .kind = ErrorKind::request,
-       .code = "trainer",
-       .install = "in the sources, run tools/fetch_torch and build again (the "
-                  "Python wheel does not contain it); or set \"model\": "
-                  "\"none\" to measure the input alone"},
-      folders);
+         .next = "raise the limit (ulimit -v), or set \"model\": "
+                 "\"none\" to measure the input alone"});
+  const TrainerChoice chosen = choose_trainer(kTrainerPrefix, folders);
+  const std::string release = chosen.release.empty() ? "*" : chosen.release;
+  try {
+    return load_plugin<TrainerPlugin>(
+        {.library = kTrainerPrefix + release + ".so",
+         .entry = kTrainerPartEntry,
+         .shown = "the training plugin",
+         .kind = ErrorKind::request,
+         .code = "trainer",
+         .install =
+             "pip install 'torch==2.11.*', which is about 4 GB installed with "
+             "its CUDA packages; in a build from source, run "
+             "tools/fetch_torch and build again; or set \"model\": "
+             "\"none\" to measure the input alone"},
+        folders);
+  } catch (const Error& error) {
+    if (chosen.refusal && error.parts().code == "trainer.part_missing")
+      throw *chosen.refusal;
+    throw;
+  }
 }
 
 std::unique_ptr<Device> training_device(

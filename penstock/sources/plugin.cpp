@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "penstock/base/plugin.h"
-#include "penstock/sources/arrow/libraries.h"
-#include "penstock/sources/files/object_store.h"
+#include "penstock/sources/arrow/parts.h"
 #include "penstock/sources/kinds.h"
 
 namespace penstock {
@@ -27,9 +26,8 @@ std::string install_hint(const std::string& kind) {
 struct Choices {
   std::mutex mutex;
   std::map<std::string, PluginChoice> by_name = {
-      {"arrow", [](const Error*) -> const SourcePlugin* {
-         arrow_files::load_named_libraries(arrow_files::Libraries::of_files);
-         return nullptr;
+      {"arrow", [](const Error*) {
+         return &arrow_files::chosen_plugin(plugin_folders());
        }}};
 };
 
@@ -42,18 +40,6 @@ PluginChoice choice_of(const std::string& name) {
   const std::scoped_lock lock(choices().mutex);
   auto found = choices().by_name.find(name);
   return found == choices().by_name.end() ? PluginChoice() : found->second;
-}
-
-/// Object stores are reached with the libraries that the environment names,
-/// where nothing else was chosen.
-void choose_stores() {
-  if (files::store_choice() != nullptr) return;
-  files::choose_store(
-      [](const std::string&,
-         const Error*) -> std::shared_ptr<const files::ObjectStore> {
-        arrow_files::load_named_libraries(arrow_files::Libraries::of_stores);
-        return nullptr;
-      });
 }
 
 }  // namespace
@@ -76,7 +62,6 @@ const SourcePlugin& source_plugin(
   const PluginChoice choice = choice_of(name);
   if (choice)
     if (const SourcePlugin* other = choice(nullptr)) return *other;
-  choose_stores();
   try {
     return load_plugin<SourcePlugin>(
         {.library = "libpenstock_source_" + name + ".so",

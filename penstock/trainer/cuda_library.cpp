@@ -3,13 +3,19 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
 
+#include "penstock/base/base.h"
+
 namespace penstock {
 namespace {
 
 CudaLibrary open_cuda_library() {
-  // Global, because libraries that it opens in turn look for its symbols.
-  // Never closed: libtorch registers its functions for good.
-  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
+  // Beside the libtorch that is loaded. Global, because libraries that it opens
+  // in turn look for its symbols. Never closed: libtorch registers its
+  // functions for good.
+  const std::filesystem::path folder =
+      folder_of_library(&c10::impl::device_guard_impl_registry);
+  if (::dlopen((folder / "libtorch_cuda.so").c_str(), RTLD_NOW | RTLD_GLOBAL) ==
+      nullptr)
     return {.why = ::dlerror()};
   if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
     return {.why = "libtorch_cuda.so was loaded, but adds no CUDA device"};

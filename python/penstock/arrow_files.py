@@ -25,14 +25,19 @@ _TEXTS = ("string", "large_string", "string_view")
 _SHOWN = re.compile(r"timestamp|date|time|duration|(large_|fixed_size_)?binary")
 
 
-def libraries() -> str:
-    """The folder of the package pyarrow, without importing it; "" without."""
+def folder_of(package: str) -> str:
+    """The folder of an installed package, without importing it; "" without."""
     try:
-        found = importlib.util.find_spec("pyarrow")
+        found = importlib.util.find_spec(package)
     except ValueError:  # somebody's stand-in for it
         return ""
     folders = None if found is None else found.submodule_search_locations
     return str(list(folders)[0]) if folders else ""
+
+
+def libraries() -> str:
+    """The folder of the package pyarrow; "" where there is none."""
+    return folder_of("pyarrow")
 
 
 def scanner_first() -> bool:
@@ -206,13 +211,21 @@ class Parquet:
             self.metadata = file.metadata
             self._columns = Columns(file.schema_arrow)
             self.chunk_ends = list(self._ends())
-        for at in self._columns.ordered:
-            self._columns.classes[at] = self._classes_of(
-                file, self._columns.names[at][0])
-        self.classes = self._columns.classes
         self.empty = self._columns.empty
         self.declared = self._columns.declared
         self.meaning = self._columns.meaning
+
+    @functools.cached_property
+    def classes(self) -> list[list[str]]:
+        """By column those that it is declared to have."""
+        if not self._columns.ordered:
+            return self._columns.classes
+        with told():
+            file = self.opened()
+        for at in self._columns.ordered:
+            self._columns.classes[at] = self._classes_of(
+                file, self._columns.names[at][0])
+        return self._columns.classes
 
     def opened(self) -> Any:
         """A reader of its own, for one thread."""
@@ -295,31 +308,39 @@ class Ipc:
             self._columns = Columns(self._batches.schema)
         if not self._columns.schema.names:
             raise Refused("it has no columns", next="leave it out")
-        self.chunk_ends: list[int] = []
-        self._count()
-        self.classes = self._columns.classes
         self.empty = self._columns.empty
         self.declared = self._columns.declared
         self.meaning = self._columns.meaning
 
-    def _count(self) -> None:
+    @property
+    def chunk_ends(self) -> list[int]:
+        return self._counted[0]
+
+    @property
+    def classes(self) -> list[list[str]]:
+        """By column those that it is declared to have."""
+        return self._counted[1]
+
+    @functools.cached_property
+    def _counted(self) -> tuple[list[int], list[list[str]]]:
         """Rows, which any field that is read tells, and classes that are
-        declared by dictionaries."""
+        declared by dictionaries: all record batches are decoded once."""
         names, tops = self._columns.names, self._columns.schema.names
         ordered = {tops.index(names[at][0]): (at, SharedDictionary())
                    for at in self._columns.ordered}
         fields = sorted({self._columns.first, *ordered})
         batch_at = self._batches.decode(fields)
-        end = 0
+        ends, end = [], 0
         for chunk in range(self._batches.count):
             with told(f"record batch {chunk}"):
                 batch = batch_at(chunk)
                 for field, (_, dictionary) in ordered.items():
                     dictionary.add(batch.column(fields.index(field)))
             end += batch.num_rows
-            self.chunk_ends.append(end)
+            ends.append(end)
         for at, dictionary in ordered.values():
             self._columns.classes[at] = dictionary.classes()
+        return ends, self._columns.classes
 
     def scan(self, columns: Sequence[int]) -> IpcScan:
         """Of these columns."""

@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 
-from .arrow_files import libraries
+from .arrow_files import folder_of
 
 
 def path() -> pathlib.Path:
@@ -17,10 +17,12 @@ def path() -> pathlib.Path:
 def main() -> None:
     """Becomes the program, with this process's arguments."""
     program = str(path())
-    # By which the program trains models of one's own.
+    # By which the program trains your own models, and reads files by a pyarrow
+    # that no plugin fits.
     os.environ.setdefault("PENSTOCK_PYTHON", sys.executable)
-    # Whose libraries the program's plugin for Parquet uses.
-    if pyarrow := libraries():
-        os.environ.setdefault("PENSTOCK_ARROW_DIR",
-                              str(pathlib.Path(pyarrow).parent))
+    # Whose libraries its plugins use, for Parquet and for training.
+    for package, variable in (("pyarrow", "PENSTOCK_ARROW_DIR"),
+                              ("torch", "PENSTOCK_TORCH_DIR")):
+        if folder := folder_of(package):
+            os.environ.setdefault(variable, str(pathlib.Path(folder).parent))
     os.execv(program, [program, *sys.argv[1:]])

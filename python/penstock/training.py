@@ -1,4 +1,5 @@
-"""Training a torch module of your own, in the run of `penstock train`.
+"""Training in the run of `penstock train`: a torch module of your own, or a
+model of a built-in kind.
 
     import penstock
 
@@ -46,7 +47,8 @@ class Trained:
         #: The run's folder, which `resume` takes.
         self.folder = str(report["run"])
         #: With the weights of the last step (with `train.ema` their average),
-        #: in eval(), on its device.
+        #: in eval(), on its device; None for a model of a built-in kind, whose
+        #: weights are in `output`, or in the checkpoints of the run.
         self.module = module
 
     def __repr__(self) -> str:
@@ -62,12 +64,14 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
           skip: int = 0, output: str | os.PathLike[str] = "",
           progress: bool = True, trace: bool = False,
           **overrides: Any) -> Trained:
-    """Runs a job, a file or the same as a dict, whose model is a torch module.
+    """Runs a job: a file, or the same as a dict. Its model is of a built-in
+    kind, as `penstock train` trains it, or a torch module of your own.
 
     `model` is a class of torch.nn.Module or a function that makes one, whose
     parameters get by their names what is known of the data (fields, classes,
     statistics) and the job's `model.arguments`; or a module that is made
-    already; or "FILE.py:NAME". Without it, the job's `model.class` names it.
+    already; or "FILE.py:NAME". Without it, the job's `model` says which one. Built-in
+    kinds take the torch release that the installed trainers were built for.
     `resume` names a run's folder to go on from, in place of a job, `skip` steps
     of data to leave out then; `output` a folder for the weights at the end.
     `progress` shows a line on standard error; `trace` keeps what all threads
@@ -97,7 +101,8 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 
 def _settings_of(job: Any, model: Any, sets: Sequence[str], resume: str,
                  manifest: str) -> tuple[str, Any]:
-    """The job with its settings, as JSON, and the model that it names."""
+    """The job with its settings, as JSON, and the module that it names; None
+    for a model of a built-in kind."""
     if (job is None and not manifest) == (not resume):
         raise refused("model.job", "cannot start the training", "train()",
                       "both a job and a run are named" if resume else
@@ -114,9 +119,7 @@ def _settings_of(job: Any, model: Any, sets: Sequence[str], resume: str,
         list(sets), named, manifest)
     section = json.loads(settings).get("model")
     if not isinstance(section, dict) or section["kind"] != "own":
-        raise refused("model.class", "cannot use the model", "the job's model",
-                      "it is none of your own", "give model=Net, or name it in "
-                      'the job: {"kind": "own", "class": "net.py:Net"}')
+        return settings, None
     if isinstance(model, str) or model is None:
         torch_or_refused()
         model = modules.found(section["class"])
@@ -137,6 +140,7 @@ def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
          ) -> tuple[Trained, int]:
     """The run, and the signal that stopped it or 0."""
     settings, model = _settings_of(job, model, sets, resume, manifest)
+    # A built-in model's trainer uses the libraries of the torch that is loaded.
     torch = torch_or_refused()
     maker = _Maker(torch, model)
     try:

@@ -1,4 +1,3 @@
-#include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/files/file_settings.h"
 
 namespace penstock {
@@ -7,13 +6,9 @@ namespace {
 SourceKind arrow_kind(const std::string& name, const std::string& shown,
                       std::vector<std::string> extensions,
                       const SettingsTable<FileSettings>& own) {
-  using arrow_files::kPyarrow;
   SourceKind kind = file_kind(name, shown, "arrow", std::move(extensions), own);
   kind.install =
-      std::string("pip install pyarrow==") + kPyarrow +
-      ", whose libraries the plugin uses (penstock.Loader of Python takes "
-      "other "
-      "releases, too); in a build from source, run tools/fetch_arrow and "
+      "pip install pyarrow; in a build from source, run tools/fetch_arrow and "
       "configure again";
   return kind;
 }

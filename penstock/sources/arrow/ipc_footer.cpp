@@ -2,61 +2,32 @@
 
 #include <cstddef>
 #include <cstring>
-#include <limits>
 #include <stdexcept>
 
-// A flatbuffer holds tables. A table begins with the distance back to a list of
-// where its fields lie; a field that is a table or a vector holds the distance
-// to it. All of these are relative, so that the schema stays where it is in the
-// footer when a message is put in front of that.
+#include "penstock/sources/arrow/flatbuffer.h"
+
+// All distances in a flatbuffer are relative, so that the schema stays where it
+// is in the footer when a message is put in front of that.
 
 namespace penstock::arrow_files {
 namespace {
 
-class Flatbuffer {
- public:
-  explicit Flatbuffer(std::string_view bytes) : bytes_(bytes) {}
-
-  /// Throws std::out_of_range.
-  template <class Number>
-  Number number(std::size_t at) const {
-    if (at > bytes_.size() || bytes_.size() - at < sizeof(Number))
-      throw std::out_of_range("beyond the footer");
-    Number number;
-    std::memcpy(&number, bytes_.data() + at, sizeof(number));
-    return number;
+/// Of a field that is a vector of blocks: (int64 offset, int32 metadata,
+/// int64 body), each in 8 bytes.
+std::vector<IpcFooter::Block> blocks_of(const Flatbuffer& footer,
+                                        std::size_t field) {
+  std::vector<IpcFooter::Block> blocks;
+  if (field == 0) return blocks;
+  constexpr std::size_t kBlock = 24;
+  const std::size_t vector = footer.follow(field);
+  const auto count = footer.number<std::uint32_t>(vector);
+  for (std::size_t at = vector + 4; blocks.size() < count; at += kBlock) {
+    footer.number<std::int64_t>(at + kBlock - 8);  // all of it is there
+    blocks.push_back(
+        {footer.number<std::int64_t>(at), footer.number<std::int32_t>(at + 8)});
   }
-  std::size_t follow(std::size_t at) const {
-    return at + number<std::uint32_t>(at);
-  }
-  /// Where a field of a table lies; 0: the table lacks it.
-  std::size_t field(std::size_t table, std::size_t which) const {
-    const auto list = static_cast<std::size_t>(
-        static_cast<std::int64_t>(table) - number<std::int32_t>(table));
-    const std::size_t entry = 4 + 2 * which;
-    if (entry + 2 > number<std::uint16_t>(list)) return 0;
-    const auto distance = number<std::uint16_t>(list + entry);
-    return distance == 0 ? 0 : table + distance;
-  }
-  /// Of a field that is a vector of blocks: (int64 offset, int32 metadata,
-  /// int64 body), each in 8 bytes.
-  std::vector<IpcFooter::Block> blocks(std::size_t field) const {
-    std::vector<IpcFooter::Block> blocks;
-    if (field == 0) return blocks;
-    constexpr std::size_t kBlock = 24;
-    const std::size_t vector = follow(field);
-    const auto count = number<std::uint32_t>(vector);
-    for (std::size_t at = vector + 4; blocks.size() < count; at += kBlock) {
-      number<std::int64_t>(at + kBlock - 8);  // all of it is there
-      blocks.push_back(
-          {number<std::int64_t>(at), number<std::int32_t>(at + 8)});
-    }
-    return blocks;
-  }
-
- private:
-  const std::string_view bytes_;
-};
+  return blocks;
+}
 
 /// The table `Message` of a schema, which is `schema` bytes behind it. Arrow's
 /// library reads a schema only from a message, and the footer has a bare table
@@ -98,8 +69,8 @@ std::optional<IpcFooter> read_footer(std::string_view bytes) try {
                                       : footer.number<std::int16_t>(version),
                          footer.follow(schema))
               .append(bytes),
-      .dictionaries = footer.blocks(footer.field(root, kDictionaries)),
-      .batches = footer.blocks(footer.field(root, kBatches))};
+      .dictionaries = blocks_of(footer, footer.field(root, kDictionaries)),
+      .batches = blocks_of(footer, footer.field(root, kBatches))};
 } catch (const std::out_of_range&) {
   return std::nullopt;
 }

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "penstock/base/ascii.h"
-#include "penstock/base/plugin.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/arrow/parts.h"
 
 namespace penstock::files {
 namespace {
@@ -55,22 +54,6 @@ std::string advice(const std::string& says) {
   return "try again; the store's message is shown above";
 }
 
-std::atomic<StoreChoice> chosen = nullptr;
-
-std::shared_ptr<const ObjectStore> connect_by_plugin(const std::string& uri) {
-  return load_plugin<ObjectStorePlugin>(
-             {.library = "libpenstock_object_store.so",
-              .entry = kObjectStoreEntry,
-              .shown = "the plugin for object stores",
-              .kind = ErrorKind::source,
-              .code = "source",
-              .install = "pip install pyarrow==26.0.1; a build from source "
-                         "without it: run tools/fetch_arrow and configure "
-                         "again"},
-             plugin_folders())
-      .connect(uri);
-}
-
 }  // namespace
 
 void refuse_stored(const std::string& path, std::string says) {
@@ -82,10 +65,6 @@ void refuse_stored(const std::string& path, std::string says) {
                                   .why = "the store reports: " + says,
                                   .next = advice(says)});
 }
-
-void choose_store(StoreChoice choice) { chosen = choice; }
-
-StoreChoice store_choice() { return chosen; }
 
 bool is_stored(const std::string& path) { return path.starts_with(kScheme); }
 
@@ -119,17 +98,7 @@ void check_stored(const std::string& uri) {
 
 std::shared_ptr<const ObjectStore> connect_store(const std::string& uri) {
   check_stored(uri);
-  const StoreChoice choice = chosen;
-  if (choice != nullptr)
-    if (auto other = choice(uri, nullptr)) return other;
-  try {
-    return connect_by_plugin(uri);
-  } catch (const Error& why) {
-    const bool missing = why.parts().code == "source.part_missing";
-    if (missing && choice != nullptr)
-      if (auto other = choice(uri, &why)) return other;
-    throw;
-  }
+  return arrow_files::chosen_store(uri);
 }
 
 }  // namespace penstock::files

@@ -12,12 +12,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
 #include "penstock/base/plugin.h"
+#include "penstock/sources/process_state.h"
 
 namespace penstock::hdf5 {
 namespace {
@@ -55,26 +54,6 @@ std::string program_path() {
        .where = kProgram,
        .why = "this program, which belongs next to the plugin, is missing",
        .next = "reinstall Penstock"});
-}
-
-/// The letter of its state and the processor time that it took, in seconds; '?'
-/// where the system does not say. /proc/PID/stat (proc(5)): "PID (name) state
-/// ...". The name may itself contain blanks and parentheses, so fields are
-/// counted from the last ')'. The state is field 3; utime and stime are fields
-/// 14 and 15, in clock ticks.
-std::pair<char, double> state_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  const std::size_t end = text.rfind(')');
-  if (end == text.npos) return {'?', 0};
-  std::istringstream rest(text.substr(end + 1));
-  char state = '?';
-  rest >> state;
-  std::string skipped;
-  for (int at = 0; at < 10; ++at) rest >> skipped;
-  double user = 0, system = 0;
-  rest >> user >> system;
-  return {state, (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK))};
 }
 
 std::string shown_signal(int number) {
@@ -153,7 +132,7 @@ void IndexProcess::start() {
 bool IndexProcess::wait_for_bytes() {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  const double computed = state_of(process_).second;
+  const double computed = state_of_process(process_).seconds;
   for (;;) {
     end_if_stopped(stop_);
     pollfd wait{.fd = from_, .events = POLLIN, .revents = 0};
@@ -163,8 +142,8 @@ bool IndexProcess::wait_for_bytes() {
     const double silent =
         std::chrono::duration<double>(Clock::now() - begin).count();
     if (silent < kMostSilentSeconds) continue;
-    const auto [state, now] = state_of(process_);
-    if (state == 'T' || now - computed >= kMostSilentSeconds / 2 ||
+    const auto [letter, now] = state_of_process(process_);
+    if (letter == 'T' || now - computed >= kMostSilentSeconds / 2 ||
         silent > kMostWaitSeconds) {
       hung_ = true;
       return false;

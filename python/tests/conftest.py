@@ -1,0 +1,11 @@
+"""pytest in place of `python NAME_test.py`: `pytest -k "not gpu"` leaves out what
+needs a GPU, which is skipped where there is none."""
+import pytest
+
+GPU_FILES = {"cuda_torch_test", "dataloader_pinning_test"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem in GPU_FILES:
+            item.add_marker(pytest.mark.gpu)
