@@ -99,7 +99,7 @@ void monitor(Device& device, Stream& stream, const Event& ready) {
 
 void dataset(Device& device, const SourceSpec& spec,
              const std::vector<Field>& fields) {
-  TableDatasetOptions options{.source = spec, .fields = fields};
+  TableDatasetOptions options{{.source = spec, .fields = fields}};
   auto rows = TableDataset::prepare(options, device);
   std::printf("%lld rows, fingerprint %s\n",
               static_cast<long long>(rows->rows()),

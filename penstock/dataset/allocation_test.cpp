@@ -103,12 +103,11 @@ TEST(ValueMemory, IsOfUseAfterMemoryWasShort) {
 TEST(Preparing, EndsWhicheverAllocationFails) {
   const TestFolder folder;
   const std::unique_ptr<Device> device = open_device({.kind = "cpu"});
-  const TableDatasetOptions options{
-      .fields = parse_fields(
-          Json::parse(R"({"a": {"columns": ["value"]}})", "test"), "fields"),
-      .cache = "ram",
-      .store_dir = folder.path("stores"),
-      .workers = 2};
+  TableDatasetOptions options{
+      {.fields = parse_fields(
+           Json::parse(R"({"a": {"columns": ["value"]}})", "test"), "fields")},
+      {.cache = "ram", .store_dir = folder.path("stores")}};
+  options.workers = 2;
   for (const bool one_reader : {false, true}) {
     const int failures = failures_of([&] {
       TableDataset::prepare(options,

@@ -4,7 +4,7 @@
 /// whether they come from a table after its initial scan, from arrays, or from
 /// a function.
 ///
-///     TableDatasetOptions options{.source = spec, .fields = fields};
+///     TableDatasetOptions options{{.source = spec, .fields = fields}};
 ///     auto rows = TableDataset::prepare(options, device);
 ///     std::printf("%lld rows, fingerprint %s\n",
 ///                 static_cast<long long>(rows->rows()),
@@ -25,4 +25,5 @@
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/row_place.h"
 #include "penstock/dataset/side_lengths.h"
+#include "penstock/dataset/table/preparation_plan.h"
 #include "penstock/dataset/table/table_dataset.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "penstock/base/name_index.h"
-#include "penstock/dataset/table/table_dataset.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
@@ -124,15 +123,15 @@ class SourceOfStore final : public Source {
 
 }  // namespace
 
-std::string asked_of_source(const TableDatasetOptions& options) {
-  const SourceSpec& spec = options.source;
+std::string asked_of_source(const RowsRecipe& recipe) {
+  const SourceSpec& spec = recipe.source;
   if (spec.kind.empty()) return {};
   Json asked;
   const Json section = without_secrets_of_source(source_section(spec));
   for (const auto& [key, value] : section.object())
     if (names_rows(key)) asked[key] = value;
   asked["columns"] = Json(Json::Array{});
-  for (const ColumnRequest& request : requests_of(options)) {
+  for (const ColumnRequest& request : requests_of(recipe)) {
     Json column;
     column["column"] = request.column;
     column["as"] = static_cast<std::int64_t>(request.as);
@@ -146,14 +145,14 @@ std::string asked_of_source(const TableDatasetOptions& options) {
   return hash.hex();
 }
 
-Json opened_json(const TableDatasetOptions& options, const Source& source) {
+Json opened_json(const RowsRecipe& recipe, const Source& source) {
   Json opened;
-  const std::string asked = asked_of_source(options);
+  const std::string asked = asked_of_source(recipe);
   if (asked.empty()) return opened;
   opened["asked"] = asked;
   opened["columns"] = Json(Json::Array{});
   const NameIndex names(source.schema().columns, &ColumnInfo::name);
-  for (const ColumnRequest& request : requests_of(options))
+  for (const ColumnRequest& request : requests_of(recipe))
     if (const std::optional<std::size_t> at = names.find(request.column))
       opened["columns"].push_back(json_of(source.schema().columns[*at]));
   opened["types"] = Json(Json::Array{});

@@ -10,12 +10,12 @@ namespace penstock {
 /// What opening a source has found out: it is kept in the store of its rows, so
 /// that these can be used when the source cannot be opened any more. Null of a
 /// source that the caller opens himself.
-Json opened_json(const TableDatasetOptions& options, const Source& source);
+Json opened_json(const RowsRecipe& recipe, const Source& source);
 
 /// Identifies the source that a job names, and the columns that it requests of
 /// it, whether it can be opened or not: opened_json()["asked"]. Empty where the
 /// caller opens it himself.
-std::string asked_of_source(const TableDatasetOptions& options);
+std::string asked_of_source(const RowsRecipe& recipe);
 
 /// A source as it was when its rows were stored, without a row to read: that is
 /// the Error(source) source.gone, with `why` it cannot be opened. The store's

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/base/host_limits.h"
 #include "penstock/dataset/device_fields.h"
 #include "penstock/dataset/growing/growing_dataset.h"
 #include "penstock/dataset/indexed/expected_rows.h"
@@ -13,24 +14,12 @@ namespace penstock {
 
 namespace {
 
-/// Empty where rows are identified by what a scan finds.
-std::string fingerprint_of(RowsIdentity identity,
-                           const TableDatasetOptions& options,
-                           const Source& source) {
-  if (identity == RowsIdentity::contents) return {};
-  return IndexedDataset::fingerprint_of(
-      {.fields = options.fields, .split = options.split}, source,
-      identity == RowsIdentity::stored);
-}
-
 /// As `plan` has them identified. What is named by its source alone is not
 /// fitted.
 TableDatasetOptions identified(const TableDatasetOptions& options,
-                               const PreparationPlan& plan,
-                               const Source& source) {
+                               const PreparationPlan& plan) {
   TableDatasetOptions own = options;
-  if (plan.identity == RowsIdentity::contents) return own;
-  own.fingerprint = fingerprint_of(plan.identity, options, source);
+  own.fingerprint = plan.fingerprint;
   if (plan.identity == RowsIdentity::stored) own.statistics.reset();
   return own;
 }
@@ -39,30 +28,29 @@ TableDatasetOptions identified(const TableDatasetOptions& options,
 /// reads nothing.
 std::shared_ptr<const Dataset> prepare_growing(TableDatasetOptions options,
                                                const PreparationPlan& plan,
-                                               std::shared_ptr<Source> source,
+                                               BoundSource source,
                                                Device& device) {
   if (options.plan_only || !plan.uses_store) options.open = nullptr;
   if (auto stored = TableDataset::of_store(options, source, device))
     return stored;
   auto set = std::make_shared<GrowingDataset>(options, source);
   const std::string line =
-      plan.uses_store ? "there is no store yet: rows are prepared while "
-                        "batches are produced, and kept in " +
-                            table_store(options, *source, false).path.string()
-                      : "rows are prepared while batches are produced, again "
-                        "in every epoch";
+      plan.uses_store
+          ? "there is no store yet: rows are prepared while "
+            "batches are produced, and kept in " +
+                table_store(options, *source.source, false).path.string()
+          : "rows are prepared while batches are produced, again "
+            "in every epoch";
   log(LogLevel::info, line);
   if (options.scanning) options.scanning(line);
   if (options.planned) options.planned(set->plan());
-  check_fingerprint(*set, options.source.fingerprint, source->shown());
   return set;
 }
 
 /// Where a device decodes what is kept: what is missing there is told now, and
 /// not when all has been read.
 void load_decoders(const TableDatasetOptions& options, Device& device) {
-  if (options.plan_only || options.cache == "none" ||
-      (options.batches_on_host && options.batches_on_host(device)))
+  if (options.plan_only || options.cache == "none" || options.batches_on_host)
     return;
   const auto sides =
       device_fields(options.fields, device.memory_kind(), Runs::kept);
@@ -74,17 +62,15 @@ void load_decoders(const TableDatasetOptions& options, Device& device) {
 
 std::shared_ptr<const Dataset> prepare_by_position(
     const TableDatasetOptions& options, const PreparationPlan& plan,
-    std::unique_ptr<Source> source, Device& device) {
-  const std::string shown = source->shown();
+    BoundSource source, Device& device) {
   const bool beside = plan.form == RowsForm::beside;
   log(LogLevel::info, "no initial scan: " + plan.reason);
-  const bool on_host =
-      options.batches_on_host && options.batches_on_host(device);
   auto set = std::make_shared<IndexedDataset>(
-      IndexedOptions{
-          .fields = options.fields,
-          .split = options.split,
-          .finish_on = on_host ? MemoryKind::cpu : device.memory_kind()},
+      IndexedOptions{.fields = options.fields,
+                     .split = options.split,
+                     .finish_on = options.batches_on_host
+                                      ? MemoryKind::cpu
+                                      : device.memory_kind()},
       std::move(source));
   if (options.plan_only)
     set->predict_plan(options, device);
@@ -92,44 +78,42 @@ std::shared_ptr<const Dataset> prepare_by_position(
     set->keep_larger(options, device);
   if (beside) set->keep_beside(options);
   if (options.planned) options.planned(set->plan());
-  check_fingerprint(*set, options.source.fingerprint, shown);
   return set;
 }
 
 /// As prepare_dataset(), before samples are packed.
 std::shared_ptr<const Dataset> prepare_samples(
-    const TableDatasetOptions& options, std::unique_ptr<Source> source,
-    Device& device) {
-  const PreparationPlan plan = plan_preparation(options, *source, device);
-  switch (plan.form) {
-    case RowsForm::scanned: {
-      load_decoders(options, device);
-      const TableDatasetOptions own = identified(options, plan, *source);
-      return TableDataset::prepare(own, std::move(source), device);
-    }
-    case RowsForm::growing: {
-      TableDatasetOptions own = identified(options, plan, *source);
-      return prepare_growing(std::move(own), plan, std::move(source), device);
-    }
-    case RowsForm::by_position:
-    case RowsForm::beside:
-      break;
+    const TableDatasetOptions& options, BoundSource source, Device& device) {
+  const PreparationPlan plan = plan_preparation(
+      options, source,
+      {.device_is_host = device.memory_kind() == MemoryKind::cpu,
+       .memory_free = read_host_limits().memory_free});
+  if (plan.form == RowsForm::scanned) {
+    load_decoders(options, device);
+    return TableDataset::prepare(identified(options, plan), std::move(source),
+                                 device);
   }
-  return prepare_by_position(options, plan, std::move(source), device);
+  const std::string shown = source.source->shown();
+  std::shared_ptr<const Dataset> set =
+      plan.form == RowsForm::growing
+          ? prepare_growing(identified(options, plan), plan, std::move(source),
+                            device)
+          : prepare_by_position(options, plan, std::move(source), device);
+  check_fingerprint(*set, options.source.fingerprint, shown);
+  return set;
 }
 
 }  // namespace
 
-std::string named_fingerprint(const TableDatasetOptions& options,
-                              const Source& source) {
-  const PreparationPlan plan =
-      decide(asked_rows(options, source), source_traits(source), {});
-  return fingerprint_of(plan.identity, options, source);
-}
-
 std::shared_ptr<const Dataset> prepare_dataset(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
+  return prepare_dataset(
+      options, bound_source(options.fields, std::move(source)), device);
+}
+
+std::shared_ptr<const Dataset> prepare_dataset(
+    const TableDatasetOptions& options, BoundSource source, Device& device) {
   packing_of(options);  // throws before anything is read
   return packed(prepare_samples(options, std::move(source), device), options);
 }

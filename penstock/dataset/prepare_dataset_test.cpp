@@ -28,10 +28,10 @@ class PrepareDataset : public testing::Test {
     return made;
   }
   /// Why rows are scanned; empty: they are not.
-  std::string reason() { return reason_of(*store()); }
-  std::string reason_of(const Source& source) {
-    const PreparationPlan plan =
-        decide(asked_rows(options_, source), source_traits(source), {});
+  std::string reason() { return reason_of(store()); }
+  std::string reason_of(std::shared_ptr<Source> source) {
+    const PreparationPlan plan = plan_preparation(
+        options_, bound_source(options_.fields, std::move(source)), {});
     return plan.form == RowsForm::scanned ? plan.reason : "";
   }
   std::shared_ptr<const Dataset> prepare() {
@@ -92,9 +92,9 @@ TEST_F(PrepareDataset, ScansWhereAFieldMayLeaveRowsOut) {
 }
 
 TEST_F(PrepareDataset, ScansRowsWithKeys) {
-  EXPECT_EQ(
-      reason_of(FakeSource(counting_table({.rows = 5}), requests_of(options_))),
-      "samples are numbered by their keys");
+  EXPECT_EQ(reason_of(std::make_shared<FakeSource>(counting_table({.rows = 5}),
+                                                   requests_of(options_))),
+            "samples are numbered by their keys");
 }
 
 // Else a run that is resumed, with its statistics, would have another

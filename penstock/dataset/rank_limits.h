@@ -11,12 +11,12 @@ namespace penstock {
 /// the ranks that are known to run on this machine share its memory. They start
 /// at about the same time, and each would take what all of them see. A tier
 /// that the job names may have all that is free.
-HostLimits rank_limits(const TableDatasetOptions& options);
+HostLimits rank_limits(const std::string& cache, const RowsUse& use);
 
 /// By how many ranks what is free is divided.
-int ranks_sharing(const TableDatasetOptions& options);
+int ranks_sharing(const std::string& cache, const RowsUse& use);
 
 /// Of a plan that is one of several ranks; else empty.
-std::string rank_note(const TableDatasetOptions& options);
+std::string rank_note(const RowsUse& use);
 
 }  // namespace penstock

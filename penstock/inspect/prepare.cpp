@@ -73,16 +73,17 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
   if (!also.format.empty()) check_token_export(also.format);
   const Job own = job_of_store(job);
   const Nanoseconds begun = wall_clock().now();
-  TableDatasetOptions options = dataset_options(own);
+  std::unique_ptr<Device> device = open_device(own.device);
+  TableDatasetOptions options = dataset_options(own, device->memory_kind());
   options.stop = stop;
   options.scanning = listener.note;
   options.resumable = true;
   if (listener.note)
     options.planned = [&](const TierPlan& plan) { listener.note(plan.text()); };
-  std::unique_ptr<Device> device = open_device(own.device);
-  std::unique_ptr<Source> source =
-      open_source(options.source, requests_of(options), {stop});
-  const Json before = why_store(options, *source);
+  const BoundSource source =
+      bound_source(options.fields,
+                   open_source(options.source, requests_of(options), {stop}));
+  const Json before = why_store(options, source);
   const std::string& store = before.find("store")->string();
   StoreSize size(room_for(store), listener.note);
   std::int64_t resumed = 0;
@@ -92,10 +93,10 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
     if (listener.progress) listener.progress(progress);
   };
   const std::string unused =
-      unused_labels_text(source->schema(), options.fields);
+      unused_labels_text(source.source->schema(), options.fields);
   if (!unused.empty() && listener.note) listener.note(unused);
   std::shared_ptr<const Dataset> rows =
-      prepare_dataset(options, std::move(source), *device);
+      prepare_dataset(options, source, *device);
   Json json;
   const Json statistics = rows->statistics();
   if (const Json* found = documents_in(statistics)) {

@@ -67,7 +67,9 @@ Json recipes_of(const Job& job);
 /// How many batches a job takes in all: its epochs, or `train.max_steps` where
 /// that is less; at most INT64_MAX.
 std::int64_t steps_in_all(const Job& job, const Order& order);
-TableDatasetOptions dataset_options(const Job& job);
+/// `memory` is that of the device which the batches go to.
+TableDatasetOptions dataset_options(const Job& job,
+                                    MemoryKind memory = MemoryKind::cpu);
 /// Those of each source that is mixed.
 std::vector<MixedSourceOptions> mixed_options(const Job& job);
 

@@ -71,36 +71,33 @@ std::int64_t steps_in_all(const Job& job, const Order& order) {
   return std::min(steps, job.training.max_steps.value_or(steps));
 }
 
-TableDatasetOptions dataset_options(const Job& job) {
+TableDatasetOptions dataset_options(const Job& job, MemoryKind memory) {
   std::vector<LoaderOptions> loaders = {loader_options(job, Side::train)};
   if (!job.model.none()) loaders.push_back(loader_options(job, Side::val));
-  return {
-      .source = job.source,
-      .fields = job.fields,
-      .split = job.split,
-      .drawing = job.loading.drawing,
-      .cache = cache_of(job, job.fields),
-      .budgets = job.loading.budgets,
-      .batch_rows = job.loading.options.batch_size,
-      .store_dir = job.loading.cache_dir,
-      .seed = job.loading.options.seed,
-      .workers =
-          job.loading.workers.value_or(std::max(1, automatic_workers(job))),
-      .ring_bytes =
-          [loaders](const DatasetFacts& info) {
-            RingBytes bytes{.device = decoder_bytes(info)};
-            for (const LoaderOptions& loader : loaders) {
-              RingBytes more = ring_bytes(loader, info);
-              bytes.device += more.device;
-              bytes.host += more.host;
-            }
-            return bytes;
-          },
-      .batches_on_host =
-          [operations = job.loading.options.operations](const Device& device) {
-            return !queue_on(operations, device.memory_kind());
-          },
-      .preparing = job.loading.preparing};
+  TableDatasetOptions options;
+  static_cast<RowsRecipe&>(options) = {.source = job.source,
+                                       .fields = job.fields,
+                                       .split = job.split,
+                                       .drawing = job.loading.drawing,
+                                       .seed = job.loading.options.seed};
+  static_cast<RowsKeeping&>(options) = {.cache = cache_of(job, job.fields),
+                                        .budgets = job.loading.budgets,
+                                        .store_dir = job.loading.cache_dir,
+                                        .preparing = job.loading.preparing};
+  options.batch_rows = job.loading.options.batch_size;
+  options.ring_bytes = [loaders](const DatasetFacts& facts) {
+    RingBytes bytes{.device = decoder_bytes(facts)};
+    for (const LoaderOptions& loader : loaders) {
+      const RingBytes more = ring_bytes(loader, facts);
+      bytes.device += more.device;
+      bytes.host += more.host;
+    }
+    return bytes;
+  };
+  options.batches_on_host = !queue_on(job.loading.options.operations, memory);
+  options.workers =
+      job.loading.workers.value_or(std::max(1, automatic_workers(job)));
+  return options;
 }
 
 std::vector<MixedSourceOptions> mixed_options(const Job& job) {

@@ -245,7 +245,7 @@ TEST(BatchOperations, OfTheHostAloneAreRefusedWhereTheDeviceHasTheRows) {
     EXPECT_EQ(error.parts().code, "loader.operations");
     EXPECT_THAT(error.what(), HasSubstr("\"loader.cache\": \"ram\""));
   }
-  fake.options.batches_on_host = [](const Device&) { return true; };
+  fake.options.batches_on_host = true;
   EXPECT_THROW(fake.prepare(*device), Error) << "asked for by the plan too";
   fake.options.cache = "auto";
   set = fake.prepare(*device);

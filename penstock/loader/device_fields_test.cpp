@@ -154,7 +154,7 @@ TEST(DeviceFieldsPlan, WhatTheHostMixesItFinishesToo) {
   WordsDataset words;
   words.add_strip();
   words.options.cache = "auto";
-  words.options.batches_on_host = [](const Device&) { return true; };
+  words.options.batches_on_host = true;
   auto set = words.prepare(*device);
   EXPECT_EQ(set->plan().tier, Tier::ram);
   EXPECT_TRUE(set->facts().device_fields_of(Side::train).empty());

@@ -143,15 +143,14 @@ TEST_P(IndexedTest, AllSamplesMayBeKeptBesideTheBatches) {
   add_strip();
   const auto strips = rows("strip"), numbers = rows("number");
   std::atomic<bool> may_begin = false;
-  TableDatasetOptions all{
-      .fields = options_.fields,
-      .workers = GetParam(),
-      .open = [&](StopFlag) -> std::unique_ptr<Source> {
-        while (!may_begin) std::this_thread::yield();
-        return std::make_unique<FakeStore>(
-            std::vector<std::string>{"number", "text", "strip"}, rows_of(kRows),
-            requests_of(options_.fields), trouble_);
-      }};
+  TableDatasetOptions all{{.fields = options_.fields}};
+  all.workers = GetParam();
+  all.open = [&](StopFlag) -> std::unique_ptr<Source> {
+    while (!may_begin) std::this_thread::yield();
+    return std::make_unique<FakeStore>(
+        std::vector<std::string>{"number", "text", "strip"}, rows_of(kRows),
+        requests_of(options_.fields), trouble_);
+  };
   auto set = std::make_shared<IndexedDataset>(options_, store());
   const std::string fingerprint = set->fingerprint();
   set->keep_beside(all);
@@ -183,12 +182,11 @@ TEST_P(IndexedTest, AllSamplesMayBeKeptBesideTheBatches) {
 TEST_P(IndexedTest, WhereTheyCannotBeKeptTheyAreReadWhereTheyLie) {
   const auto numbers = rows("number");
   std::atomic<int> opened = 0;
-  TableDatasetOptions all{.fields = options_.fields,
-                          .open = [&](StopFlag) -> std::unique_ptr<Source> {
-                            ++opened;
-                            throw Error(ErrorKind::source,
-                                        {.code = "fake", .what = "is gone"});
-                          }};
+  TableDatasetOptions all{{.fields = options_.fields}};
+  all.open = [&](StopFlag) -> std::unique_ptr<Source> {
+    ++opened;
+    throw Error(ErrorKind::source, {.code = "fake", .what = "is gone"});
+  };
   auto set = std::make_shared<IndexedDataset>(options_, store());
   set->keep_beside(all);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -234,10 +232,12 @@ TEST_P(IndexedTest, AFieldThatIsFittedNeedsAScanOrStatistics) {
       Json::parse(R"({"number": {"columns": ["number"], "standardize": true}})",
                   "test"),
       "fields");
-  EXPECT_THAT(IndexedDataset::needs_scan(options_, *store()),
+  EXPECT_THAT(IndexedDataset::needs_scan(
+                  options_, bound_source(options_.fields, store())),
               HasSubstr("field 'number' needs statistics"));
   options_.split.by = "text";
-  EXPECT_THAT(IndexedDataset::needs_scan(options_, *store()),
+  EXPECT_THAT(IndexedDataset::needs_scan(
+                  options_, bound_source(options_.fields, store())),
               HasSubstr("the split is by a column"));
 }
 

@@ -78,7 +78,7 @@ class ReadAheadLoader : public testing::TestWithParam<Case> {
     store_ = made.get();
     std::shared_ptr<const Dataset> set;
     if (GetParam().scanned)
-      set = TableDataset::prepare({.fields = fields, .cache = "none"},
+      set = TableDataset::prepare({{.fields = fields}, {.cache = "none"}},
                                   std::move(made), *device_);
     else
       set = std::make_shared<IndexedDataset>(IndexedOptions{.fields = fields},
@@ -364,7 +364,7 @@ TEST_P(ReadAheadLoader, RowsThatAreKeptStartNoReader) {
   if (!GetParam().scanned) return;
   std::vector<Field> fields = parse_fields(
       Json::parse(R"({"value": {"columns": ["value"]}})", "test"), "fields");
-  auto set = TableDataset::prepare({.fields = fields, .cache = "ram"},
+  auto set = TableDataset::prepare({{.fields = fields}, {.cache = "ram"}},
                                    counting_store(kRows, requests_of(fields)),
                                    *device_);
   auto threads = [] {

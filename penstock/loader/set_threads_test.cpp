@@ -25,7 +25,7 @@ class LoaderSetThreads : public testing::TestWithParam<Case> {
     std::vector<Field> fields = parse_fields(
         Json::parse(R"({"value": {"columns": ["value"]}})", "test"), "fields");
     dataset_ = TableDataset::prepare(
-        {.fields = fields, .cache = GetParam().cache},
+        {{.fields = fields}, {.cache = GetParam().cache}},
         counting_store(kRows, requests_of(fields)), *device_);
   }
 

@@ -70,9 +70,9 @@ void share_memory(TableDatasetOptions& wanted, const Rank& rank) {
   }
 }
 
-TableDatasetOptions dataset_options(const Job& job,
-                                    const OpenOptions& options) {
-  TableDatasetOptions wanted = dataset_options(job);
+TableDatasetOptions dataset_options(const Job& job, const OpenOptions& options,
+                                    const Device& device) {
+  TableDatasetOptions wanted = dataset_options(job, device.memory_kind());
   wanted.statistics = options.statistics;
   const bool counted = !options.batches && !job.training.max_steps;
   if (counted)
@@ -232,7 +232,7 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
   }
   if (!job.sources.empty())
     return prepare_mixed_rows(mixed_options(job, options), job, device, stop);
-  return prepare_rows(dataset_options(job, options), device, stop);
+  return prepare_rows(dataset_options(job, options, device), device, stop);
 }
 
 std::shared_ptr<const Dataset> planned_rows(
@@ -248,7 +248,7 @@ std::shared_ptr<const Dataset> planned_rows(
     }
     return prepare_mixed_rows(std::move(several), job, device, stop);
   }
-  TableDatasetOptions wanted = dataset_options(job, options);
+  TableDatasetOptions wanted = dataset_options(job, options, device);
   wanted.planned = nullptr;  // it is the result
   wanted.plan_only = true;
   return prepare_rows(wanted, device, stop);

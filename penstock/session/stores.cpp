@@ -221,9 +221,10 @@ Json list_stores(const Path& dir) {
                   [](const Found& found) { return found.json(); });
 }
 
-Json why_store(const TableDatasetOptions& of, const Source& source) {
+Json why_store(const TableDatasetOptions& of, const BoundSource& rows) {
   TableDatasetOptions options = of;
-  options.fingerprint = named_fingerprint(options, source);
+  options.fingerprint = plan_preparation(options, rows, {}).fingerprint;
+  const Source& source = *rows.source;
   const TableStore store = table_store(options, source, false);
   Json json;
   json["source"] = source.shown();
@@ -261,20 +262,28 @@ std::shared_ptr<const Store> store_of_source(
   return nullptr;
 }
 
+namespace {
+
+BoundSource bound_rows(const RowsRecipe& recipe) {
+  return bound_source(recipe.fields,
+                      open_source(recipe.source, requests_of(recipe), {}));
+}
+
+}  // namespace
+
 Json why_store(const Job& job) {
   if (job.sources.empty()) {
     const TableDatasetOptions options = dataset_options(job);
-    return why_store(options,
-                     *open_source(options.source, requests_of(options), {}));
+    return why_store(options, bound_rows(options));
   }
   std::vector<MixedSourceOptions> options = mixed_options(job);
-  std::vector<std::unique_ptr<Source>> sources;
+  std::vector<BoundSource> sources;
   for (const MixedSourceOptions& one : options)
-    sources.push_back(open_source(one.rows.source, requests_of(one.rows), {}));
+    sources.push_back(bound_rows(one.rows));
   note_what_fits(options, sources);
   Json json;
   for (std::size_t s = 0; s < sources.size(); ++s)
-    json["sources"].push_back(why_store(options[s].rows, *sources[s]));
+    json["sources"].push_back(why_store(options[s].rows, sources[s]));
   return json;
 }
 

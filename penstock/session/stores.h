@@ -32,7 +32,7 @@ std::shared_ptr<const Store> store_of_source(
 /// source, and throws what that throws.
 Json why_store(const Job& job);
 /// The same of rows of one source, which is open.
-Json why_store(const TableDatasetOptions& options, const Source& source);
+Json why_store(const TableDatasetOptions& options, const BoundSource& source);
 
 /// Where prepare_job() lists the rows that are not usable: beside their store.
 std::filesystem::path left_out_list(const std::filesystem::path& store);

@@ -238,7 +238,8 @@ OwnRows rows_of_source(OwnSource source, nb::object read) {
   auto function = std::make_shared<Function>(std::move(read));
   return {.maker =
               [about, function](const Job& job, Device& device, StopFlag stop) {
-                TableDatasetOptions options = dataset_options(job);
+                TableDatasetOptions options =
+                    dataset_options(job, device.memory_kind());
                 return prepare_dataset(
                     options,
                     std::make_unique<PythonSource>(about, function,

@@ -172,7 +172,8 @@ class Table {
         .maker =
             [whole, fitted, name](const Job& job, Device& device,
                                   StopFlag stop) {
-              TableDatasetOptions options = dataset_options(job);
+              TableDatasetOptions options =
+                  dataset_options(job, device.memory_kind());
               const bool all_train =
                   options.split.whole() && !options.source.skip_bad;
               auto open = [table = all_train ? whole : fitted, name,

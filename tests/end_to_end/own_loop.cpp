@@ -29,7 +29,7 @@ std::int64_t number_of(const char* variable, std::int64_t otherwise) {
 /// The rows of the job's source, with a limit of the scan's memory.
 RowsMaker rows_with(std::int64_t scan_bytes) {
   return [scan_bytes](const Job& job, Device& device, StopFlag stop) {
-    TableDatasetOptions options = dataset_options(job);
+    TableDatasetOptions options = dataset_options(job, device.memory_kind());
     options.scan_bytes = static_cast<std::size_t>(scan_bytes);
     options.stop = std::move(stop);
     return TableDataset::prepare(options, device);

@@ -74,9 +74,8 @@ void BackgroundScan::scan() {
   all.resumable = !in_memory;
   all.stop = &stop_;
   all.ring_bytes = nullptr;
-  all.planned = nullptr;
-  all.scanning = nullptr;
-  all.batches_on_host = [](const Device&) { return true; };
+  all.batches_on_host = true;
+  static_cast<PreparationListener&>(all) = {};
   Nanoseconds next = wall_clock().now() + kTellEvery;
   all.scanned = [this, next](const ScanProgress& progress) mutable {
     end_if_stopped(&stop_);

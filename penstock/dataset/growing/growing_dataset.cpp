@@ -7,6 +7,7 @@
 
 #include "penstock/base/host_limits.h"
 #include "penstock/dataset/indexed/indexed_dataset.h"
+#include "penstock/dataset/table/preparation_plan.h"
 
 // A sample is prepared (read, parsed, encoded) when the plan of its batch first
 // asks how long it is, and what was made is kept in `recent_` until the batch
@@ -29,10 +30,6 @@ constexpr std::int32_t kBadLength = 1;
 constexpr std::size_t kAtOnce = 256, kManySamples = 64;
 constexpr std::size_t kMostRecent = std::size_t{256} << 20;
 
-IndexedOptions indexed(const TableDatasetOptions& options) {
-  return {.fields = options.fields, .split = options.split};
-}
-
 /// At most a sixteenth of the memory that is free.
 std::size_t recent_bytes() {
   const auto free = read_host_limits().memory_free;
@@ -42,18 +39,18 @@ std::size_t recent_bytes() {
 }  // namespace
 
 GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
-                               std::shared_ptr<Source> source)
+                               BoundSource source)
     : options_(options),
-      source_(std::move(source)),
+      source_(std::move(source.source)),
       most_readers_(most_readers(*source_)),
       layout_(layout_of(options_.fields)),
+      bound_(std::move(source.fields)),
+      statistics_(unfitted_statistics(bound_)),
       recent_(recent_bytes()) {
   const std::optional<std::int64_t> rows = source_->count().rows;
   PENSTOCK_ASSERT(rows.has_value(), "rows that grow are counted");
   facts_.rows = *rows;
   facts_.outputs = outputs_of(options_.fields);
-  bound_ = bind_fields(options_.fields, *source_);
-  statistics_ = statistics_for(indexed(options_), bound_);
   sides_ = sides_by_position(options_.split, *source_, facts_.rows);
   facts_.on_side = sides_.sizes();
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {

@@ -26,8 +26,7 @@ class GrowingDataset final : public Dataset {
  public:
   /// Rows of which decide() has found that they can grow. `options.fingerprint`
   /// identifies them; without `options.open` there will be no store.
-  GrowingDataset(const TableDatasetOptions& options,
-                 std::shared_ptr<Source> source);
+  GrowingDataset(const TableDatasetOptions& options, BoundSource source);
 
   const std::string& fingerprint() const override {
     return options_.fingerprint;
@@ -63,8 +62,8 @@ class GrowingDataset final : public Dataset {
   const std::shared_ptr<Source> source_;
   const int most_readers_;  // at once
   const RowLayout layout_;
-  BoundFields bound_;
-  std::vector<Json> statistics_;  // by field
+  const BoundFields bound_;
+  const std::vector<Json> statistics_;  // by field
   SideIndexes sides_;
   std::vector<std::size_t> varying_;  // the field of each output that varies
   mutable FillMeters meters_{1, {}, false};

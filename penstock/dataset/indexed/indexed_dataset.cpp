@@ -9,48 +9,36 @@
 namespace penstock {
 namespace {
 
-/// A run may go on with a copy of its files.
-Json of_any_copy(const Json& identity) {
-  if (identity.is_array()) {
-    Json parts(Json::Array{});
-    for (const Json& part : identity.array())
-      parts.push_back(of_any_copy(part));
-    return parts;
-  }
-  if (!identity.is_object()) return identity;
-  Json json(Json::Object{});
-  for (const auto& [key, value] : identity.object())
-    if (key != kThisCopy) json[key] = of_any_copy(value);
-  return json;
+/// By field: what an earlier scan found, or what a field has that is not
+/// fitted.
+std::vector<Json> statistics_for(const IndexedOptions& options,
+                                 const BoundFields& bound) {
+  std::vector<Json> all = unfitted_statistics(bound);
+  for (std::size_t f = 0; options.statistics && f < all.size(); ++f)
+    if (const Json* found = options.statistics->find(options.fields[f].name))
+      all[f] = *found;
+  return all;
 }
 
 }  // namespace
 
-std::vector<Json> statistics_for(const IndexedOptions& options,
-                                 const BoundFields& bound) {
-  std::vector<Json> all;
-  for (std::size_t f = 0; f < bound.size(); ++f) {
-    const Json* found = options.statistics
-                            ? options.statistics->find(options.fields[f].name)
-                            : nullptr;
-    all.push_back(found != nullptr ? *found
-                                   : bound[f]->unfitted().value_or(Json()));
-  }
-  return all;
-}
-
 std::string IndexedDataset::needs_scan(const IndexedOptions& options,
-                                       const Source& source) {
+                                       const BoundSource& source) {
   return why_not_by_position(options.fields, options.split,
                              options.statistics.has_value(), source);
 }
 
 IndexedDataset::IndexedDataset(IndexedOptions options,
                                std::unique_ptr<Source> source)
+    : IndexedDataset(options, bound_source(options.fields, std::move(source))) {
+}
+
+IndexedDataset::IndexedDataset(IndexedOptions options, BoundSource source)
     : options_(std::move(options)),
-      source_(std::move(source)),
+      source_(source.source),
+      bound_(source.fields),
       layout_(layout_of(options_.fields)) {
-  std::string why = needs_scan(options_, *source_);
+  std::string why = needs_scan(options_, source);
   if (!why.empty())
     throw Error(
         ErrorKind::request,
@@ -78,11 +66,15 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
             "the device"
           : "the size of rows that are read by position is not known "
             "beforehand; \"loader.cache\": \"ram\" keeps them");
-  bind();
+  const auto fitted = std::make_shared<const FittedFields>(
+      FittedFields{.fields = options_.fields,
+                   .statistics = statistics_for(options_, bound_)});
+  facts_.fitted = fitted;
   sides_ = sides_by_position(options_.split, *source_, facts_.rows);
   facts_.on_side = sides_.sizes();
   find_lengths();
-  fingerprint_ = fingerprint_of(options_, *source_);
+  fingerprint_ = named_fingerprint(options_.fields, options_.split,
+                                   fitted->statistics, *source_, false);
 }
 
 /// Nothing is kept but what readers need.
@@ -115,13 +107,6 @@ void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
                                            BackgroundScan::Begins::when_told);
 }
 
-void IndexedDataset::bind() {
-  bound_ = bind_fields(options_.fields, *source_);
-  facts_.fitted = std::make_shared<const FittedFields>(
-      FittedFields{.fields = options_.fields,
-                   .statistics = statistics_for(options_, bound_)});
-}
-
 SideIndexes sides_by_position(const Split& split, const Source& source,
                               std::int64_t rows) {
   if (split.whole()) return index_sides(split, rows, {});
@@ -151,30 +136,6 @@ void IndexedDataset::find_lengths() {
       lengths_.push_back(lengths);
     }
   }
-}
-
-std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
-                                           const Source& source, bool stored) {
-  BoundFields bound = bind_fields(options.fields, source);
-  std::vector<Json> statistics = statistics_for(options, bound);
-  Json all;
-  all["identity"] = of_any_copy(source.identity());
-  all["rows"] = source.count().rows.value_or(0);
-  all["fields"] =
-      stored ? stored_recipes_of(options.fields) : recipes_of(options.fields);
-  for (std::size_t f = 0; f < statistics.size(); ++f)
-    all["statistics"][options.fields[f].name] = statistics[f];
-  all["train"] = options.split.train;
-  all["val"] = options.split.val;
-  if (options.split.test > 0) all["test"] = options.split.test;
-  all["split_seed"] = std::to_string(options.split.seed);
-  if (options.split.limited()) {
-    all["limit_share"] = options.split.share;
-    all["limit_rows"] = options.split.most;
-  }
-  Sha256 hash;
-  hash.add(all.dump());
-  return hash.hex();
 }
 
 void IndexedDataset::select(Side side, std::span<SampleId> ranks) const {

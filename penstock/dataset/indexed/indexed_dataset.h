@@ -40,11 +40,13 @@ class IndexedDataset final : public Dataset {
  public:
   /// Why these samples cannot be used without a scan; empty: they can.
   static std::string needs_scan(const IndexedOptions& options,
-                                const Source& source);
+                                const BoundSource& source);
 
   /// `source` was opened with `requests_of(options.fields)`. Throws
   /// Error(request), code data.needs_scan.
   IndexedDataset(IndexedOptions options, std::unique_ptr<Source> source);
+  /// The same of a source that its fields are bound to.
+  IndexedDataset(IndexedOptions options, BoundSource source);
 
   /// Adds what the rows would take in each tier to the plan, reckoned from a
   /// few that are read. Where they cannot be read it says nothing. Before the
@@ -65,13 +67,8 @@ class IndexedDataset final : public Dataset {
     return scan_ == nullptr ? nullptr : scan_->rows()->rows();
   }
 
-  /// SHA-256 over what the source is, how many rows it has, the fields'
-  /// recipes and statistics, and the split, in hex: no row is read.
+  /// As named_fingerprint() has it.
   const std::string& fingerprint() const override { return fingerprint_; }
-  /// The same before there is a data set; of rows that are kept as they are
-  /// `stored`, without what only batches depend on.
-  static std::string fingerprint_of(const IndexedOptions& options,
-                                    const Source& source, bool stored = false);
   void select(Side side, std::span<SampleId> ranks) const override;
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;
@@ -87,7 +84,6 @@ class IndexedDataset final : public Dataset {
   friend class IndexedFiller;
   friend class LargerFiller;
   void plan_readers();
-  void bind();
   struct Sampled;
   Sampled sample(bool timed) const;
   TierPlan plan_of(const TableDatasetOptions& options, const Device& device,
@@ -97,9 +93,9 @@ class IndexedDataset final : public Dataset {
   void find_lengths();
 
   const IndexedOptions options_;
-  const std::unique_ptr<Source> source_;
+  const std::shared_ptr<Source> source_;
+  const BoundFields bound_;
   const RowLayout layout_;
-  BoundFields bound_;
   SideIndexes sides_;
   std::vector<std::vector<std::int32_t>> lengths_;  // of what differs in length
   std::vector<std::size_t> varying_;                // their fields
@@ -111,10 +107,5 @@ class IndexedDataset final : public Dataset {
 /// The sides of rows by position.
 SideIndexes sides_by_position(const Split& split, const Source& source,
                               std::int64_t rows);
-
-/// Statistics by field: those that were given, or what a field has that is not
-/// fitted.
-std::vector<Json> statistics_for(const IndexedOptions& options,
-                                 const BoundFields& bound);
 
 }  // namespace penstock

@@ -201,11 +201,11 @@ TierPlan IndexedDataset::plan_of(const TableDatasetOptions& options,
        .row_bytes = layout_.row_bytes,
        .run_bytes = run_bytes,
        .finished_on_host =
-           (options.batches_on_host && options.batches_on_host(device)) ||
+           options.batches_on_host ||
            !finished_on_device(options_.fields, facts_.device_fields),
        .finishing_bytes = sampled.finishing_of(options.workers),
        .tier = "none"},
-      tier_limits(rank_limits(options), device));
+      tier_limits(rank_limits(options.cache, options), device));
 }
 
 void IndexedDataset::decide_larger(const TableDatasetOptions& options,
@@ -219,7 +219,8 @@ void IndexedDataset::decide_larger(const TableDatasetOptions& options,
        .bytes = static_cast<std::size_t>(facts_.rows) * layout_.row_bytes +
                 sampled.larger_bytes(),
        .others = sampled.finishing_of(options.workers),
-       .read_again = sampled.read_bytes},
+       .read_again = sampled.read_bytes,
+       .sharing = ranks_sharing(options.cache, options)},
       options, limits);
   if (!plan.note.empty()) facts_.plan.notes.push_back(plan.note);
   if (!plan.keeping) return;
@@ -251,7 +252,7 @@ void IndexedDataset::keep_larger(const TableDatasetOptions& options,
       });
   if (!marked) return;
   decide_larger(options, sample(false),
-                tier_limits(rank_limits(options), device));
+                tier_limits(rank_limits(options.cache, options), device));
 } catch (const Error& error) {
   // Who reads the rows hears of it.
   log(LogLevel::info,

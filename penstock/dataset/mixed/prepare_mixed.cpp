@@ -20,7 +20,7 @@ namespace penstock {
 namespace {
 
 using Options = std::vector<MixedSourceOptions>;
-using Sources = std::vector<std::unique_ptr<Source>>;
+using Sources = std::vector<BoundSource>;
 
 std::string named(const std::vector<Field>& fields) {
   std::string names;
@@ -80,9 +80,8 @@ std::vector<SharedFit> shared_fits(const Options& options,
   std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> found;
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const std::vector<Field>& fields = options[s].rows.fields;
-    const BoundFields bound = bind_fields(fields, *sources[s]);
     for (std::size_t f = 0; f < fields.size(); ++f)
-      if (!bound[f]->unfitted())
+      if (!sources[s].fields[f]->unfitted())
         found[{f, fields[f].kind->facts().recipe.dump()}].push_back(s);
   }
   for (auto& [key, in] : found)
@@ -107,8 +106,8 @@ void note_fits(const std::vector<SharedFit>& fits, const Sources& sources,
   for (auto& [s, shared] : with) {
     TableDatasetOptions plain = options[s].rows;
     plain.fitted_with = {};
-    all.push_back(table_store(plain, *sources[s], false).recipe);
-    known &= says_when_it_changes(plain.source, *sources[s]);
+    all.push_back(table_store(plain, *sources[s].source, false).recipe);
+    known &= says_when_it_changes(plain.source, *sources[s].source);
   }
   for (auto& [s, shared] : with) {
     shared["source"] = static_cast<std::int64_t>(s);
@@ -155,8 +154,7 @@ class Together {
   }
 
   /// What it keeps already, of a store, is taken from `budgets`.
-  void scan(std::size_t source, std::unique_ptr<Source> opened,
-            TierBudgets& budgets) {
+  void scan(std::size_t source, BoundSource opened, TierBudgets& budgets) {
     options_[source].rows.budgets = budgets;
     scans_[source] = std::make_unique<TablePreparation>(
         options_[source].rows, std::move(opened), device_);
@@ -268,13 +266,17 @@ void note_what_fits(Options& options, const Sources& sources) {
   note_fits(shared_fits(options, sources), sources, options);
 }
 
-std::shared_ptr<const Dataset> prepare_mixed(Options options, Sources sources,
-                                             Exhausted exhausted,
-                                             Device& device) {
+std::shared_ptr<const Dataset> prepare_mixed(
+    Options options, std::vector<std::unique_ptr<Source>> opened,
+    Exhausted exhausted, Device& device) {
   check_fields(options);
   check_cache(options, device);
-  for (MixedSourceOptions& one : options)
-    one.rows.batches_on_host = [](const Device&) { return true; };
+  Sources sources;
+  for (std::size_t s = 0; s < opened.size(); ++s) {
+    options[s].rows.batches_on_host = true;
+    sources.push_back(
+        bound_source(options[s].rows.fields, std::move(opened[s])));
+  }
   std::vector<SharedFit> fits = shared_fits(options, sources);
   note_fits(fits, sources, options);
   Together together(std::move(fits), options, device);

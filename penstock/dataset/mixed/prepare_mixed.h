@@ -17,7 +17,7 @@ struct MixedSourceOptions {
 /// Notes in the options what each source's fields are fitted with, which is
 /// part of the name of its store.
 void note_what_fits(std::vector<MixedSourceOptions>& options,
-                    const std::vector<std::unique_ptr<Source>>& sources);
+                    const std::vector<BoundSource>& sources);
 
 /// What batches are made of, from sources that were opened with
 /// `requests_of(options[i].rows)`; each is prepared as prepare_dataset() would.

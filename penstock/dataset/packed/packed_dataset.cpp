@@ -29,30 +29,30 @@ void PackedDataset::lengths(std::size_t, std::span<const SampleRange> ranges,
     out[i] = ranges[i].end - ranges[i].begin;
 }
 
-std::optional<Packing> packing_of(const TableDatasetOptions& options) {
+std::optional<Packing> packing_of(const RowsRecipe& recipe) {
   const std::string* name = nullptr;
   std::optional<Packing> found;
-  for (const Field& field : options.fields)
+  for (const Field& field : recipe.fields)
     if (const std::optional<Packing>& packing = field.kind->facts().packing) {
       found = packing;
       name = &field.name;
     }
   if (!found) return found;
-  if (options.fields.size() > 1)
+  if (recipe.fields.size() > 1)
     throw Error(
         ErrorKind::request,
         {.code = "packing.fields",
          .what = "cannot pack the samples of a field next to other fields",
          .where = "fields." + *name,
          .why = "a packed row holds several samples, and the job has " +
-                std::to_string(options.fields.size()) + " fields",
+                std::to_string(recipe.fields.size()) + " fields",
          .next = "leave the other fields out, or set \"pack\": \"none\""});
-  if (options.drawing)
+  if (recipe.drawing)
     throw Error(
         ErrorKind::request,
         {.code = "packing.drawn",
          .what = "cannot draw samples by a column and pack them",
-         .where = options.drawing.balance ? "loader.balance" : "loader.weights",
+         .where = recipe.drawing.balance ? "loader.balance" : "loader.weights",
          .why = "rows are drawn as bins, and a bin holds several samples",
          .next = "leave it out, or set \"pack\": \"none\""});
   return found;

@@ -46,7 +46,7 @@ class PackedDataset final : public Dataset {
 /// How the fields of a job want their samples packed; nullopt: not at all.
 /// Throws Error(request), code packing.fields, for what cannot be packed beside
 /// others, and packing.drawn for rows that are drawn by a column.
-std::optional<Packing> packing_of(const TableDatasetOptions& options);
+std::optional<Packing> packing_of(const RowsRecipe& recipe);
 
 /// `rows` packed as the fields of `options` say, or as they are.
 std::shared_ptr<const Dataset> packed(std::shared_ptr<const Dataset> rows,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "penstock/base/name_index.h"
+#include "penstock/dataset/indexed/no_rows.h"
 #include "penstock/dataset/table/value_memory.h"
 
 // A block is parsed column by column: each field turns the columns it needs
@@ -121,6 +122,16 @@ BoundFields bind_fields(const std::vector<Field>& fields,
                           : ColumnInfo{.name = request.column});
   }
   return bind_fields(fields, infos, source.types());
+}
+
+BoundSource bound_source(const std::vector<Field>& fields,
+                         std::shared_ptr<Source> source) {
+  // A source without rows need not know the types of its columns.
+  if (source->abilities().by_position)  // by key it may cost a statement
+    if (const RowCount count = source->count(); count.exact && count.rows == 0)
+      refuse_no_rows(source->shown());
+  BoundFields bound = bind_fields(fields, *source);
+  return {.source = std::move(source), .fields = std::move(bound)};
 }
 
 std::size_t ParsedBlock::bytes() const {

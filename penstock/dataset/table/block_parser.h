@@ -26,6 +26,17 @@ BoundFields bind_fields(const std::vector<Field>& fields,
 /// The same over a source whose first requests are `requests_of(fields)`.
 BoundFields bind_fields(const std::vector<Field>& fields, const Source& source);
 
+/// An open source with fields over its columns, which are bound once, for all
+/// who read it.
+struct BoundSource {
+  std::shared_ptr<Source> source;
+  BoundFields fields;
+};
+/// As bind_fields(). Throws Error(source), code source.empty, where the source
+/// has positions and is known to have no row.
+BoundSource bound_source(const std::vector<Field>& fields,
+                         std::shared_ptr<Source> source);
+
 /// The rows of a block that belong to the data set, parsed.
 struct ParsedBlock {
   KeyList keys;

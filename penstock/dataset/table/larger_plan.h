@@ -18,6 +18,7 @@ struct LargerRequest {
   std::size_t bytes = 0;       ///< of all of them in that form
   std::size_t others = 0;      ///< bytes that something else takes
   std::size_t read_again = 0;  ///< bytes of all rows as they are read; 0: not
+  int sharing = 1;             ///< ranks, as ranks_sharing() has them
 };
 
 /// What is kept of them, and what a plan says of that.
@@ -30,8 +31,7 @@ struct LargerPlan {
 /// Keeps as many as fit, where they come again often enough: all of them, or,
 /// where the system still has room for what is read of the others, a part that
 /// is worth it. `limits` are those of rank_limits().
-LargerPlan plan_larger(const LargerRequest& request,
-                       const TableDatasetOptions& options,
+LargerPlan plan_larger(const LargerRequest& request, const RowsUse& use,
                        const TierLimits& limits);
 
 }  // namespace penstock

@@ -14,17 +14,10 @@ using testing::Not;
 class PlanLarger : public testing::Test {
  protected:
   LargerPlan plan() const {
-    return plan_larger(request_, options_, {.ram_free = 1000});
+    return plan_larger(request_, use_, {.ram_free = 1000});
   }
   LargerRequest request_{.shown = "field 'x'", .rows = 100, .bytes = 700};
-  TableDatasetOptions options_ = with_epochs(9);
-
- private:
-  static TableDatasetOptions with_epochs(std::int64_t epochs) {
-    TableDatasetOptions options;
-    options.epochs = epochs;
-    return options;
-  }
+  RowsUse use_{.epochs = 9};
 };
 
 TEST_F(PlanLarger, KeepsAllThatFits) {
@@ -64,47 +57,45 @@ TEST_F(PlanLarger, SaysNothingOfRowsThatTakeNothing) {
 }
 
 TEST_F(PlanLarger, KeepsNothingWhereRowsComeTooSeldomAgain) {
-  options_.epochs = 2;
+  use_.epochs = 2;
   EXPECT_FALSE(plan().keeping);
   EXPECT_EQ(plan().note, "");
-  options_.epochs = 9;
-  options_.first_epoch = 7;
+  use_.epochs = 9;
+  use_.first_epoch = 7;
   EXPECT_FALSE(plan().keeping);
-  options_.first_epoch = 0;
-  options_.ranks = 4;
+  use_.first_epoch = 0;
+  use_.ranks = 4;
   EXPECT_TRUE(plan().keeping);
-  options_.ranks = 5;
+  use_.ranks = 5;
   EXPECT_FALSE(plan().keeping);
   EXPECT_THAT(plan().note,
               HasSubstr("each of 5 ranks gets each row about once"));
 }
 
 TEST_F(PlanLarger, SaysWhenItBeginsWhereNobodyKnowsTheEpochs) {
-  options_.epochs.reset();
+  use_.epochs.reset();
   EXPECT_THAT(plan().note, HasSubstr("from the second epoch on"));
-  options_.ranks = 3;
+  use_.ranks = 3;
   EXPECT_THAT(plan().note, HasSubstr("from epoch 4 on"));
 }
 
 TEST(RankLimits, AreAPartOfTheMachinesMemory) {
-  TableDatasetOptions options;
-  EXPECT_EQ(rank_note(options), "");
-  options.ranks = 8;
-  EXPECT_THAT(rank_note(options),
+  RowsUse use;
+  EXPECT_EQ(rank_note(use), "");
+  use.ranks = 8;
+  EXPECT_THAT(rank_note(use),
               HasSubstr("8 ranks; the number of ranks on this machine"));
-  EXPECT_EQ(ranks_sharing(options), 1);
-  options.ranks_here = 1;
-  EXPECT_THAT(rank_note(options),
-              HasSubstr("no other rank runs on this machine"));
-  options.ranks_here = 4;
-  EXPECT_THAT(rank_note(options), HasSubstr("8 ranks; 4 of them"));
-  const HostLimits all = read_host_limits(), part = rank_limits(options);
+  EXPECT_EQ(ranks_sharing("auto", use), 1);
+  use.ranks_here = 1;
+  EXPECT_THAT(rank_note(use), HasSubstr("no other rank runs on this machine"));
+  use.ranks_here = 4;
+  EXPECT_THAT(rank_note(use), HasSubstr("8 ranks; 4 of them"));
+  const HostLimits all = read_host_limits(), part = rank_limits("auto", use);
   ASSERT_EQ(all.memory_free.has_value(), part.memory_free.has_value());
   if (!part.memory_free) return;
   EXPECT_LT(*part.memory_free, *all.memory_free / 2);
   EXPECT_THAT(part.free_origin, HasSubstr("1/4 of "));
-  options.cache = "ram";  // as the job says
-  EXPECT_THAT(rank_limits(options).free_origin, Not(HasSubstr("1/4 of ")));
+  EXPECT_THAT(rank_limits("ram", use).free_origin, Not(HasSubstr("1/4 of ")));
 }
 
 }  // namespace

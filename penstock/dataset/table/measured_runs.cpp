@@ -5,6 +5,7 @@
 #include <span>
 
 #include "penstock/base/error.h"
+#include "penstock/dataset/rank_limits.h"
 #include "penstock/dataset/table/larger_form.h"
 #include "penstock/dataset/table/larger_plan.h"
 #include "penstock/dataset/table/table_dataset.h"
@@ -98,7 +99,8 @@ void TableDataset::keep_larger() {
                    .rows = facts_.rows,
                    .bytes = larger_bytes_,
                    .others = line->host_bytes,
-                   .read_again = plan().tier == Tier::disk ? run_bytes_ : 0},
+                   .read_again = plan().tier == Tier::disk ? run_bytes_ : 0,
+                   .sharing = ranks_sharing(options_.cache, options_)},
                   options_, plan().limits);
   if (!kept.note.empty()) facts_.plan.notes.push_back(kept.note);
   if (!kept.keeping) return;

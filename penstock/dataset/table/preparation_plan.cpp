@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/base/host_limits.h"
-#include "penstock/dataset/indexed/no_rows.h"
 #include "penstock/dataset/table/table_store.h"
 
 namespace penstock {
@@ -198,19 +196,19 @@ bool known_lengths(const std::vector<Field>& fields, const FieldKind& kind,
 namespace {
 
 std::vector<AskedField> asked_fields(const std::vector<Field>& fields,
-                                     const Split& split, const Source& source) {
+                                     const Split& split,
+                                     const BoundSource& source) {
   std::vector<AskedField> asked;
   for (const Field& field : fields) asked.push_back(asked_field(field));
-  const SourceTraits facts = source_traits(source);
+  const SourceTraits facts = source_traits(*source.source);
   if (!facts.rows || !split.by.empty()) return asked;
-  const BoundFields bound = bind_fields(fields, source);
-  for (std::size_t f = 0; f < bound.size(); ++f) {
-    asked[f].fitted = !bound[f]->unfitted();
-    asked[f].may_leave_out = bound[f]->may_leave_out();
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    asked[f].fitted = !source.fields[f]->unfitted();
+    asked[f].may_leave_out = source.fields[f]->may_leave_out();
     std::int32_t first = 0;
     asked[f].lengths_known =
         asked[f].varies &&
-        known_lengths(fields, *fields[f].kind, source,
+        known_lengths(fields, *fields[f].kind, *source.source,
                       std::span(&first, *facts.rows > 0 ? 1 : 0));
   }
   return asked;
@@ -218,7 +216,8 @@ std::vector<AskedField> asked_fields(const std::vector<Field>& fields,
 
 }  // namespace
 
-AskedRows asked_rows(const TableDatasetOptions& options, const Source& source) {
+AskedRows asked_rows(const TableDatasetOptions& options,
+                     const BoundSource& source) {
   return {.fields = asked_fields(options.fields, options.split, source),
           .row_bytes = layout_of(options.fields).row_bytes,
           .split_by_column = !options.split.by.empty(),
@@ -250,22 +249,74 @@ SourceTraits source_traits(const Source& source) {
 }
 
 PreparationPlan plan_preparation(const TableDatasetOptions& options,
-                                 const Source& source, const Device& device) {
-  const SourceTraits facts = source_traits(source);
-  if (facts.rows == 0) refuse_no_rows(facts.shown);
-  return decide(asked_rows(options, source), facts,
-                {.device_is_host = device.memory_kind() == MemoryKind::cpu,
-                 .memory_free = read_host_limits().memory_free});
+                                 const BoundSource& source,
+                                 const MachineFacts& machine) {
+  PreparationPlan plan = decide(asked_rows(options, source),
+                                source_traits(*source.source), machine);
+  if (plan.identity != RowsIdentity::contents)
+    plan.fingerprint = named_fingerprint(
+        options.fields, options.split, unfitted_statistics(source.fields),
+        *source.source, plan.identity == RowsIdentity::stored);
+  return plan;
 }
 
 std::string why_not_by_position(const std::vector<Field>& fields,
                                 const Split& split, bool fitted,
-                                const Source& source) {
+                                const BoundSource& source) {
   AskedRows rows{.fields = asked_fields(fields, split, source),
                  .split_by_column = !split.by.empty()};
   if (fitted)
     for (AskedField& field : rows.fields) field.fitted = false;
-  return why_not_readable(rows, source_traits(source));
+  return why_not_readable(rows, source_traits(*source.source));
+}
+
+namespace {
+
+/// A run may go on with a copy of its files.
+Json of_any_copy(const Json& identity) {
+  if (identity.is_array()) {
+    Json parts(Json::Array{});
+    for (const Json& part : identity.array())
+      parts.push_back(of_any_copy(part));
+    return parts;
+  }
+  if (!identity.is_object()) return identity;
+  Json json(Json::Object{});
+  for (const auto& [key, value] : identity.object())
+    if (key != kThisCopy) json[key] = of_any_copy(value);
+  return json;
+}
+
+}  // namespace
+
+std::vector<Json> unfitted_statistics(const BoundFields& fields) {
+  std::vector<Json> all;
+  for (const auto& field : fields)
+    all.push_back(field->unfitted().value_or(Json()));
+  return all;
+}
+
+std::string named_fingerprint(const std::vector<Field>& fields,
+                              const Split& split,
+                              const std::vector<Json>& statistics,
+                              const Source& source, bool stored) {
+  Json all;
+  all["identity"] = of_any_copy(source.identity());
+  all["rows"] = source.count().rows.value_or(0);
+  all["fields"] = stored ? stored_recipes_of(fields) : recipes_of(fields);
+  for (std::size_t f = 0; f < statistics.size(); ++f)
+    all["statistics"][fields[f].name] = statistics[f];
+  all["train"] = split.train;
+  all["val"] = split.val;
+  if (split.test > 0) all["test"] = split.test;
+  all["split_seed"] = std::to_string(split.seed);
+  if (split.limited()) {
+    all["limit_share"] = split.share;
+    all["limit_rows"] = split.most;
+  }
+  Sha256 hash;
+  hash.add(all.dump());
+  return hash.hex();
 }
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/dataset/table/block_parser.h"
 #include "penstock/dataset/table/table_options.h"
 
 namespace penstock {
@@ -78,8 +79,10 @@ enum class RowsIdentity : std::uint8_t {
 /// set (and the fingerprint) that it was saved with.
 struct PreparationPlan {
   RowsForm form = RowsForm::scanned;
-  std::string reason;  ///< for that form, for people
+  std::string reason = {};  ///< for that form, for people
   RowsIdentity identity = RowsIdentity::contents;
+  /// The rows' fingerprint where their contents do not decide it; else empty.
+  std::string fingerprint = {};
   bool uses_store = true;  ///< one is looked for, and may be written
 
   bool operator==(const PreparationPlan&) const = default;
@@ -91,24 +94,35 @@ PreparationPlan decide(const AskedRows& rows, const SourceTraits& source,
                        const MachineFacts& machine);
 
 /// The same of a source that was opened with `requests_of(options)`, on this
-/// machine. Throws Error(source), code source.empty, where it is known to have
-/// no row.
+/// machine, with the fingerprint.
 PreparationPlan plan_preparation(const TableDatasetOptions& options,
-                                 const Source& source, const Device& device);
+                                 const BoundSource& source,
+                                 const MachineFacts& machine);
 
 /// Why rows of these fields cannot be read by position; empty: they can.
 /// `fitted`: their statistics are there.
 std::string why_not_by_position(const std::vector<Field>& fields,
                                 const Split& split, bool fitted,
-                                const Source& source);
+                                const BoundSource& source);
 
 /// What is asked of the rows of such a source. Of fields only what they are by
 /// themselves, where it cannot be read by position.
-AskedRows asked_rows(const TableDatasetOptions& options, const Source& source);
+AskedRows asked_rows(const TableDatasetOptions& options,
+                     const BoundSource& source);
 /// The lengths of the first rows in the column that says how long the samples
 /// of a field are; false where they are not known without reading them.
 bool known_lengths(const std::vector<Field>& fields, const FieldKind& kind,
                    const Source& source, std::span<std::int32_t> lengths);
 SourceTraits source_traits(const Source& source);
+
+/// Of rows that are named by their source: SHA-256 over what that is, how many
+/// rows it has, the fields' recipes and statistics, and the split, in hex. No
+/// row is read. `stored`: without what only batches depend on.
+std::string named_fingerprint(const std::vector<Field>& fields,
+                              const Split& split,
+                              const std::vector<Json>& statistics,
+                              const Source& source, bool stored);
+/// What each of these has that is not fitted; null of the others.
+std::vector<Json> unfitted_statistics(const BoundFields& fields);
 
 }  // namespace penstock

@@ -28,7 +28,8 @@ ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options) {
 }
 
 TEST(ScanLimit, TakesAsManyReadersAsHaveRoom) {
-  const TableDatasetOptions options{.workers = 8};
+  TableDatasetOptions options;
+  options.workers = 8;
   EXPECT_EQ(scan_limit(*store({}), options).readers, 8);
   EXPECT_EQ(scan_limit(*store({.scanning = 1000}), options).readers, 8);
   EXPECT_EQ(scan_limit(*store({.scanning = kTooMuch}), options).readers, 1)
@@ -36,7 +37,8 @@ TEST(ScanLimit, TakesAsManyReadersAsHaveRoom) {
 }
 
 TEST(ScanLimit, LeavesOutWhatReadersTake) {
-  const TableDatasetOptions options{.workers = 2};
+  TableDatasetOptions options;
+  options.workers = 2;
   constexpr std::size_t kEach = std::size_t{1} << 20;
   const ScanLimit limit = scan_limit(*store({.scanning = kEach}), options);
   EXPECT_EQ(limit.reader_bytes, 2 * kEach);
@@ -45,7 +47,9 @@ TEST(ScanLimit, LeavesOutWhatReadersTake) {
 }
 
 TEST(ScanLimit, IsTheOneThatWasChosen) {
-  const TableDatasetOptions options{.workers = 4, .scan_bytes = 12345};
+  TableDatasetOptions options;
+  options.workers = 4;
+  options.scan_bytes = 12345;
   const ScanLimit limit = scan_limit(*store({.scanning = kTooMuch}), options);
   EXPECT_EQ(limit.bytes, 12345u);
   EXPECT_EQ(limit.readers, 4);
@@ -54,7 +58,9 @@ TEST(ScanLimit, IsTheOneThatWasChosen) {
 TEST(ScanLimit, OneReaderWorksWhereTheLibraryHasOneLock) {
   const auto locked =
       counting_store(100, {{.column = "value"}}, {.global_lock = true});
-  EXPECT_EQ(scan_limit(*locked, {.workers = 8}).readers, 1);
+  TableDatasetOptions options;
+  options.workers = 8;
+  EXPECT_EQ(scan_limit(*locked, options).readers, 1);
 }
 
 TEST(ScanPlan, RowsGoToFilesWhereAnInterruptedScanGoesOn) {
@@ -114,9 +120,9 @@ TEST(Scan, RowsByPositionThatGoToFilesNeedNoSortingThere) {
   for (char name = 'a'; name <= 'j'; ++name)
     fields += std::string(fields.empty() ? "{" : ", ") + '"' + name +
               R"(": {"columns": ["value"]})";
-  const TableDatasetOptions options{
-      .fields = parse_fields(Json::parse(fields + "}", "test"), "fields"),
-      .workers = 2};
+  TableDatasetOptions options{
+      {.fields = parse_fields(Json::parse(fields + "}", "test"), "fields")}};
+  options.workers = 2;
   const auto source =
       counting_store(kRows, requests_of(options.fields), {.chunk_rows = 1000});
   const TestFolder folder;

@@ -131,13 +131,10 @@ void StoreRemaker::rebuild(bool with_statistics) const {
   again.anew = true;
   again.resumable = again.plan_only = false;
   again.open = nullptr;
-  again.ring_bytes = nullptr;
-  again.batches_on_host = nullptr;
-  again.planned = nullptr;
-  again.scanned = nullptr;
-  again.scanning = nullptr;
+  static_cast<RowsUse&>(again) = {};
+  static_cast<PreparationListener&>(again) = {};
   const std::unique_ptr<Device> host = open_device({.kind = "cpu"});
-  TableDataset::prepare(again, source_, *host);
+  TableDataset::prepare(again, BoundSource{source_, parsing_.fields}, *host);
 }
 
 }  // namespace penstock

@@ -145,9 +145,8 @@ bool TableDataset::take_from_store(Device& device) {
 }
 
 std::shared_ptr<const TableDataset> TableDataset::of_store(
-    const TableDatasetOptions& options, std::shared_ptr<Source> source,
-    Device& device) {
-  const std::string shown = source->shown();
+    const TableDatasetOptions& options, BoundSource source, Device& device) {
+  const std::string shown = source.source->shown();
   std::shared_ptr<TableDataset> set(new TableDataset(options));
   set->begin(std::move(source));
   if (!set->take_from_store(device)) return nullptr;

@@ -24,22 +24,6 @@
 
 namespace penstock {
 
-std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options) {
-  std::vector<ColumnRequest> requests = requests_of(options.fields);
-  if (!options.split.by.empty())
-    requests.push_back({.column = options.split.by,
-                        .as = ReadAs::value,
-                        .setting = "split.by",
-                        .hashed = true});
-  if (options.drawing)
-    requests.push_back({.column = options.drawing.column,
-                        .as = ReadAs::value,
-                        .setting = options.drawing.balance ? "loader.balance"
-                                                           : "loader.weights",
-                        .hashed = options.drawing.balance});
-  return requests;
-}
-
 namespace {
 
 constexpr std::size_t kFingerprintRun = 1024;  // rows
@@ -85,9 +69,10 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
                  device);
 }
 
-void TableDataset::begin(std::shared_ptr<Source> source) {
+void TableDataset::begin(BoundSource source) {
   layout_ = layout_of(options_.fields);
-  source_ = std::move(source);
+  source_ = std::move(source.source);
+  bound_ = std::move(source.fields);
   bind();
   facts_.outputs = outputs_of(options_.fields);
 }
@@ -132,7 +117,6 @@ void TableDataset::announce_scan(const ScanLimit& limit,
 void TableDataset::bind() {
   for (const ColumnRequest& request : requests_of(options_.fields))
     parsing_.columns.push_back(request.column);
-  bound_ = bind_fields(options_.fields, *source_);
   parsing_.fields = bound_;
   for (const Field& field : options_.fields)
     parsing_.names.push_back(field.name);
@@ -188,7 +172,7 @@ std::int32_t TableDataset::longest_in_batch(std::size_t field,
 
 bool TableDataset::find_device_fields(const Device& device, Runs runs) {
   facts_.device_fields = {};
-  if (options_.batches_on_host && options_.batches_on_host(device)) return true;
+  if (options_.batches_on_host) return true;
   facts_.device_fields =
       device_fields(options_.fields, device.memory_kind(), runs);
   for (auto [of, longest] : longest_runs_) {
@@ -210,7 +194,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
     for (const Output& output : options_.fields[f].kind->facts().outputs)
       if (output.own_lengths())
         facts_.longest.push_back(longest_in_batch(f, longest));
-  const HostLimits host = rank_limits(options_);
+  const HostLimits host = rank_limits(options_.cache, options_);
   auto rings = [&](const DatasetFacts& facts) {
     return options_.ring_bytes ? options_.ring_bytes(facts) : RingBytes();
   };

@@ -28,9 +28,6 @@ class StoreOfScan;
 class StoreRemaker;
 struct ScanLimit;
 
-/// What a source must give for these options, after the key.
-std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options);
-
 /// A data set after its initial scan of a source: keys, statistics, sides, and
 /// the packed rows in their tier.
 class TableDataset final : public Dataset {
@@ -43,11 +40,13 @@ class TableDataset final : public Dataset {
   static std::shared_ptr<const TableDataset> prepare(
       const TableDatasetOptions& options, std::shared_ptr<Source> source,
       Device& device);
+  /// The same of a source that its fields are bound to.
+  static std::shared_ptr<const TableDataset> prepare(
+      const TableDatasetOptions& options, BoundSource source, Device& device);
   /// Those that an earlier run has left in their store; null: there is none
   /// that can be used. Throws what prepare() throws of such rows.
   static std::shared_ptr<const TableDataset> of_store(
-      const TableDatasetOptions& options, std::shared_ptr<Source> source,
-      Device& device);
+      const TableDatasetOptions& options, BoundSource source, Device& device);
   ~TableDataset() override;
 
   void select(Side side, std::span<SampleId> ranks) const override;
@@ -122,7 +121,7 @@ class TableDataset final : public Dataset {
   TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
                Device& device);
   /// Before anything is read.
-  void begin(std::shared_ptr<Source> source);
+  void begin(BoundSource source);
   void bind();
   void check_weights() const;
   void announce_scan(const ScanLimit& limit, const Spill& spill) const;

@@ -37,66 +37,93 @@ enum class Preparing : std::uint8_t {
   meanwhile,  ///< while batches are made
 };
 
-/// What belongs to a data set and how it is prepared.
-struct TableDatasetOptions {
+/// Which rows a data set has, and what of them.
+struct RowsRecipe {
   SourceSpec source;
   std::vector<Field> fields;
   Split split;
-  Drawing drawing;              ///< of the train side
-  std::string cache = "auto";   ///< auto, device, pinned, ram, disk or none
-  TierBudgets budgets;          ///< of `auto`
-  std::int64_t batch_rows = 1;  ///< of the largest batch, for messages
+  Drawing drawing;         ///< of the train side
+  std::uint64_t seed = 0;  ///< of samples that are packed in a keyed order
+  /// Statistics of an earlier run, to be applied instead of fitting.
+  std::optional<Json> statistics = {};
+  /// Where fields are fitted over the rows of other sources too: which these
+  /// are, so that a store is that of all of them. Null: they are fitted alone.
+  Json fitted_with = {};
+  /// Some of these others do not say when their rows change.
+  bool fitted_with_unknown = false;
+  /// What identifies the rows, where their contents do not; empty: they do.
+  std::string fingerprint = {};
+  /// Rejects as bad rows what else shows when they are encoded or finished.
+  bool checks = false;
+};
+
+/// Where prepared rows are kept, and for how long.
+struct RowsKeeping {
+  std::string cache = "auto";  ///< auto, device, pinned, ram, disk or none
+  TierBudgets budgets = {};    ///< of `auto`
   /// Where stores and temporary files are; empty: default_store_dir().
-  std::string store_dir;
-  StopFlag stop;           ///< ends what waits for other processes
-  std::uint64_t seed = 0;  ///< of what is packed in a keyed order
-  int workers = 1;         ///< threads that parse; 0: on the caller's
+  std::string store_dir = {};
+  Preparing preparing = Preparing::automatic;
+  /// Rows by position go to files as they are parsed, so that a scan that is
+  /// interrupted goes on where it was, and its memory does not grow with them.
+  bool resumable = false;
+  /// The store of an earlier run is not looked at, but replaced.
+  bool anew = false;
+  /// Bytes of host memory that the scan may hold before values go to temporary
+  /// files; empty: a share of what is free.
+  std::optional<std::size_t> scan_bytes = {};
+};
+
+/// What batches will be made of the rows.
+struct RowsUse {
+  std::int64_t batch_rows = 1;  ///< of the largest batch, for messages
   /// How often each row comes, at most; missing: nobody knows. What pays only
   /// where rows come again is left out where they do not.
   std::optional<std::int64_t> epochs = 1;
   std::int64_t first_epoch = 0;  ///< in which it begins: it may be resumed
   int ranks = 1;                 ///< that share the rows of each epoch
   /// How many of them share the memory of this machine; missing: nobody says.
-  std::optional<int> ranks_here;
+  std::optional<int> ranks_here = {};
   /// What the loaders' rings will take; empty: nothing.
-  std::function<RingBytes(const DatasetFacts&)> ring_bytes;
-  /// True where batches are changed on the host after they are filled, so that
-  /// this device neither keeps nor finishes rows; empty: they are not.
-  std::function<bool(const Device&)> batches_on_host;
-  /// Statistics of an earlier run, to be applied instead of fitting.
-  std::optional<Json> statistics;
-  /// Of rows whose fields are fitted over others too: what these others are, so
-  /// that a store is that of all of them. Null: they are fitted alone.
-  Json fitted_with = {};
-  /// Some of these others do not say when their rows change.
-  bool fitted_with_unknown = false;
-  /// Rows by position go to files as they are parsed, so that a scan that is
-  /// interrupted goes on where it was, and its memory does not grow with them.
-  bool resumable = false;
-  Preparing preparing = Preparing::automatic;
+  std::function<RingBytes(const DatasetFacts&)> ring_bytes = {};
+  /// Batches are changed on the host after they are filled, so that the device
+  /// neither keeps nor finishes rows.
+  bool batches_on_host = false;
+};
+
+/// Who hears how far the preparation has come. Each may be empty.
+struct PreparationListener {
+  /// Called before the scan, with a line for people each: what is expected,
+  /// marked ~, where the source can say so, and what it may hold.
+  std::function<void(const std::string& line)> scanning = {};
+  /// Called after each block of the scan, by one thread at a time, which waits
+  /// for it.
+  std::function<void(const ScanProgress&)> scanned = {};
+  /// Called with the tier plan before the memory is allocated.
+  std::function<void(const TierPlan&)> planned = {};
+};
+
+/// How the preparation runs.
+struct PreparationWork {
+  int workers = 1;     ///< threads that parse; 0: on the caller's
+  StopFlag stop = {};  ///< ends what waits for other processes
   /// Opens the source once more, to be read beside batches until `stop` is set.
   /// Empty: all rows are prepared before the first batch.
   std::function<std::unique_ptr<Source>(StopFlag stop)> open = {};
-  /// What identifies the rows, where their contents do not; empty: they do.
-  std::string fingerprint;
-  /// Bytes of host memory that the scan may hold before values go to temporary
-  /// files; empty: a share of what is free.
-  std::optional<std::size_t> scan_bytes;
-  /// Called before the scan, with a line for people each: what is expected,
-  /// marked ~, where the source can say so, and what it may hold. May be empty.
-  std::function<void(const std::string& line)> scanning;
-  /// Called after each block of the scan, by one thread at a time, which waits
-  /// for it. May be empty.
-  std::function<void(const ScanProgress&)> scanned = {};
-  /// Called with the tier plan before the memory is allocated. May be empty.
-  std::function<void(const TierPlan&)> planned;
   /// Ends with the plan: of the result, only what facts() says of rows and plan
   /// is there.
   bool plan_only = false;
-  /// The store of an earlier run is not looked at, but replaced.
-  bool anew = false;
-  /// Rejects as bad rows what else shows when they are encoded or finished.
-  bool checks = false;
 };
+
+/// What belongs to a data set and how it is prepared. Whoever needs a part of
+/// it takes that part.
+struct TableDatasetOptions : RowsRecipe,
+                             RowsKeeping,
+                             RowsUse,
+                             PreparationListener,
+                             PreparationWork {};
+
+/// What a source must give for these rows, after the key.
+std::vector<ColumnRequest> requests_of(const RowsRecipe& recipe);
 
 }  // namespace penstock

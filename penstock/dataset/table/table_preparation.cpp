@@ -64,10 +64,9 @@ std::vector<NamedFile> named_files_in(const ParseNotes& notes) {
 }  // namespace
 
 TablePreparation::TablePreparation(const TableDatasetOptions& options,
-                                   std::shared_ptr<Source> source,
-                                   Device& device)
+                                   BoundSource source, Device& device)
     : set_(new TableDataset(options)),
-      shown_(source->shown()),
+      shown_(source.source->shown()),
       device_(device),
       meter_("store", std::max(1, options.workers)),
       share_out_([this](std::int64_t count, const RangeWork& work) {
@@ -79,8 +78,8 @@ TablePreparation::TablePreparation(const TableDatasetOptions& options,
                   });
       }) {
   TableDataset& set = *set_;
-  if (!source->abilities().by_key && !source->abilities().by_position)
-    refuse_no_key(shown_);
+  const Abilities& abilities = source.source->abilities();
+  if (!abilities.by_key && !abilities.by_position) refuse_no_key(shown_);
   set.begin(std::move(source));
   if (options.anew)
     set.store_file_ =
@@ -211,9 +210,15 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
 }
 
 std::shared_ptr<const TableDataset> TableDataset::prepare(
-    const TableDatasetOptions& options, std::shared_ptr<Source> opened,
+    const TableDatasetOptions& options, std::shared_ptr<Source> source,
     Device& device) {
-  TablePreparation rows(options, std::move(opened), device);
+  return prepare(options, bound_source(options.fields, std::move(source)),
+                 device);
+}
+
+std::shared_ptr<const TableDataset> TableDataset::prepare(
+    const TableDatasetOptions& options, BoundSource source, Device& device) {
+  TablePreparation rows(options, std::move(source), device);
   std::vector<Json> statistics = rows.known_statistics();
   if (statistics.empty()) statistics = fit_fields(rows.fit_rows());
   return rows.finish(std::move(statistics), options.budgets);

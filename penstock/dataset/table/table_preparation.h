@@ -19,8 +19,8 @@ class TablePreparation {
  public:
   /// Scans `source`, or finds the rows in the store of an earlier run. Throws
   /// what TableDataset::prepare() throws.
-  TablePreparation(const TableDatasetOptions& options,
-                   std::shared_ptr<Source> source, Device& device);
+  TablePreparation(const TableDatasetOptions& options, BoundSource source,
+                   Device& device);
   ~TablePreparation();
 
   /// Statistics by field that need not be found: those of the store, or of the

@@ -75,7 +75,7 @@ bool says_when_it_changes(const SourceSpec& spec, const Source& source) {
 
 std::filesystem::path default_store_dir() { return cache_folder() / "stores"; }
 
-std::filesystem::path store_dir(const TableDatasetOptions& options) {
+std::filesystem::path store_dir(const RowsKeeping& options) {
   return options.store_dir.empty() ? default_store_dir()
                                    : std::filesystem::path(options.store_dir);
 }
@@ -164,7 +164,7 @@ std::size_t TableKeys::bytes() const {
   return keys_.numbers().size_bytes() + keys_.characters().size();
 }
 
-bool uses_stores(const TableDatasetOptions& options) {
+bool uses_stores(const RowsKeeping& options) {
   return options.cache != "none" && options.budgets.disk != 0u;
 }
 

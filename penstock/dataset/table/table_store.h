@@ -64,14 +64,14 @@ std::vector<Json> stored_statistics(const Store& store,
                                     const std::vector<Field>& fields);
 
 /// Stores are read, and may be written.
-bool uses_stores(const TableDatasetOptions& options);
+bool uses_stores(const RowsKeeping& options);
 
 /// Throws Error(request) where a store is to be written to a folder in which
 /// this user can write nothing: before the scan. Of a plan nothing is made.
 void check_store_dir(const TableDatasetOptions& options);
 
 /// Where stores and temporary files are.
-std::filesystem::path store_dir(const TableDatasetOptions& options);
+std::filesystem::path store_dir(const RowsKeeping& options);
 
 /// Where stores are unless a job says otherwise: `penstock/stores` in the
 /// user's cache folder ($XDG_CACHE_HOME, or ~/.cache).
