@@ -262,15 +262,20 @@ Value end_of(const Value& of, bool last) {
 }
 
 Value whole(const Value& of) {
-  if (const auto* number = of.as<double>())
+  if (const auto* number = of.as<double>()) {
+    if (std::isnan(*number)) return std::int64_t{0};
+    if (std::fabs(*number) >= 0x1p63) throw Failure{"so large a number"};
     return static_cast<std::int64_t>(*number);
+  }
   if (const bool* flag = of.as<bool>()) return std::int64_t{*flag};
   if (const auto* text = of.text()) {
     std::int64_t number = 0;
     const std::string bare = stripped(*text, nullptr, true, true);
     for (std::size_t i = bare.starts_with('-') ? 1 : 0; i < bare.size(); ++i) {
-      if (bare[i] < '0' || bare[i] > '9' || i > 18) return std::int64_t{0};
-      number = number * 10 + (bare[i] - '0');
+      if (bare[i] < '0' || bare[i] > '9') return std::int64_t{0};
+      if (__builtin_mul_overflow(number, 10, &number) ||
+          __builtin_add_overflow(number, bare[i] - '0', &number))
+        throw Failure{"so large a number"};
     }
     return bare.starts_with('-') ? -number : number;
   }
@@ -289,6 +294,8 @@ bool is_in(const Value& item, const Value& of) {
 }
 
 bool is_less(const Value& a, const Value& b) {
+  const auto *x = a.as<std::int64_t>(), *y = b.as<std::int64_t>();
+  if (x != nullptr && y != nullptr) return *x < *y;  // beyond 2^53, too
   const auto first = a.number(), second = b.number();
   if (first && second) return *first < *second;
   if (a.text() != nullptr && b.text() != nullptr) return *a.text() < *b.text();
@@ -314,8 +321,10 @@ Value arithmetic(const std::string& sign, const Value& a, const Value& b) {
         return sign == "%" ? Value(std::int64_t{0})
                            : arithmetic("-", std::int64_t{0}, a);
       }
-      const std::int64_t rest = (*x % *y + *y) % *y;
-      made = sign == "%" ? rest : (*x - rest) / *y;
+      const std::int64_t rest = *x % *y;
+      const bool rounds_up = rest != 0 && (rest < 0) != (*y < 0);
+      if (sign == "%") return rounds_up ? rest + *y : rest;
+      return *x / *y - (rounds_up ? 1 : 0);
     }
     if (fails) throw Failure{"so large a number"};
     return made;

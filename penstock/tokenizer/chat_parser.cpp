@@ -144,7 +144,6 @@ class Expressions {
 
   ExpressionPtr comparison() {
     ExpressionPtr value = sum();
-    ExpressionPtr all;  // of a < b < c, which is a < b and b < c
     for (int count = 0;; ++count) {
       std::string sign;
       for (std::string_view one : {"==", "!=", "<=", ">=", "<", ">", "in"})

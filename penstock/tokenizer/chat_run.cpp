@@ -339,10 +339,11 @@ class Run {
     const auto [begin, end, step] = bounds;
     if (step == 0) throw Failure{"range() in steps of 0"};
     Value::List items;
-    for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
+    for (std::int64_t i = begin; step > 0 ? i < end : i > end;) {
       if (items.size() > 1'000'000)
         exceed("range() of more than 1,000,000 numbers");
       items.emplace_back(i);
+      if (__builtin_add_overflow(i, step, &i)) break;  // beyond any end
     }
     return Value::list(std::move(items));
   }

@@ -310,6 +310,8 @@ std::string_view Value::kind() const {
 
 bool Value::same(const Value& a, const Value& b, int depth) {
   check_walk(depth);
+  const auto *x = a.as<std::int64_t>(), *y = b.as<std::int64_t>();
+  if (x != nullptr && y != nullptr) return *x == *y;  // beyond 2^53, too
   const auto first = a.number(), second = b.number();
   if (first && second) return *first == *second;
   if (a.data_.index() != b.data_.index()) return false;

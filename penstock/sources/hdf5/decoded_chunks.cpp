@@ -101,14 +101,18 @@ DecodedChunks::Chunk DecodedChunks::get(Key key, bool keep,
   Chunk chunk;
   try {
     chunk = decode();
+    ++decoded_;
+    if (keep) keep_chunk(key, chunk);
   } catch (...) {
     Lock lock(mutex_);
     if (keep) places_.erase(key);
     arrived_.notify_all();
     throw;
   }
-  ++decoded_;
-  if (!keep) return chunk;
+  return chunk;
+}
+
+void DecodedChunks::keep_chunk(const Key& key, const Chunk& chunk) {
   Lock lock(mutex_);
   const std::size_t bytes = chunk->bytes.size();
   if (bytes > budget_) {
@@ -120,7 +124,6 @@ DecodedChunks::Chunk DecodedChunks::get(Key key, bool keep,
     bytes_ += bytes;
   }
   arrived_.notify_all();
-  return chunk;
 }
 
 }  // namespace penstock::hdf5

@@ -74,6 +74,7 @@ class DecodedChunks {
     std::list<Key>::iterator used;
   };
   void make_room(std::size_t bytes) PENSTOCK_REQUIRES(mutex_);
+  void keep_chunk(const Key& key, const Chunk& chunk);
 
   const std::size_t budget_;
   /// Chunks outlive us.

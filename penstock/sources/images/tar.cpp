@@ -97,13 +97,15 @@ class Tar {
   template <class Take>
   void walk(Take take) {
     std::string long_name, last;
+    std::optional<std::int64_t> long_size;
     std::int64_t at = 0;
     while (at + kBlock <= bytes_) {
       end_if_stopped(stop_);
       Header header;
       read(at, std::span(header));
       if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) return;
-      const std::optional<std::int64_t> size = number_of(header, 124, 12);
+      std::optional<std::int64_t> size = number_of(header, 124, 12);
+      if (size && long_size) size = std::exchange(long_size, std::nullopt);
       if (!has_checksum(header) || !size)
         fail("the member at byte " + std::to_string(at) +
              " has a damaged header");
@@ -120,7 +122,7 @@ class Tar {
       if (type == 'L')
         long_name = text(begin, *size);
       else if (type == 'x')
-        long_name = path_of_records(text(begin, *size));
+        read_records(whole_text(begin, *size), long_name, long_size);
       else if (type == '0' || type == '\0')
         take(std::move(name), begin, *size);
       else if ((type == '1' || type == '2') && is_picture_name(name, media_))
@@ -146,6 +148,11 @@ class Tar {
   }
 
  private:
+  std::string whole_text(std::int64_t begin, std::int64_t size) const {
+    std::string text(static_cast<std::size_t>(std::min(size, kMostText)), '\0');
+    read(begin, std::span(text));
+    return text;
+  }
   void read(std::int64_t at, std::span<char> to) const {
     const std::string why = files::read_at(file_, at, to);
     if (!why.empty()) fail(why);
@@ -156,20 +163,43 @@ class Tar {
   }
   static std::string short_name(const Header& header) {
     const std::string_view prefix = text_of(header, 345, 155);
-    const bool posix = text_of(header, 257, 5) == "ustar";
+    const bool posix = text_of(header, 257, 6) == "ustar";
     std::string name(posix ? prefix : std::string_view());
     if (!name.empty()) name += '/';
     return name.append(text_of(header, 0, 100));
   }
-  /// Records are "LENGTH KEY=VALUE\n". POSIX.1-2017, pax, "pax Header Block":
-  /// such a header holds for the next member alone, and a path in it overrides
-  /// name and prefix.
-  static std::string path_of_records(std::string_view records) {
-    constexpr std::string_view kPath = " path=";
-    const std::size_t at = records.find(kPath);
-    if (at == records.npos) return {};
-    records.remove_prefix(at + kPath.size());
-    return std::string(records.substr(0, records.find('\n')));
+  /// Records are "LENGTH KEY=VALUE\n", LENGTH of the whole record in decimal,
+  /// and a value may hold any byte. POSIX.1-2017, pax, "pax Header Block": such
+  /// a header holds for the next member alone; a path in it overrides name and
+  /// prefix, and a size that of the header, which has 8 GiB at most in octal.
+  void read_records(std::string_view records, std::string& path,
+                    std::optional<std::int64_t>& size) const {
+    while (!records.empty() && records[0] != '\0') {
+      std::size_t length = 0;
+      auto [at, error] = std::from_chars(
+          records.data(), records.data() + records.size(), length);
+      const auto head = static_cast<std::size_t>(at - records.data());
+      if (error != std::errc() || length > records.size() ||
+          length < head + 3 || records[head] != ' ' ||
+          records[length - 1] != '\n')
+        fail("a pax header has a damaged record");
+      const std::string_view record =
+          records.substr(head + 1, length - head - 2);
+      const std::string_view key = record.substr(0, record.find('='));
+      const std::string_view value =
+          record.substr(std::min(record.size(), key.size() + 1));
+      if (key == "path") path = value;
+      if (key == "size") size = size_in(value);
+      records.remove_prefix(length);
+    }
+  }
+  std::int64_t size_in(std::string_view text) const {
+    std::int64_t size = 0;
+    auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc() || end != text.data() + text.size() || size < 0)
+      fail("a pax header gives '" + std::string(text) + "' as size");
+    return size;
   }
 
   const std::string path_;

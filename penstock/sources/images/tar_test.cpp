@@ -166,6 +166,31 @@ TEST_F(TarTest, TwoPicturesOfOneSampleAreRefusedByTheirNames) {
   EXPECT_THAT(refused(), HasSubstr("'s1.a.jpg' and 's1.b.jpg'"));
 }
 
+std::string record(const std::string& text) {  // of a pax header
+  std::size_t length = text.size() + 4;
+  if (std::to_string(length).size() == 1) --length;
+  return std::to_string(length) + " " + text + "\n";
+}
+
+TEST_F(TarTest, APaxHeaderGivesNameAndSizeOfTheNextMember) {
+  add("header", record("comment=a path=no.jpg") + record("path=ant/long.jpg"),
+      'x');
+  add("short.jpg", "x");
+  // As Python's tarfile writes members of 8 GiB and more.
+  add("header", record("size=600") + record("mtime=1.5"), 'x');
+  add("ant/large.jpg", std::string(600, 'y'), '0', "00000000000");
+  add("bee/last.jpg", "z");
+  EXPECT_THAT(pictures(), ElementsAre("ant/large.jpg ant", "ant/long.jpg ant",
+                                      "bee/last.jpg bee"));
+  for (const char* damaged : {"9 path=x\n", "xx path=x\n", "99 path=x\n",
+                              "12 size=-1\n", "6 p=\n\n"}) {
+    tar_.clear();
+    add("header", damaged, 'x');
+    add("a.jpg", "x");
+    EXPECT_THAT(refused(), HasSubstr("pax header")) << damaged;
+  }
+}
+
 TEST_F(TarTest, NamesWithDotsAreRowsWithAWarning) {
   std::vector<std::string> told;
   set_log_writer(

@@ -50,6 +50,17 @@ class Pieces {
   std::int64_t offset_ = 0;
 };
 
+/// Between two members: whether nothing but padding is left of this input.
+/// Tapes and some programs fill up blocks with zeros, which gzip(1) passes
+/// over, too.
+bool padding_left(z_stream& stream, bool after_member) {
+  while (after_member && stream.avail_in > 0 && *stream.next_in == 0) {
+    ++stream.next_in;
+    --stream.avail_in;
+  }
+  return stream.avail_in == 0;
+}
+
 // A .gz file may hold several streams, one after the other. RFC 1952, section
 // 2.2: members simply follow each other, without an index. Nor can inflation
 // begin in the middle of one, as a block may refer to the 32 KiB before it. So
@@ -63,13 +74,14 @@ void unpack_gzip(const files::DataFile& file, Pieces& pieces,
   std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
   std::vector<char> out(kPiece);
   int status = Z_STREAM_END;
+  bool after_member = false;
   for (std::span<const char> in; !(in = pieces.next()).empty();) {
     stream.next_in =
         const_cast<Bytef*>(reinterpret_cast<const Bytef*>(in.data()));
     stream.avail_in = static_cast<uInt>(in.size());
     while (stream.avail_in > 0 || stream.avail_out == 0) {
       if (status == Z_STREAM_END) {
-        if (stream.avail_in == 0) break;
+        if (padding_left(stream, after_member)) break;
         inflateReset(&stream);
       }
       stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -81,6 +93,7 @@ void unpack_gzip(const files::DataFile& file, Pieces& pieces,
                 stream.msg == nullptr ? "the data are not a gzip stream"
                                       : stream.msg);
       sink(std::span(out).first(out.size() - stream.avail_out));
+      after_member = true;
     }
   }
   if (status != Z_STREAM_END)

@@ -136,6 +136,12 @@ TEST_F(TextTest, ReadsWhatIsCompressed) {
   std::string packed = gzipped("a,b\n1,x\n") + gzipped("2,y\n");
   EXPECT_THAT(csv(packed, {Json::Object{}}, "t.csv.gz"),
               ElementsAre("1.0 | x", "2.0 | y"));
+  EXPECT_THAT(
+      csv(packed + std::string(100'000, '\0'), {Json::Object{}}, "t.csv.gz"),
+      ElementsAre("1.0 | x", "2.0 | y"));
+  EXPECT_THAT(
+      csv(packed + std::string(9, '\0') + "x", {Json::Object{}}, "t.csv.gz"),
+      ElementsAre("1.0 | x", HasSubstr("cannot decompress")));
   std::string cut = packed.substr(0, packed.size() - 5);
   EXPECT_THAT(csv(cut, {Json::Object{}}, "t.csv.gz"),
               ElementsAre(AllOf(HasSubstr("t.csv.gz, byte"),

@@ -368,6 +368,9 @@ class ChunkedReader final : public files::ArrayReader {
         array_.index_codecs, bytes, place);
     shard_index_.resize(2 * chunks);
     std::memcpy(shard_index_.data(), index.data(), bytes);
+    if (array_.index_swapped)
+      for (std::uint64_t& number : shard_index_)
+        number = __builtin_bswap64(number);
     shard_place_ = place;
   }
 

@@ -367,20 +367,22 @@ void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
     const Json& configuration = found == nullptr ? none : *found;
     if (name == "bytes") {
       const Json* endian = maybe(configuration, "endian");
-      if (&to == &array.codecs)
-        array.layout.swapped =
-            endian != nullptr && text_of(*endian, place) == "big";
+      (&to == &array.codecs ? array.layout.swapped : array.index_swapped) =
+          endian != nullptr && text_of(*endian, place) == "big";
     } else if (name == "transpose") {
+      if (&to != &array.codecs)
+        return unread(array, "the index of its shards is transposed");
       const Shape order =
           shape_of(member(configuration, "order", place), 0, place);
       std::vector<bool> seen(array.chunk.size());
-      array.order.clear();
+      // Each transposition is one of what those before it have made.
+      const std::vector<std::size_t> before = std::exchange(array.order, {});
       for (std::int64_t d : order) {
         const auto at = static_cast<std::size_t>(d);
         if (order.size() != seen.size() || at >= seen.size() || seen[at])
           damaged(place, "its dimension order is not a permutation");
         seen[at] = true;
-        array.order.push_back(at);
+        array.order.push_back(before[at]);
       }
     } else if (name == "sharding_indexed") {
       if (&to != &array.codecs || array.sharded || list.array().size() != 1)

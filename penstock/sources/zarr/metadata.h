@@ -36,6 +36,7 @@ struct ZarrArray {
   std::vector<Codec> index_codecs;  ///< of a shard's index
   bool sharded = false;             ///< files are shards, with an index each
   bool index_at_start = false;
+  bool index_swapped = false;  ///< its numbers are not in our byte order
   std::vector<std::size_t>
       order;                    ///< of dimensions in a chunk, outermost first
   std::string prefix;           ///< of names of files: "c/", ""

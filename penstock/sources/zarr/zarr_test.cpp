@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <span>
 
 #include "penstock/sources/files/crc32c.h"
 #include "penstock/sources/files/test_arrays.h"
@@ -437,6 +442,48 @@ TEST(Zarr, RowsOfADamagedChunkAreBadAndOthersAreRead) {
   EXPECT_THAT(rows(wanted("/sharded")),
               testing::Each(testing::AnyOf(testing::StartsWith("null | "),
                                            testing::StartsWith("40 41 42"))));
+}
+
+void replace_in(const std::string& path, const std::string& from,
+                const std::string& to) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::size_t at = text.find(from);
+  ASSERT_NE(at, text.npos) << path;
+  std::ofstream(path, std::ios::binary) << text.replace(at, from.size(), to);
+}
+
+TEST(Zarr, SeveralTranspositionsFollowEachOther) {
+  Copy store("three.zarr");
+  // The second one does nothing: it is applied to what the first has made.
+  replace_in(store.path + "/turned/zarr.json", "\"codecs\": [",
+             R"("codecs": [{"name": "transpose", "configuration":)"
+             R"( {"order": [0, 1]}},)");
+  EXPECT_EQ(rows_of(section(store.path), {wanted("/turned")}), kX);
+}
+
+TEST(Zarr, TheIndexOfAShardHasAByteOrderOfItsOwn) {
+  Copy store("three.zarr");
+  const std::string meta = store.path + "/sharded/zarr.json";
+  std::ifstream in(meta);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::size_t at = text.find("little", text.find("index_codecs"));
+  ASSERT_NE(at, text.npos);
+  std::ofstream(meta) << text.replace(at, 6, "big");
+  for (const auto& file : std::filesystem::recursive_directory_iterator(
+           store.path + "/sharded/c")) {
+    if (!file.is_regular_file()) continue;
+    std::ifstream shard(file.path(), std::ios::binary);
+    std::string bytes(std::istreambuf_iterator<char>(shard), {});
+    constexpr std::size_t kIndex = 4 * 2 * 8;  // four chunks, then a checksum
+    const std::span index(bytes.data() + bytes.size() - kIndex - 4, kIndex);
+    for (std::size_t number = 0; number < kIndex; number += 8)
+      std::ranges::reverse(index.subspan(number, 8));
+    const std::uint32_t sum = files::crc32c(std::as_bytes(index));
+    std::memcpy(bytes.data() + bytes.size() - 4, &sum, 4);
+    std::ofstream(file.path(), std::ios::binary) << bytes;
+  }
+  EXPECT_EQ(rows_of(section(store.path), {wanted("/sharded")}), kX);
 }
 
 TEST(Zarr, TheChecksumIsThatOfItsName) {

@@ -58,26 +58,30 @@ std::string fill_of(hid_t properties, hid_t type) {
 // "HDF5 File Format Specification 3.0", IV.A.2.l: each filter has an id, a name
 // that may be missing, and client values, which are what its decoder needs (the
 // width of a value for shuffle, the level for deflate).
-void add_filters(hid_t properties, Json& set) {
+// False where one cannot be described: without it chunks would be decoded to
+// other values.
+bool add_filters(hid_t properties, Json& set) {
   set["filters"] = Json::Array{};
   const int count = H5Pget_nfilters(properties);
+  if (count < 0) return false;
   for (int at = 0; at < count; ++at) {
-    std::array<unsigned, 32> values{};
+    std::array<unsigned, 1024> values{};
     std::size_t length = values.size();
     std::array<char, 64> name{};
     unsigned flags = 0, configuration = 0;
     const H5Z_filter_t id =
         H5Pget_filter2(properties, static_cast<unsigned>(at), &flags, &length,
                        values.data(), name.size(), name.data(), &configuration);
-    if (id < 0) return;
+    if (id < 0 || length > values.size()) return false;
     Json filter(Json::Object{});
     filter["id"] = static_cast<int>(id);
     filter["name"] = std::string(name.data(), ::strnlen(name.data(), 64));
     filter["values"] = Json::Array{};
-    for (std::size_t v = 0; v < std::min(length, values.size()); ++v)
+    for (std::size_t v = 0; v < length; ++v)
       filter["values"].push_back(std::size_t{values[v]});
     set["filters"].push_back(std::move(filter));
   }
+  return true;
 }
 
 void refuse(Json& set, const std::string& why) {
@@ -128,7 +132,7 @@ void add_chunked(hid_t properties, std::size_t rank, hid_t type, Json& set) {
     return refuse(set, "its chunks have " +
                            std::to_string(static_cast<std::int64_t>(bytes)) +
                            " bytes each, but at most 1 GiB is supported");
-  add_filters(properties, set);
+  if (!add_filters(properties, set)) refuse(set, "its filters cannot be read");
 }
 
 Json number_of(hid_t attribute, hid_t type) {
