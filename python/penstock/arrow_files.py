@@ -43,19 +43,19 @@ def scanner_first() -> bool:
 def check_pyarrow() -> None:
     """Raises SourceError unless pyarrow is here, and of a release that can be
     used."""
-    what, where = "cannot read by pyarrow", "pyarrow"
+    what, where = "cannot read with pyarrow", "pyarrow"
     try:
         pyarrow = import_pyarrow()
     except ImportError as error:
         missing = isinstance(error, ModuleNotFoundError) and \
             error.name == "pyarrow"
         raise worded(SourceError, "source.part_missing", what, where,
-                     "it is not installed" if missing else
-                     f"it cannot be imported: {error}",
+                     "pyarrow is not installed" if missing else
+                     f"pyarrow cannot be imported: {error}",
                      "pip install pyarrow") from error
     if int(pyarrow.__version__.split(".")[0]) < _OLDEST:
         raise worded(SourceError, "source.part_missing", what, where,
-                     f"{pyarrow.__version__} is installed, and {_OLDEST} or "
+                     f"{pyarrow.__version__} is installed, but {_OLDEST} or "
                      "later is needed", f"pip install 'pyarrow>={_OLDEST}'")
 
 
@@ -294,7 +294,7 @@ class Ipc:
         with told("its schema"):
             self._columns = Columns(self._batches.schema)
         if not self._columns.schema.names:
-            raise Refused("it has no columns", next="leave it out")
+            raise Refused("the file has no columns", next="leave the file out")
         self.chunk_ends: list[int] = []
         self._count()
         self.classes = self._columns.classes

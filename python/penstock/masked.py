@@ -9,8 +9,8 @@ from typing import Any
 class Masked(Exception):
     """Values are masked, of a dtype without NaN."""
 
-    next = ("give it x.filled(0), another value in their place, or "
-            "x.astype(\"float64\"), of which they are NaN")
+    next = ("pass x.filled(0) or another replacement, or "
+            "x.astype(\"float64\"), in which they become NaN")
 
 
 def nan_where_masked(array: Any) -> Any:

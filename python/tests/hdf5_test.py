@@ -80,7 +80,7 @@ class DataSets(unittest.TestCase):
         with self.assertRaises(RequestError) as caught:
             section_of({"x": Dataset("/x", X), "y": Y})
         self.assertEqual(caught.exception.code, "hdf5.h5py")
-        for said in ("'y' is an array in memory", "'x' lies in a file",
+        for said in ("'y' is an array in memory", "'x' is in a file",
                      "write y into the file", "x[:]"):
             self.assertIn(said, str(caught.exception))
 

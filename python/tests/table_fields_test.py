@@ -45,7 +45,7 @@ def one_batch(*arguments, **more):
 
 
 def rules(text):
-    return [line for line in text.splitlines()[1:] if "; 'fields'" not in line]
+    return [line for line in text.splitlines()[1:] if "; set 'fields'" not in line]
 
 
 class Folder(unittest.TestCase):
@@ -404,7 +404,7 @@ class ByThemselves(Folder):
         said = "\n".join(logs.output)
         self.assertIn("NULL in 'x' becomes NaN", said)
         self.assertIn('{"x": {"column": "x", "missing": "mask"}', said)
-        self.assertIn("NULL in 'n' becomes 0, beside NAME_mask", said)
+        self.assertIn("NULL in 'n' becomes 0, with NAME_mask", said)
         self.assertNotIn("'m'", said)
         with self.assertNoLogs("penstock", "WARNING"):
             penstock.Loader(file, ["m"])
@@ -456,7 +456,7 @@ class ByThemselves(Folder):
     def test_a_source_without_such_a_column_says_what_each_holds(self):
         source = self.sqlite("b BLOB", [(b"x",)])
         with self.assertRaisesRegex(penstock.RequestError,
-                                    "'b' holds BLOB; give 'fields'"):
+                                    "'b' holds BLOB; set 'fields'"):
             penstock.Loader(source)
 
     def test_a_missing_file_is_named(self):

@@ -155,7 +155,7 @@ class Net(torch.nn.Module):
     def test_a_model_of_the_trainer_is_the_programs(self):
         job = self.job()
         job["model"] = {"kind": "tabular", "target": "y"}
-        with self.refused("request", "model.class", "none of your own"):
+        with self.refused("request", "model.class", "not your own"):
             penstock.train(job)
         run = self.train(job, "net.py:Net")  # whose target is the same
         self.assertIn("rmse", run.report["metrics"]["val"])
