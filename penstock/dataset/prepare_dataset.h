@@ -9,7 +9,8 @@
 namespace penstock {
 
 /// What identifies rows that are kept though they could be read one by one: a
-/// state that was saved without a scan goes on with them. Empty for all others.
+/// state that was saved without a scan continues with them. Empty for all
+/// others.
 std::string named_fingerprint(const TableDatasetOptions& options,
                               const Source& source);
 

@@ -222,7 +222,7 @@ struct MovedRow {
 };
 
 /// Moves rows of float32 numbers along their lines, and multiplies them: sounds
-/// that are shifted in time, or made louder. What is no number stays as it is.
+/// that are shifted in time, or made louder. What is no number stays unchanged.
 /// Nothing that is written is read.
 struct Move {
   std::byte* out = nullptr;

@@ -107,7 +107,7 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
          ", a type that is not chosen automatically";
 }
 
-/// Integers that number classes with names; -1 is none.
+/// Integers that number classes with names; -1 means no sample.
 bool is_label(const ColumnSurvey& column) {
   return column.integer() && !column.info.values.empty();
 }

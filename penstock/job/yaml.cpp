@@ -173,7 +173,7 @@ class YamlParser {
     return block(next.indent, depth + 1);
   }
 
-  /// Where a key ends; npos: there is none.
+  /// Where a key ends; npos: none.
   std::size_t colon_of(std::string_view text) const {
     std::size_t at = 0;
     if (text[0] == '[' || text[0] == '{') return text.npos;

@@ -353,7 +353,7 @@ Json document_of_run(const std::string& run_folder,
 DatasetFacts plan_rows(const Job& job,
                        const std::function<void(const std::string& line)>& note,
                        StopFlag stop) {
-  // Python would open that of a module of one's own.
+  // Python would open that of a user's own module.
   const std::shared_ptr<Device> device = job.model.kind == "own"
                                              ? open_device(job.device)
                                              : device_of_run(job, {});

@@ -59,8 +59,8 @@ struct Resumption {
 };
 
 /// The newest commit of a run whose checkpoint is whole; the one before it,
-/// with a warning, when the newest is damaged. Throws Error(request) when there
-/// is none, or when the statistics are not those that were saved.
+/// with a warning, when the newest is damaged. Throws Error(request) if none
+/// exists, or when the statistics are not those that were saved.
 Resumption read_resumption(const std::string& run_folder);
 
 }  // namespace penstock

@@ -21,7 +21,7 @@ std::filesystem::path folder_of_copies(const std::string& stage);
 
 /// For people, a line of each source with `stage`: how much is to be copied
 /// from where to where, whether it fits, and what that takes and gives by the
-/// drive's measured rate. Empty where there is none. Nothing is copied.
+/// drive's measured rate. Empty if none exists. Nothing is copied.
 std::string staging_text(const SourceSpec& spec);
 
 /// For people: which files a source with `stage` names in its rows, and are not

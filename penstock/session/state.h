@@ -38,7 +38,7 @@ struct SavedStates {
   std::optional<SavedState> before;
 };
 
-/// Throws Error(request) when there is none or the newest is damaged.
+/// Throws Error(request) if none exists or the newest is damaged.
 SavedStates read_states(const std::string& run_folder);
 
 /// Moves the position by so many steps of data, over the ends of epochs: on, to

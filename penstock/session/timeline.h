@@ -30,7 +30,7 @@ struct Readings {
   Readings& operator+=(const Readings& more);
 };
 
-/// What the process and the device used over some time, as far as it is known.
+/// What the process and the device used over some time, as far as known.
 struct UseOverTime {
   double cpu_s = 0;                 ///< processor time of the process...
   double over_s = 0;                ///< ...within this time; 0: not measured

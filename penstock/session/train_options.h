@@ -42,7 +42,7 @@ struct TrainOptions {
   std::atomic<bool>* save = nullptr;
   TrainListener listener;
   /// A run folder to go on from: position and model are taken from it, and
-  /// the statistics are applied, not fitted anew. The rows must be the same.
+  /// the statistics are applied, not fitted again. The rows must be the same.
   std::string resume;
   /// With `resume`: steps of data to leave out, or below 0 to take again (see
   /// skip_steps()). The run takes as many steps as it would without. Its folder

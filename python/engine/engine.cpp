@@ -36,7 +36,7 @@ std::optional<void*> torch_stream(int device) {
                .what = "cannot use the loader",
                .where = "the loader",
                .why = "it was released",
-               .next = "keep the loader as long as it is used"});
+               .next = "keep a reference to the loader while it is used"});
 }
 
 [[noreturn]] void refuse_to_reenter() {

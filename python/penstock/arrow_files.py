@@ -159,7 +159,7 @@ def plain(type: Any, nested: bool = False) -> Any:
 
 
 def _not_read() -> Any:
-    """Stands for types that are not read, as this is none that is."""
+    """Stands for types that are not read, as this type is not read."""
     return import_pyarrow().month_day_nano_interval()
 
 

@@ -46,7 +46,7 @@ def _ints(key: str) -> Callable[[Any], Any]:
 
 
 def interpolation_of(part: Any, known: Sequence[str]) -> str:
-    """Its name. Raises RequestError where it is none of those that are done."""
+    """Its name. Raises RequestError for an unsupported one."""
     found = getattr(part, "interpolation", "bilinear")
     name = str(getattr(found, "value", found)).lower()
     # With pictures of Pillow torchvision has one for both.

@@ -49,7 +49,7 @@ _PLAIN = type(None), bool, int, float, complex, str, bytes, type(...)
 def source_text(piece: object, version: object = "") -> str:
     """A digest of what a function or an object of a class does, as far as its
     source text says, and of a version that you give. Of a lambda, which has
-    no text by itself, and where there is none, the bytecode says it.
+    no text by itself, and if none exists, the bytecode says it.
 
     >>> source_text(source_text) == source_text(source_text, version=2)
     False

@@ -14,8 +14,8 @@ class Masked(Exception):
 
 
 def nan_where_masked(array: Any) -> Any:
-    """The values of a masked array, NaN where they are masked; anything else as
-    it is. Raises Masked."""
+    """The values of a masked array, NaN where they are masked; anything else
+    unchanged. Raises Masked."""
     if not hasattr(array, "filled") or not hasattr(array, "mask"):
         return array
     import numpy

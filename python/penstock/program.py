@@ -17,7 +17,7 @@ def path() -> pathlib.Path:
 def main() -> None:
     """Becomes the program, with this process's arguments."""
     program = str(path())
-    # By which the program trains models of one's own.
+    # By which the program trains users' own models.
     os.environ.setdefault("PENSTOCK_PYTHON", sys.executable)
     # Whose libraries the program's plugin for Parquet uses.
     if pyarrow := libraries():

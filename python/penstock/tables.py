@@ -45,7 +45,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     settings that may name columns, `keep` as for fields_of_columns(). None for what is no table."""
     name = type(table).__name__
     classes = _classes_of(table)
-    # A condition numbers the rows of a table anew.
+    # A condition numbers the rows of a table again.
     picked = None if about.get("where") else _picked_rows(table)
     table = _plain(table, picked is None)
     if fields is None and not about and picked is None and \
@@ -144,7 +144,7 @@ def _of_datasets(data: Any, copies: bool) -> object:
 
 
 def refuse_near(source: object) -> None:
-    """Raises TypeError for what is near to a table and is none, with the way
+    """Raises TypeError for an object that resembles a table, with the way
     to one."""
     why = ""
     if isinstance(source, Mapping) and source and all(
@@ -253,7 +253,7 @@ def _arrow_of_pandas(frame: Any, name: str,
 
 def _lent(pyarrow: Any, column: Any) -> object | None:
     """A column of pandas as an array of Arrow over the same bytes: numbers with
-    a fraction, of which NaN is none as pandas has it, integers with a mask, and
+    a fraction, of which NaN is missing as in pandas, integers with a mask, and
     a Categorical, which is codes; numbers in the other byte order as a copy.
     None for all others, which pyarrow takes over
     as fast, or has to convert."""
@@ -320,7 +320,7 @@ def _unread(pyarrow: Any) -> tuple[type[Exception], ...]:
 
 def _why_unread(pyarrow: Any, column: Any, says: str) -> str:
     """Of a column of objects, the first row whose value is of another type
-    than those before it, or is none of Arrow."""
+    than those before it, or is not a type of Arrow."""
     if type(column.dtype).__name__ == "SparseDtype":
         return (f"is sparse: {column.name!r} becomes a column for all readers "
                 f"with df[{column.name!r}].sparse.to_dense()")

@@ -135,7 +135,7 @@ class Kinds(Case):
                 batch = next(iter(loader))
                 texts += [repr(loader), loader._repr_html_(), repr(batch),
                           repr(batch[hostile])]
-                self.assertEqual(batch[0].name, hostile)  # itself as it is
+                self.assertEqual(batch[0].name, hostile)  # itself unchanged
             texts += [str(errors.refused("a.code", hostile, hostile, hostile,
                                          hostile))]
             for text in texts:

@@ -1,4 +1,4 @@
-"""What a user may get wrong with a model of one's own, told by name."""
+"""What a user may get wrong with a user's own model, told by name."""
 import json
 import os
 import pathlib

@@ -159,7 +159,7 @@ class FailingCalls(Case):
                 for path in self.stores.glob("*")}
 
     def campaign(self, command, expected=None, reasons=None):
-        """Runs a command with each fault, from the folder as it is now."""
+        """Runs a command with each fault, from the folder in its present state."""
         before = self.files()
         first = self.call(command)
         self.assertEqual(first.code, 0, first)

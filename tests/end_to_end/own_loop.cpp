@@ -1,4 +1,4 @@
-// One rank of a training loop of one's own, as the end-to-end tests run it:
+// One rank of a training loop of the user, as the end-to-end tests run it:
 //
 //     RANK=1 WORLD_SIZE=4 own_loop JOB [STATE]
 //

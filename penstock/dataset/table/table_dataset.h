@@ -43,7 +43,7 @@ class TableDataset final : public Dataset {
   static std::shared_ptr<const TableDataset> prepare(
       const TableDatasetOptions& options, std::shared_ptr<Source> source,
       Device& device);
-  /// Those that an earlier run has left in their store; null: there is none
+  /// Those that an earlier run has left in their store; null: none
   /// that can be used. Throws what prepare() throws of such rows.
   static std::shared_ptr<const TableDataset> of_store(
       const TableDatasetOptions& options, std::shared_ptr<Source> source,
@@ -69,8 +69,8 @@ class TableDataset final : public Dataset {
     return store_ == nullptr ? 0 : store_->losses();
   }
   /// After store.damaged: removes the store, which the next run makes again
-  /// from the source, and throws an error that says so. Where that cannot be,
-  /// or of another error, it does nothing.
+  /// from the source, and throws an error that reports it. Where that cannot
+  /// be, or of another error, it does nothing.
   void remove_damaged(const Error& error) const;
   /// By sample id. Those of a store are read when they are first asked for.
   const KeyList& keys() const { return keys_->list(); }

@@ -56,7 +56,7 @@ struct TableDatasetOptions {
   std::optional<std::int64_t> epochs = 1;
   std::int64_t first_epoch = 0;  ///< in which it begins: it may be resumed
   int ranks = 1;                 ///< that share the rows of each epoch
-  /// How many of them share the memory of this machine; missing: nobody says.
+  /// How many of them share the memory of this machine; missing: it is unknown.
   std::optional<int> ranks_here;
   /// What the loaders' rings will take; empty: nothing.
   std::function<RingBytes(const DatasetFacts&)> ring_bytes;

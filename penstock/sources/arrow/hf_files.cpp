@@ -82,7 +82,7 @@ std::vector<DataFile> saved_files(const std::string& folder) {
 }
 
 /// The part of a file of the cache: "imdb-train-00000-of-00002.arrow" is of
-/// "train". Empty: it is none.
+/// "train". Empty: none.
 std::string part_of(std::string name) {
   constexpr std::string_view kEnd = ".arrow";
   if (!name.ends_with(kEnd) || name.starts_with("cache-")) return "";

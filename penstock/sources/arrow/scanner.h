@@ -16,7 +16,7 @@ struct ScanFailure {
   std::string says;
   /// A part of the file: "its footer"; empty: the one that was read.
   std::string where = {};
-  /// Where it is no other library that says so: what to do.
+  /// Where it is no other library that reports it: what to do.
   std::string next = {};
   bool no_memory = false;
   bool unsupported = false;  ///< the library lacks a type or an encoding

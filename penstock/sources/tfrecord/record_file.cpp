@@ -30,7 +30,8 @@ constexpr std::size_t kSampled = 100;
                .next = "get an intact copy of the file"});
 }
 
-/// TFRecord turns a CRC around, so that one over bytes that hold CRCs is none.
+/// TFRecord turns a CRC around, so that a CRC over bytes that hold CRCs is not
+/// a fixed value.
 std::uint32_t masked(std::uint32_t crc) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
 }

@@ -30,7 +30,7 @@ class ChunkFile {
  public:
   /// Throws files.changed where a file has changed since `opened_ns`.
   explicit ChunkFile(std::int64_t opened_ns) : opened_ns_(opened_ns) {}
-  /// False: there is none, and the chunk has the fill value.
+  /// False: none, and the chunk has the fill value.
   bool open(const std::string& path) {
     close();
     number_ = open_regular_file(path.c_str());
@@ -166,7 +166,7 @@ class ChunkedReader final : public files::ArrayReader {
       std::string_view text = array_.fill_text;
       if (!bytes.empty()) {
         const auto at = static_cast<std::size_t>(row - chunk * array_.chunk[0]);
-        if (begins_[at] > bytes.size()) cut_off();  // written anew meanwhile
+        if (begins_[at] > bytes.size()) cut_off();  // written again meanwhile
         std::span<const std::byte> rest = bytes.subspan(begins_[at]);
         text = next_text(rest);
       }

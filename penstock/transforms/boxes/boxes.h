@@ -32,7 +32,7 @@ struct Boxes {
   Image image;  ///< the settings of the field of pictures
 };
 
-/// A box as it is stored: left, top, right and bottom in pixels of the whole
+/// A box as stored: left, top, right and bottom in pixels of the whole
 /// picture that is turned as EXIF says; of key points x, y, and whether it is
 /// visible (0 or 1), and 0.
 struct StoredBox {

@@ -530,7 +530,7 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
   EXPECT_THAT(refused(R"({"dtype": "int64"})"), HasSubstr("for masks"));
 }
 
-// Of the row behind another one, which stays as it is; a row that is bad all
+// Of the row behind another one, which stays unchanged; a row that is bad all
 // the same becomes zeros.
 TEST_F(ImageFieldTest, ADeviceMakesWhatTheHostMakes) {
   for (const char* settings :

@@ -21,7 +21,7 @@ struct PictureHeader {
   bool turned() const { return orientation >= 5; }
   int shown_width() const { return turned() ? height : width; }
   int shown_height() const { return turned() ? width : height; }
-  /// Where a part of the picture as it is looked at is stored.
+  /// Where a part of the picture as displayed is stored.
   PictureBox stored(const PictureBox& shown) const;
 };
 

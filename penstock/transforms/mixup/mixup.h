@@ -15,7 +15,7 @@ namespace penstock {
 /// lambda is drawn for each batch, of Beta(alpha, alpha), the same on all
 /// ranks. The rows are put into a drawn order; the partner is the next one, of
 /// the last the first. So no row is its own partner, unless it is alone: then
-/// it stays as it is.
+/// it stays unchanged.
 struct Mixup {
   std::vector<std::string> outputs;  ///< of floating types
   double alpha = 1;

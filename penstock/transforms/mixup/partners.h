@@ -48,7 +48,7 @@ class PartnerOperation : public BoundOperation {
  protected:
   PartnerOperation(const std::vector<Output>& outputs, MixedTensors tensors);
 
-  /// How much of each row is its own, as it is drawn for the batch.
+  /// How much of each row is its own, as drawn for the batch.
   virtual float share_of(const BatchKey& key) const = 0;
   /// Mixes one of the tensors, of two rows at least; `key` is that of the
   /// batch.

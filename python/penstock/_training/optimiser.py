@@ -124,7 +124,7 @@ class Optimiser:
     # -- state
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Tensors by name, and what is none."""
+        """Tensors by name, and all other values."""
         tensors: dict[str, Any] = {}
         numbers: dict[str, Any] = {}
         names = {id(weight): name for name, weight in self._named.items()}

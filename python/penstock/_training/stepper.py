@@ -1,6 +1,6 @@
 """The steps of a torch module in the engine's loop.
 
-A step, from the batch to the new weights: random numbers are drawn anew for
+A step, from the batch to the new weights: random numbers are drawn again for
 the step's number, so that it is the same whenever it is taken -> forward and
 loss -> backward leaves the gradients -> after `train.accumulate` of them the
 optimiser clips them and moves the weights, at the rate that the schedule has
