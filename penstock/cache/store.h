@@ -81,7 +81,7 @@ class Store {
 
   /// From here on a damaged block is no error: it is made again, its hash is
   /// compared, and the whole file is written again and renamed over the old
-  /// one, whose mappings in other processes stay as they are. Said once in the
+  /// one, whose mappings in other processes stay unchanged. Said once in the
   /// log. If it cannot be made again, or is not what it was, the error of
   /// check() says why, or it is Error(source) files.changed. Before threads
   /// read.

@@ -218,7 +218,7 @@ struct MovedRow {
   const std::byte* from = nullptr;  ///< its numbers, [height, width]
   std::int64_t row = 0;             ///< of the target
   std::int32_t by = 0;  ///< columns to the right, below 0 to the left
-  float factor = 1;     ///< 1: numbers stay as they are
+  float factor = 1;     ///< 1: numbers stay unchanged
 };
 
 /// Moves rows of float32 numbers along their lines, and multiplies them: sounds

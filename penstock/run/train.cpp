@@ -166,7 +166,7 @@ std::string without_links(const std::string& run_folder) {
   return path;
 }
 
-/// "skipped 3 steps: goes on at epoch 2, step 0".
+/// "skipped 3 steps: continues at epoch 2, step 0".
 void note_skip(const TrainOptions& options, Position at) {
   if (!options.listener.note) return;
   const bool back = options.skip < 0;
@@ -217,7 +217,7 @@ struct Begun {
   const Job& job;
   const TrainOptions& options;
   Nanoseconds started;
-  std::string resumed;  // the run that it goes on from; or empty
+  std::string resumed;  // the run that it continues from; or empty
   Resumption from;
   std::shared_ptr<Device> device;
   std::optional<OutputFolder> weights;

@@ -48,7 +48,7 @@ std::optional<std::string> note_rows(SavedState& state, const Job& job,
 /// large as a model. One that is being written stays.
 void sweep_checkpoints(const std::filesystem::path& run_folder) noexcept;
 
-/// Where a run goes on from.
+/// Where a run continues from.
 struct Resumption {
   SavedState state;
   std::optional<ModelState> model;  ///< where the run had one

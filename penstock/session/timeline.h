@@ -96,7 +96,7 @@ class Timeline {
   /// Mean utilisation of the GPU as its driver reports it (GpuUse), since the
   /// first step; missing before it was read three times.
   std::optional<double> gpu_busy() const;
-  /// All up to now; it goes on unchanged.
+  /// All up to now; it continues unchanged.
   TimelineNumbers numbers(StepClock& clock, Nanoseconds outside = {}) const;
 
   static constexpr std::size_t kMost = 512;

@@ -16,7 +16,7 @@ class Session;
 class Stepper;
 struct Job;
 
-/// How a run talks while it goes on. All may be empty.
+/// How a run talks while it is running. All may be empty.
 struct TrainListener {
   std::function<void(const std::string& line)> note;  ///< plans, summaries
   std::function<void(const Progress&)> progress;      ///< at most 10 per second

@@ -38,7 +38,7 @@ def prepare(job: Job, *more: Job, export: tuple[str, Any] | None = None,
     An override names a setting with "__" for the dot: `loader__cache_dir="d"`.
 
     Ctrl-C and SIGTERM end it and then do what they would have done; called
-    again it goes on where it was. Raises what reading and preparing raise.
+    again it continues where it was. Raises what reading and preparing raise.
     """
     if export is not None and more:
         raise refused("cli.arguments", "cannot export the tokens of several "

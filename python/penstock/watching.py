@@ -2,7 +2,7 @@
 
 A DataLoader of torch is measured inside, too: a copy of it is iterated over, in
 which the data set and collate_fn are timed where they run, in worker processes
-as well. Batches and their order stay as they are.
+as well. Batches and their order stay unchanged.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class IndexedDataset final : public Dataset {
   /// SHA-256 over what the source is, how many rows it has, the fields'
   /// recipes and statistics, and the split, in hex: no row is read.
   const std::string& fingerprint() const override { return fingerprint_; }
-  /// The same before there is a data set; of rows that are kept as they are
+  /// The same before there is a data set; of rows that are kept unchanged
   /// `stored`, without what only batches depend on.
   static std::string fingerprint_of(const IndexedOptions& options,
                                     const Source& source, bool stored = false);

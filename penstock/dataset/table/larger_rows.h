@@ -15,7 +15,7 @@
 
 namespace penstock {
 
-/// Rows in the larger form of their fields, which are kept as they are made and
+/// Rows in the larger form of their fields, which are kept as they are made, and
 /// never leave. Thread-safe.
 class LargerRows {
  public:

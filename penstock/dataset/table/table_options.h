@@ -71,7 +71,8 @@ struct TableDatasetOptions {
   /// Some of these others do not say when their rows change.
   bool fitted_with_unknown = false;
   /// Rows by position go to files as they are parsed, so that a scan that is
-  /// interrupted goes on where it was, and its memory does not grow with them.
+  /// interrupted continues where it was, and its memory does not grow with
+  /// them.
   bool resumable = false;
   Preparing preparing = Preparing::automatic;
   /// Opens the source once more, to be read beside batches until `stop` is set.

@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-/// Adapters of low rank beside weights that stay as they are (Hu et al.,
+/// Adapters of low rank beside weights that stay unchanged (Hu et al.,
 /// "LoRA", 2021), with the names of the library PEFT.
 struct Lora {
   std::int64_t r = 8;

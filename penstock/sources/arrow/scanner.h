@@ -37,7 +37,7 @@ class ChunkScan {
 /// A file that is open. Thread-safe.
 class ScannedFile {
  public:
-  /// No rows: the columns as they are given.
+  /// No rows: the columns as given.
   std::shared_ptr<const ArrowTable> empty;
   /// By column: its type in the words of the library, and what it is where its
   /// layout does not say it: "json", "uuid", or nothing.

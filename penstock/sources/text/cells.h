@@ -26,7 +26,7 @@ inline std::string_view inside(std::string_view written, char quote) {
 /// is then not as it was.
 Cell cell_of(std::string_view written, char quote, std::string& plain);
 
-/// The cells of a row as they are written.
+/// The cells of a row as written.
 std::vector<std::string_view> cells_of(std::string_view row,
                                        const RowRules& rules);
 

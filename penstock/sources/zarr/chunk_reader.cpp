@@ -301,7 +301,7 @@ class ChunkedReader final : public files::ArrayReader {
     return chunk;
   }
 
-  /// The bytes of a chunk as they are stored.
+  /// The bytes of a chunk as stored.
   std::optional<Data> packed_at(const Shape& at, std::string& place) {
     Shape shard = at;
     std::size_t inner = 0;

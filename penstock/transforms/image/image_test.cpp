@@ -347,7 +347,7 @@ TEST_F(ImageFieldTest, OnlyFilesInColourAreDecodedByADevice) {
             field("{}").kind->facts().recipe);
 }
 
-// A run that began on the host goes on where a device finishes.
+// A run that began on the host continues where a device finishes.
 TEST_F(ImageFieldTest, WhereItIsFinishedIsNoPartOfTheRecipe) {
   const std::string decoded = R"({"store": {"form": "decoded"}, "finish": )";
   EXPECT_EQ(field(decoded + R"("host"})").kind->facts().recipe,

@@ -42,7 +42,7 @@ std::string read_header(std::span<const std::byte> bytes,
 std::string why_no_mask(std::span<const std::byte> bytes,
                         const PictureHeader& header);
 
-/// Turns pixels as they are stored into those that are looked at.
+/// Turns pixels as stored into those that are looked at.
 void turn(const Pixels& stored, int orientation, Pixels& shown);
 
 }  // namespace penstock

@@ -19,7 +19,7 @@ namespace penstock {
 struct Mixup {
   std::vector<std::string> outputs;  ///< of floating types
   double alpha = 1;
-  /// Tensors of any type that stay as they are: the partner's are added as
+  /// Tensors of any type that stay unchanged: the partner's are added as
   /// NAME_mixed, and lambda as float32 `mixup_lambda`, for losses that mix.
   std::vector<std::string> labels = {};
 };

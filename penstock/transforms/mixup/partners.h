@@ -16,9 +16,9 @@ struct MixedTensors {
   std::vector<Output> adds;  ///< the labels of partners, and how much is mixed
   std::size_t mixed = 0;
 
-  /// `names` are mixed, as long as `check` lets each; `labels` stay as they
-  /// are, and the partner's are added as NAME_mixed, with float32 `share`: how
-  /// much of a row is its own. Throws Error(request).
+  /// `names` are mixed, as long as `check` lets each; `labels` stay
+  /// unchanged, and the partner's are added as NAME_mixed, with float32
+  /// `share`: how much of a row is its own. Throws Error(request).
   template <class Check>
   MixedTensors(const std::vector<Output>& outputs,
                const std::vector<std::string>& names,
