@@ -87,7 +87,7 @@ class ByThemselves(Folder):
                     raise
                 self.skipTest("built without Arrow")
             self.assertEqual(rules(text), rules(shown))
-            self.assertIn("as all 300 rows have it", text)
+            self.assertIn("types from all 300 rows", text)
             self.assertEqual(list(found), list(expected))
             for field, array in expected.items():
                 self.assertEqual(found[field].dtype, array.dtype)
@@ -184,7 +184,7 @@ class ByThemselves(Folder):
             "x": ("float32", [0, .5, 1, 1.5]), "kind": ("int64", [0, 1, 0, 1]),
             "when": ("float64", [1767225600 + i for i in range(4)])})
         self.assertIn("left out: 'id' holds more than 1000", text)
-        self.assertIn("as all 1,500 rows have it", text)
+        self.assertIn("types from all 1,500 rows", text)
 
     def test_json_lines_hold_lists(self):
         file = self.write("t.jsonl", "".join(
@@ -215,7 +215,7 @@ class ByThemselves(Folder):
         found, text = one_batch(source, where="n IS NOT NULL AND id > 1")
         self.assertEqual(found["n"].dtype, "int64")  # no NULL among these
         self.assertEqual(found["n"].tolist(), [2, 4, 5])
-        self.assertIn("as all 3 rows have it", text)
+        self.assertIn("types from all 3 rows", text)
         found, _ = one_batch(source.split("#")[0], query="SELECT id, kind FROM "
                              "t WHERE id < 3 ORDER BY id")
         self.assertEqual(found["id"].tolist(), [0, 1, 2])
