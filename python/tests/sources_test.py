@@ -367,7 +367,7 @@ class Faults(Refusing):
                           "did you mean 'label'"):
             penstock.Loader(Points(), {"x": ["lable"]}, device="cpu")
         with self.refused(penstock.RequestError, "source.column_type",
-                          "it holds text, and a number is needed"):
+                          "the column holds text, but a number is needed"):
             penstock.Loader(Points(), {"x": ["name"]}, device="cpu")
         with self.refused(penstock.RequestError, "settings.unknown_key"):
             penstock.open({"source": Points(), "fields": {"x": RAW}},

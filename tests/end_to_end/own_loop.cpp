@@ -101,7 +101,7 @@ void run(int count, char** arguments) {
 }  // namespace penstock
 
 static int no_memory() {
-  std::fputs("own_loop: the host has no memory left\n", stderr);
+  std::fputs("own_loop: the host is out of memory\n", stderr);
   return penstock::exit_code_of(penstock::ErrorKind::out_of_memory);
 }
 
