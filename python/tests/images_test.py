@@ -354,7 +354,7 @@ class Folder(unittest.TestCase):
                 ((transform("Resize", size=[9]), CROP), "Resize comes before"),
                 ((transform("Resize", size=[9]),
                   transform("CenterCrop", size=8),
-                  transform("Resize", size=[4, 4])), "CenterCrop stands"),
+                  transform("Resize", size=[4, 4])), "CenterCrop comes"),
                 ((transform("ToImage"), CROP), "a tensor"),
                 ((transform("Grayscale", num_output_channels=3), CROP),
                  "channel"),

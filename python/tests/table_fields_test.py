@@ -279,7 +279,7 @@ class ByThemselves(Folder):
             "n INTEGER, note TEXT",
             [(i, "a" * 3000) for i in range(50_000)])
         with penstock.Loader(source, batch_size=2) as loader:
-            self.assertRegex(repr(loader), "as the first 4[0-9],[0-9]{3} rows")
+            self.assertRegex(repr(loader), "types from the first 4[0-9],[0-9]{3} rows")
             self.assertEqual(next(iter(loader)).numpy()["n"].dtype, "int64")
 
     def test_reading_for_it_ends_by_ctrl_c(self):
@@ -354,7 +354,7 @@ class ByThemselves(Folder):
         file = self.write("t.jsonl", text[:middle] + '{"i": 1, "rare": 5}\n'
                           + text[middle:])
         loader = penstock.Loader(file, batch_size=10)
-        self.assertIn("types were determined from parts of the file", repr(loader))
+        self.assertIn("columns were determined from parts of the file", repr(loader))
         with self.assertRaises(penstock.RequestError) as caught:
             penstock.Loader(file, {"rare": {"column": "rare",
                                             "missing": "zero"}}, batch_size=10)
