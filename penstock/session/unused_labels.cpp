@@ -16,7 +16,7 @@ std::string unused_labels_text(const Schema& schema,
         std::ranges::find(schema.columns, labels, &ColumnInfo::name) ==
             schema.columns.end())
       continue;
-    return "the column '" + labels + "' beside '" + column +
+    return "the column '" + labels + "' next to '" + column +
            "' is not used, so every token is a target. If the column marks "
            "targets (-100: not a target), set \"labels\": \"" +
            labels + "\" in field '" + field.name + "'";

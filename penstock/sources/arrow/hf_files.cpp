@@ -104,7 +104,7 @@ std::vector<DataFile> cached_files(const std::string& folder,
   }
   if (error)
     refuse("files.unreadable", ErrorKind::source, folder, error.message(),
-           "check who may read this folder");
+           "check the permissions of this folder");
   std::vector<std::string> parts;
   for (const auto& [part, found] : by_part) parts.push_back(part);
   if (parts.empty())
