@@ -20,7 +20,7 @@
 //
 // PostgreSQL is measured where PENSTOCK_BENCH_POSTGRES holds the URI of a
 // server on this machine that nobody else uses; tables bench_jsonb, bench_json
-// and bench_text are made there (anew).
+// and bench_text are made there (again).
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

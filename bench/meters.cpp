@@ -2,9 +2,9 @@
 //
 // The meters cannot be taken out of a loader: what they cost is what a loop
 // loses by doing their work once more. Batches are made on the caller's thread,
-// in pairs of a loop as it is and of one that, after each batch, does to meters
-// of its own what the loader did to its own for that batch (as many scopes,
-// with the clocks where the loader's had them, and as many counts), and
+// in pairs of a loop unchanged and of one that, after each batch, does to
+// meters of its own what the loader did to its own for that batch (as many
+// scopes, with the clocks where the loader's had them, and as many counts), and
 // times a step with three events, as a run does. The first of a pair changes
 // from pair to pair. Beside them, how long one scope takes. All by the
 // processor time of the thread, which waits for nothing.

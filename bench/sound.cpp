@@ -5,7 +5,7 @@
 // 160, 80 bands, dB) as an `audio` field makes them, and (b) waveforms of 44.1
 // kHz are resampled to 16 kHz. bench/peers/sound.py runs this in turns with
 // torchaudio. (c) Batches of stored rows, 8,192 x 256 and 128 x [128, 128], are
-// copied into a batch as they are, and with two masks of time (and of
+// copied into a batch unchanged, and with two masks of time (and of
 // frequency), in turns. All on one thread, of which processor time counts.
 //
 //     bench_sound [CLIPS [REPEATS [WAVES SPECTRA]]]

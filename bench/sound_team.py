@@ -3,7 +3,7 @@
 
 Rows of 256 float32 (1 KB each), with a label, in chunks of 64 rows, shuffle and
 deflate level 4, on a simulated accelerator whose step takes 1/30 or 1/50 of a
-second. Before: torch's DataLoader over a data set of h5py, as it is usually written
+second. Before: torch's DataLoader over a data set of h5py, as usually written
 (a file in each worker, a row for each item), with 4 and 8 workers and batches of
 5,632 and 8,192. After: `penstock train` of the same file with batches of 8,192, (a)
 with the rows kept in memory, decoded once, and (b) with none kept, in an order of

@@ -3,7 +3,7 @@
 
 Writes docs/architecture.svg and the measured section of docs/rooms.md. With
 --check it writes nothing, and exits 1 where they are out of date. The sizes
-there may be a tenth off, so that not every change draws the picture anew.
+there may be a tenth off, so that not every change draws the picture again.
 """
 import html
 import pathlib

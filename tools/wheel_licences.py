@@ -7,7 +7,7 @@ For every library that auditwheel bundled, and for every Debian package named
 COMPILED_IN (headers, of which the program is made): what Debian's package says
 about its copyright, as <wheel>.dist-info/licenses/bundled/PACKAGE_VERSION.txt,
 with the licences that it refers to. Needs `wheel` and dpkg; the wheel is
-written anew in its place.
+written again in its place.
 """
 import pathlib
 import re

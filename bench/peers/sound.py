@@ -16,7 +16,7 @@ both, and the two with each other.
     python3 sound.py BENCH_SOUND [--clips N] [--repeats N]
 
 in an environment with torch and torchaudio 2.11.0 and numpy; where these are
-missing it says so.
+missing it reports it.
 """
 import argparse
 import json
@@ -88,7 +88,7 @@ sys.stdout.buffer.write(scale.fb.numpy().tobytes())
 
 
 def bank_of(capability):
-    """torchaudio's filter bank as it is made on such a processor."""
+    """torchaudio's filter bank as made on such a processor."""
     done = subprocess.run(
         [sys.executable, "-c", MAKE_BANK], capture_output=True, check=True,
         env={**os.environ, **({"ATEN_CPU_CAPABILITY": capability}

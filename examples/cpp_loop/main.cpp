@@ -1,4 +1,4 @@
-// A training loop of one's own over a job file: cpp_loop JOB
+// Your own training loop over a job file: cpp_loop JOB
 // [section.key=value]
 #include <penstock/run/run.h>
 

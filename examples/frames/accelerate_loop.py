@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A loop of Accelerate. prepare() hands the loader back as it is: rows are
+"""A loop of Accelerate. prepare() hands the loader back unchanged: rows are
 shared among the ranks, and batches lie on the device, already."""
 import tempfile
 

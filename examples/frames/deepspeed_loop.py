@@ -45,7 +45,7 @@ def train(job, steps, folder, save_at=None):
 def main():
     args = arguments(__doc__, "--cpu")
     if not args.cpu and not torch.cuda.is_available():
-        print("skipped: DeepSpeed wants a GPU, and there is none; see --cpu")
+        print("skipped: DeepSpeed needs a GPU; see --cpu")
         return
     job = make_job(args.rows)
     with tempfile.TemporaryDirectory() as folder:

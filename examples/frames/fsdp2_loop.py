@@ -59,7 +59,7 @@ def train(job, steps, device, checkpoint, save_at=None):
 def main():
     args = arguments(__doc__, "--cpu")
     if not args.cpu and not torch.cuda.is_available():
-        print("skipped: FSDP2 wants GPUs, and there is none; see --cpu")
+        print("skipped: FSDP2 needs GPUs; see --cpu")
         return
     device = torch.device("cpu")
     if not args.cpu:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Packed rows in Transformers' Trainer: a small Qwen3 learns from rows that
-several documents share. `position_ids` begins anew in each of them, from which
+several documents share. `position_ids` begins again in each of them, from which
 transformers sees that none may look at another; where attention is a kernel of
 sequences (`flash_attention_2`), `cu_seqlens` are its boundaries.
 

@@ -1,4 +1,4 @@
-// A kind of field of one's own, whose samples differ in length: the bytes of a
+// Your own kind of field, whose samples differ in length: the bytes of a
 // text column as tokens, and 256 behind the last one.
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-"""A source of one's own, by position: the lines of a text file. Every line is a
+"""Your own source, by position: the lines of a text file. Every line is a
 JSON list here, and becomes a set of two numbers."""
 import os
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes penguins.csv: 344 birds that are drawn at random, as a table of one's own
+"""Writes penguins.csv: 344 birds that are drawn at random, as a user's table
 may look: texts, numbers, dates, cells that are missing, and no key.
 
     python3 make_penguins.py [FILE]

@@ -9,6 +9,7 @@
 namespace penstock {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;

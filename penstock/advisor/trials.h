@@ -8,7 +8,7 @@
 namespace penstock {
 
 /// What single changes to a pipeline would give: each is simulated with the
-/// numbers that were measured, beside the pipeline as it is and with the same
+/// numbers that were measured, beside the pipeline unchanged and with the same
 /// draws, so that what remains is what the change does.
 struct Trials {
   std::vector<Action> actions;  ///< each gains kSmallestGain or more

@@ -242,7 +242,7 @@ std::map<std::string, int> Tuner::fill(const Snapshot& window) {
 
 /// What is to become of the threads of a pool.
 struct Tuner::Place {
-  const Knob* knob = nullptr;  ///< null: they stay as they are
+  const Knob* knob = nullptr;  ///< null: they stay unchanged
   int threads = 0, aim = 0;
   double rate = 0, cpu = 0;     ///< of the pool; of one thread while busy
   double used = 0, needed = 0;  ///< processors, now and with `aim` threads

@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-/// A number that may be changed while a run goes on.
+/// A number that may be changed while a run is running.
 struct Knob {
   std::string name;  ///< a key of the job, or `STAGE.workers`
   /// The pool of threads that it sets, or the stage without a pool; empty: it

@@ -5,8 +5,8 @@
 
 namespace penstock {
 
-// Letters of ASCII alone, whatever the locale: other characters stay as they
-// are.
+// Letters of ASCII alone, whatever the locale: other characters stay
+// unchanged.
 
 constexpr char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -34,8 +34,8 @@ struct ColumnRequest {
   /// Of a value: numbers do that say which of ColumnInfo::values each is, from
   /// 0 on.
   bool coded = false;
-  /// Of a value: it is a document. What is written as a number or a list in a
-  /// file without types is none.
+  /// Of a value: it is a document. A number or a list in a file without types
+  /// is not a document.
   bool document = false;
   /// Above 0: the rows are windows of the column, which is one long array: so
   /// many of its elements each, every `stride` elements. The source numbers
@@ -69,7 +69,7 @@ struct ColumnInfo {
   bool nested = false;
 };
 
-/// What lies in a source and is none of its columns.
+/// What lies in a source and is not one of its columns.
 struct LeftOutColumn {
   std::string name;
   std::string why;   ///< "it has 99 rows, and /x has 100"

@@ -155,7 +155,7 @@ bool is_value_of(Text keyword, Text value) {
   return true;
 }
 
-/// A connection string in its two forms, as it is put together.
+/// A connection string in its two forms, as assembled.
 struct Forms {
   std::string shown, stored;
 

@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-/// When a file that was written stays as it is, whatever happens.
+/// When a file that was written stays unchanged, whatever happens.
 enum class Lasting : std::uint8_t {
   now,
   /// Once another file of its folder is written to last: what that refers to.
@@ -54,7 +54,7 @@ class FileMapping {
   /// number is the same before and after they were used.
   virtual std::int64_t lost_pages() const = 0;
   /// Puts other bytes in place of those from `begin` on, which is a multiple of
-  /// 4,096, for this process alone: the file stays as it is. Other threads may
+  /// 4,096, for this process alone: the file stays unchanged. Other threads may
   /// read zeros there meanwhile. Throws Error(out_of_memory).
   virtual void patch(std::size_t begin, std::span<const std::byte> bytes) = 0;
 };
@@ -91,7 +91,7 @@ class FileSystem {
     file->commit(lasting);
   }
   /// Adds one line at the end. If only a part of it can be written, the file is
-  /// truncated to what it was, and the Error(request) says so.
+  /// truncated to what it was, and the Error(request) reports it.
   virtual void append_line(const std::filesystem::path& path,
                            std::string_view line,
                            Readers readers = Readers::as_umask) = 0;

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-/// Whether it stands in JSON as it is.
+/// Whether it stands in JSON unchanged.
 bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
@@ -103,7 +103,7 @@ class Json::Places {
     for (; added_ < members.size(); ++added_)
       by_hash_.emplace(hash_of(members[added_].first), added_);
   }
-  /// The number of members where there is none.
+  /// The number of members if none exists.
   std::size_t find(const Object& members, std::string_view key) const {
     auto [at, end] = by_hash_.equal_range(hash_of(key));
     for (; at != end; ++at)
@@ -174,7 +174,7 @@ void Json::find_places() {
   places_->add(*members);
 }
 
-/// The number of members where there is none.
+/// The number of members if none exists.
 std::size_t Json::place_of(std::string_view key) const {
   const Object& members = object();
   if (places_ != nullptr) return places_->find(members, key);

@@ -65,7 +65,7 @@ class Json {
   /// "an object", "a number", ...: what an error calls this value.
   std::string_view type_name() const;
 
-  /// The member `key`, or null when there is none. For objects only. Finding
+  /// The member `key`, or null if none exists. For objects only. Finding
   /// and adding members takes the same time in an object of any size.
   const Json* find(std::string_view key) const;
   /// The member `key`, added when it is missing; a null becomes an object.

@@ -49,7 +49,7 @@ std::size_t end_of_word(std::string_view json, std::size_t at) {
   return at;
 }
 
-/// Removes leading digits; false when there are none.
+/// Removes leading digits; false if none exist.
 bool take_digits(std::string_view& from) {
   std::size_t end = std::min(from.find_first_not_of("0123456789"), from.size());
   from.remove_prefix(end);

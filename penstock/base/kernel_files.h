@@ -22,10 +22,10 @@ std::optional<std::int64_t> number_in(const std::filesystem::path& file,
 std::optional<std::int64_t> number_of_line(std::string_view text,
                                            std::string_view key);
 /// When a process began, in the kernel's ticks since the machine's start, which
-/// tells it from others that get its number; nullopt where there is none.
+/// tells it from others that get its number; nullopt if none exists.
 std::optional<std::int64_t> process_began(int process);
 
-/// A small file of the kernel, whole; empty where there is none.
+/// A small file of the kernel, whole; empty if none exists.
 std::string kernel_text(const std::filesystem::path& file);
 
 /// Where one controller of the cgroups keeps its files for this process.

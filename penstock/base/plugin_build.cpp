@@ -27,7 +27,7 @@ bool read_at(std::ifstream& file, std::uint64_t offset, Part* to,
 
 std::size_t rounded_up(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
-/// What the note of `kOwner` holds, up to its zero; empty: there is none.
+/// What the note of `kOwner` holds, up to its zero; empty: none.
 std::string build_in(const std::vector<char>& notes) {
   std::size_t at = 0;
   while (notes.size() - at >= sizeof(Elf64_Nhdr)) {

@@ -9,7 +9,7 @@ namespace penstock {
 /// that it has. Names, cells and messages of servers are data of somebody
 /// else's: characters that control a terminal (C0, DEL, C1) or turn the
 /// direction of writing become \u001b or the like, bytes that are not UTF-8
-/// become \xff. What is printable stays as it is; applied again, nothing
+/// become \xff. What is printable stays unchanged; applied again, nothing
 /// changes. Each Error and each message of the log is made so.
 std::string printable(std::string_view text);
 std::string printable_lines(std::string_view text);

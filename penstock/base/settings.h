@@ -41,7 +41,7 @@ class SettingsTable {
  public:
   /// Reads one setting into a T, where it is there.
   using Read = std::function<void(Spec&, const SettingSchema&, T&)>;
-  /// The setting's value; null where there is none to show.
+  /// The setting's value; null if there is nothing to show.
   using Show = std::function<Json(const T&)>;
 
   explicit SettingsTable(T defaults = T()) : defaults_(std::move(defaults)) {}

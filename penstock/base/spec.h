@@ -41,7 +41,7 @@ class Spec {
   std::vector<std::string> texts(std::string_view key);
   /// At least one text, none of them twice.
   std::vector<std::string> names(std::string_view key);
-  /// The member as it is, or null; the caller checks it.
+  /// The member unchanged, or null; the caller checks it.
   const Json* raw(std::string_view key);
   /// The member as an object to be checked in turn; must be there.
   Spec section(std::string_view key);

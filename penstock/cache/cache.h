@@ -228,8 +228,8 @@ class Table {
   /// Each tier's rows.
   std::vector<TierRows> places() const;
 
-  /// Checks that these rows, of which -1 is none, are as they were written.
-  /// Throws Error(source), code store.damaged, in tier `disk`.
+  /// Checks that these rows, of which -1 means no row, are as they were
+  /// written. Throws Error(source), code store.damaged, in tier `disk`.
   void check(std::span<const std::int64_t> rows) const;
 
   /// Rows [first, first + rows), one after the other.

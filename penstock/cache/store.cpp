@@ -393,7 +393,8 @@ void Store::remake(const Array& array, std::size_t block) const {
 }
 
 /// Blocks that nobody has read yet are repaired on the way. Where the file
-/// cannot be written, this process goes on with what it has repaired in memory.
+/// cannot be written, this process continues with what it has repaired in
+/// memory.
 void Store::write_anew() const {
   State& s = *state_;
   try {

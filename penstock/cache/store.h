@@ -66,7 +66,7 @@ class Store {
   const std::filesystem::path& path() const;
   const Json& about() const;
   bool has(std::string_view name) const;
-  /// Throws Error(source), code store.unusable, where there is none of this
+  /// Throws Error(source), code store.unusable, if none exists of this
   /// name. What it holds is not checked.
   std::span<const std::byte> array(std::string_view name) const;
   /// Compares the blocks that hold bytes [begin, end) of an array with their
@@ -80,10 +80,11 @@ class Store {
   std::size_t bytes() const;
 
   /// From here on a damaged block is no error: it is made again, its hash is
-  /// compared, and the whole file is written anew and renamed over the old one,
-  /// whose mappings in other processes stay as they are. Said once in the log.
-  /// If it cannot be made again, or is not what it was, the error of check()
-  /// says why, or it is Error(source) files.changed. Before threads read.
+  /// compared, and the whole file is written again and renamed over the old
+  /// one, whose mappings in other processes stay unchanged. Said once in the
+  /// log. If it cannot be made again, or is not what it was, the error of
+  /// check() says why, or it is Error(source) files.changed. Before threads
+  /// read.
   void repair_with(Remake remake) const;
 
   /// What a caller compares before and after it has used bytes that were

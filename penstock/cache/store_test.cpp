@@ -179,7 +179,7 @@ TEST_F(StoreTest, AnotherVersionAndByteOrderAreNamed) {
   std::swap(file()[footer + 12], file()[footer + 15]);
   std::swap(file()[footer + 13], file()[footer + 14]);
   EXPECT_THAT(error_of([&] { Store(files_, "a.store"); }),
-              HasSubstr("other byte order"));
+              HasSubstr("another byte order"));
   file() = whole;
   file()[footer + 8] = 2;
   std::uint64_t hash = hash64(std::string_view(file()).substr(footer, 56));

@@ -26,7 +26,7 @@ TEST(InterpreterLocks, AreCountedByWhoHoldsThem) {
   EXPECT_EQ(json.find("holders")->array()[0].find("thread")->string(),
             "spinner");
   EXPECT_THAT(lock.text(), HasSubstr("held in 90 % of 10 samples (most by "
-                                     "spinner, 90 %): more threads"));
+                                     "spinner, 90 %): more Python"));
   EXPECT_TRUE(lock.limits());
 }
 

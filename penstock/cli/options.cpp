@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-/// The number that the whole text is, in decimal; nullopt: it is none of T.
+/// The number that the whole text is, in decimal; nullopt: none of T.
 template <class T>
 std::optional<T> number_of(const std::string& text) {
   T value{};

@@ -17,7 +17,7 @@ class Terminal {
   /// A line that stays.
   void note(const std::string& line);
   void progress(const Progress& progress);
-  /// The same with a text of one's own, however often it comes: the live line
+  /// The same with the caller's text, however often it comes: the live line
   /// changes at most 10 times per second.
   void progress(const std::string& text);
   /// Ends the live line.

@@ -1,5 +1,5 @@
 // Preparing and packing rows takes no memory per row, once warm, and ends by an
-// error where there is none.
+// error if none exists.
 #ifndef PENSTOCK_SANITIZED_THREAD
 #include <gtest/gtest.h>
 

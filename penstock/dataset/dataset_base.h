@@ -35,7 +35,7 @@ class Dataset;
 struct OffDevice {
   std::shared_ptr<const Dataset> rows = {};  ///< null: the device keeps none
   /// The same rows, with those back on the device that need not have left it.
-  /// Empty: there are none.
+  /// Empty: none.
   std::function<std::shared_ptr<const Dataset>(Device& device)> back = {};
 };
 
@@ -54,7 +54,7 @@ class Dataset {
   /// Replaces ranks within a side, 0 .. rows_on(side) - 1, by the ids of the
   /// samples there. -1 stays. Needs no lock: threads may call it at once.
   virtual void select(Side side, std::span<SampleId> ranks) const = 0;
-  /// How a person finds a sample, which is none of padding: its key, or its
+  /// How a person finds a sample, which is empty for padding: its key, or its
   /// number where the rows have no keys.
   virtual Json key_of(SampleId sample) const { return Json(sample); }
   /// The elements that each range holds of the `varying`-th output whose

@@ -66,8 +66,8 @@ struct DatasetFacts {
   /// A side names a sample more than once: select() gives an id for several
   /// ranks.
   bool repeats = false;
-  /// The train side has no end, so no epochs: an order goes through it as it
-  /// is. Its rows count as many as there may ever be.
+  /// The train side has no end, so no epochs: an order goes through it
+  /// unchanged. Its rows count as many as there may ever be.
   bool endless = false;
   /// I/O threads that gain something where batches are read from a source; 0
   /// where they are not.

@@ -44,7 +44,7 @@ std::array<std::vector<DeviceField>, 2> device_fields(
     const std::vector<Field>& fields, MemoryKind memory, Runs runs);
 
 /// True where the host has nothing to do for a batch whose rows a device keeps:
-/// a field is copied as it is stored, in rows of equal size, or finished there.
+/// a field is copied as stored, in rows of equal size, or finished there.
 bool finished_on_device(
     const std::vector<Field>& fields,
     const std::array<std::vector<DeviceField>, 2>& on_device);

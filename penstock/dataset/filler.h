@@ -88,8 +88,8 @@ class SlotFiller {
   virtual ~SlotFiller() = default;
   /// Writes every tensor of every range of `item`, which is host memory, or in
   /// tier `device` queues that on `stream`: zeros for padding in tensors of
-  /// equal size. Ranges whose sample is bad are rejected and may be left as
-  /// they are. What it throws is delivered in the batch's turn, and ends the
+  /// equal size. Ranges whose sample is bad are rejected and may be left
+  /// unchanged. What it throws is delivered in the batch's turn, and ends the
   /// loader.
   virtual void fill(const FillItem& item, Stream& stream, Faults& faults) = 0;
   /// Queues what a device finishes, once all that was filled has been queued to

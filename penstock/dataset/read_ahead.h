@@ -15,7 +15,7 @@
 namespace penstock {
 
 /// Blocks whose rows have been used, and whose memory is for the next reads:
-/// what the system gives anew for large ones it fills with zeros each time.
+/// what the system gives again for large ones it fills with zeros each time.
 /// Thread-safe.
 class UsedBlocks {
  public:
@@ -34,7 +34,7 @@ class ItemRead {
  public:
   ItemRead(std::vector<SampleId> ids, std::shared_ptr<UsedBlocks> used)
       : ids_(std::move(ids)), used_(std::move(used)) {}
-  /// Of rows of several sources, by source; null: there are none of it to read.
+  /// Of rows of several sources, by source; null: none of it to read.
   explicit ItemRead(std::vector<std::shared_ptr<ItemRead>> parts)
       : parts_(std::move(parts)) {}
 
@@ -82,7 +82,7 @@ class ReadAhead {
   };
 
   virtual ~ReadAhead() = default;
-  /// Begins to read the samples of an item; null where there are none to read.
+  /// Begins to read the samples of an item; null if there is nothing to read.
   virtual std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids) = 0;
   /// Reads with so many threads from here on, one or more: those that are too
   /// many finish the read that they are at, and there are fewer where the
@@ -114,8 +114,8 @@ class SourceReadAhead final : public ReadAhead {
   Stage threads_;  // last: they use all the above
 };
 
-/// The rows of `ids`, which are in reading order: those of `ahead`, or where
-/// there is none read now.
+/// The rows of `ids`, which are in reading order: those of `ahead`, or if none
+/// exists read now.
 void read_rows(SampleReader& reader, std::span<const SampleId> ids,
                ItemRead* ahead, Block& out);
 

@@ -7,7 +7,7 @@
 // tensors are copied, many rows at once, and its run by the range that is
 // wanted. With one, rows are handed to it, all of the call at once, padding and
 // rejected ones left out: `at_[r]` is the place of its row r in the item. What
-// a device finishes is staged (copied as it is stored, behind the batch's
+// a device finishes is staged (copied as stored, behind the batch's
 // tensors) or read where the device keeps it, and queued for the whole batch;
 // the host has inspected the heads of its runs before, because a device rejects
 // nothing.

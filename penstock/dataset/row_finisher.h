@@ -18,7 +18,7 @@ void keep_first_of_each(Faults& faults, std::size_t before);
 /// Puts stored rows into a batch: fields that a kind finishes, and runs. One
 /// per thread.
 ///
-/// What goes into a batch as it is stored, in rows of equal size, is copied by
+/// What goes into a batch as stored, in rows of equal size, is copied by
 /// others, many rows at once: `copied()` says what. Of a field that a device
 /// finishes these are its stored rows.
 class RowFinisher {

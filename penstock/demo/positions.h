@@ -39,8 +39,8 @@ class PositionsDemo {
   static std::vector<NewColumn> columns(const std::string& time_type,
                                         const std::string& json_type);
 
-  /// Fills `block` with the next rows, at most `most`; false when there are
-  /// none left. The rows are the same for any cut into blocks.
+  /// Fills `block` with the next rows, at most `most`; false if none exist
+  /// left. The rows are the same for any cut into blocks.
   bool next(std::int64_t most, Block& block);
 
  private:

@@ -218,11 +218,11 @@ struct MovedRow {
   const std::byte* from = nullptr;  ///< its numbers, [height, width]
   std::int64_t row = 0;             ///< of the target
   std::int32_t by = 0;  ///< columns to the right, below 0 to the left
-  float factor = 1;     ///< 1: numbers stay as they are
+  float factor = 1;     ///< 1: numbers stay unchanged
 };
 
 /// Moves rows of float32 numbers along their lines, and multiplies them: sounds
-/// that are shifted in time, or made louder. What is no number stays as it is.
+/// that are shifted in time, or made louder. What is no number stays unchanged.
 /// Nothing that is written is read.
 struct Move {
   std::byte* out = nullptr;

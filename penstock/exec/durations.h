@@ -28,12 +28,12 @@ class Durations {
     return all;
   }
   /// The time that `share` of them did not exceed, with 1 the longest; none
-  /// where there are none.
+  /// if none exist.
   std::optional<Nanoseconds> quantile(double share) const;
-  /// Whether they differ by less than the histogram tells; not where there are
-  /// none.
+  /// Whether they differ by less than the histogram tells; not if none
+  /// exist.
   bool alike() const;
-  /// Their standard deviation / their mean; 0 where there are none.
+  /// Their standard deviation / their mean; 0 if none exist.
   double variation() const;
   Durations& operator+=(const Durations& other);
 

@@ -61,7 +61,7 @@ void try_threads(const std::string& name, int threads);
 
 /// `error` with the stage's name in front; anything that is not an Error
 /// becomes an internal one, lack of memory an out_of_memory one. Where there is
-/// no memory for that it stays as it is.
+/// no memory for that it stays unchanged.
 std::exception_ptr named_error(std::exception_ptr error,
                                const std::string& stage) noexcept;
 

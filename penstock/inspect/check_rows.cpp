@@ -87,7 +87,7 @@ void look(const Schema& schema, const KeyList& keys, const Block& block,
     Faults faults;
     column.parser->parse(block, values, faults);
     for (RowFault& fault :
-         faults.rows)  // NULL, which the source allows, is none
+         faults.rows)  // NULL, which the source allows, is not bad
       if (block.columns[column.at].valid(fault.row))
         add(fault.row, std::move(fault.place), std::move(fault.why));
   }

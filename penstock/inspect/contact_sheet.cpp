@@ -159,7 +159,7 @@ bool holds_draws(const NamedTensor& tensor) {
   return tensor.name.ends_with("_draw") || tensor.name.ends_with("_augment");
 }
 
-/// Row `row` of a tensor in words; empty: it is none that is shown.
+/// Row `row` of a tensor in words; empty: none that is shown.
 std::string words_of(const NamedTensor& tensor, std::size_t row,
                      const ContactSheet::Classes& all_classes) {
   const TensorView& view = tensor.view;

@@ -13,7 +13,7 @@ Json doctor_parts();
 /// What this machine and this build can do: `machine`, limits with their
 /// origins; `system`, what it runs in, with the drive of the user's cache;
 /// `profile`, what the machine really gives (see machine_profile()), measured
-/// anew where `measure` says so; `build`, what this program is made of;
+/// again if `measure` is set; `build`, what this program is made of;
 /// `parts`, those of doctor_parts(). `repairs` are things that hold work back,
 /// each
 /// {"what", "next"}: a command that mends it.

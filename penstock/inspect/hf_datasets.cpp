@@ -130,7 +130,7 @@ class Sizes {
   void forget_reading() const {
     for (const auto& [path, read] : times_) {
       const timespec times[] = {read, {0, UTIME_OMIT}};
-      ::utimensat(AT_FDCWD, path.c_str(), times, 0);  // of one's own files
+      ::utimensat(AT_FDCWD, path.c_str(), times, 0);  // of the user's own files
     }
   }
   void give(FoundSet& to) {

@@ -12,7 +12,7 @@ namespace penstock {
 // Data sets of Hugging Face on this machine, for people: each function gives a
 // document. Nothing but removed data sets is changed, and no network is used.
 
-/// Where they are. Empty: there is none.
+/// Where they are. Empty: none.
 struct HfFolders {
   std::filesystem::path hub;       ///< repositories as they were downloaded
   std::filesystem::path datasets;  ///< what load_dataset() made of them

@@ -107,7 +107,7 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
          ", a type that is not chosen automatically";
 }
 
-/// Integers that number classes with names; -1 is none.
+/// Integers that number classes with names; -1 means no sample.
 bool is_label(const ColumnSurvey& column) {
   return column.integer() && !column.info.values.empty();
 }
@@ -268,7 +268,7 @@ std::string numbers_text(const std::vector<const ColumnSurvey*>& numbers,
     names.push_back(quoted(column->info.name));
   }
   std::string text = comment(
-      "Numbers, standardized: (value - mean) / standard deviation over the "
+      "Numbers, standardised: (value - mean) / standard deviation over the "
       "train rows.",
       "    ");
   if (gaps > 0)
@@ -420,7 +420,7 @@ std::string image_job_text(const SourceSpec& spec, const std::string& target,
         classes == nullptr || classes->values.empty()
             ? "'" + spec.path + "' has no classes"
             : "all pictures have the class '" + classes->values[0] + "'",
-        "put the pictures of each class into a folder of its own, or set "
+        "put the pictures of each class into one folder per class, or set "
         "\"labels\"");
   return begin_of_job("is in " + quoted(spec.path), name) +
          "  // Folders of pictures, one for each class.\n" +

@@ -126,7 +126,7 @@ Json top_json(const ColumnSurvey& column) {
   return top;
 }
 
-/// What a scan reads behind the columns of the survey: times as they are
+/// What a scan reads behind the columns of the survey: times as
 /// written.
 std::vector<ColumnRequest> peeked_columns(const Schema& schema) {
   std::vector<ColumnRequest> wanted = surveyed_columns(schema);

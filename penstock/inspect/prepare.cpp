@@ -29,7 +29,7 @@ Job job_of_store(const Job& job) {
   return own;
 }
 
-/// Of the first field that holds documents; null: there is none.
+/// Of the first field that holds documents; null: none.
 const Json* documents_in(const Json& statistics) {
   if (!statistics.is_object()) return nullptr;
   for (const auto& [field, found] : statistics.object())

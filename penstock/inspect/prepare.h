@@ -31,8 +31,8 @@ struct TokenExport {
 /// "export" as export_tokens() gives it. Throws what reading throws, and
 /// Error(request), code prepare.sources, for several sources, and prepare.disk
 /// where the store will not fit. What is interrupted leaves no store; where
-/// rows have positions the next call goes on where it was ("resumed": rows that
-/// were there), with the same bytes.
+/// rows have positions the next call continues where it was ("resumed": rows
+/// that were there), with the same bytes.
 Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
                  const TokenExport& also = {});
 

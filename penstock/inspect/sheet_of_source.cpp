@@ -62,8 +62,8 @@ void record_draws(Json& document) {
   document["fields"] = std::move(fields);
 }
 
-/// Rows of zeros in the place of bad ones, and no tensor that says so, unless
-/// the job decides about them. True where this was done.
+/// Rows of zeros in the place of bad ones, and no tensor that reports it,
+/// unless the job decides about them. True where this was done.
 bool mask_bad_rows(Json& document) {
   const Json* said = document["loader"].find("on_bad");
   if (said != nullptr && *said != Json("stop")) return false;

@@ -113,7 +113,7 @@ TEST_F(System, AMachineIsMeasuredOnceAndKept) {
   EXPECT_EQ(machine_profile(root_ / "kept", nullptr), first);
   EXPECT_NE(*machine_profile(root_ / "kept", nullptr, true).find("measured"),
             *first.find("measured"));
-  // Of another machine, or damaged: measured anew.
+  // Of another machine, or damaged: measured again.
   write("kept/machine.json", "{\"of\": {\"cpus\": 4096}, \"cores\": 4096}");
   EXPECT_LT(machine_profile(root_ / "kept", nullptr).find("cores")->number(),
             4096);

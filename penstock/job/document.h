@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-// A job's settings as they are given: a document that is not yet checked.
+// A job's settings as given: a document that is not yet checked.
 
 /// Whether a text names a job file, NAME.json, rather than a source: one that
 /// begins with the kind of a source, as "jsonl:rows.json" does, names a source.

@@ -42,7 +42,7 @@ struct Job {
 /// Throws Error(request) with the JSON path of what is wrong.
 Job parse_job(const Json& document);
 
-/// A job over rows of one's own: as above, without `source` and `fields`.
+/// A job over rows of the caller: as above, without `source` and `fields`.
 Job parse_job_of_rows(const Json& document);
 
 /// A job over a source with these columns that the caller opens: as

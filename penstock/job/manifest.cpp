@@ -15,7 +15,7 @@
 
 // Every key has one rule, a line of the table below. A rule looks at the whole
 // manifest where keys belong together (workers and prefetch_factor), and says
-// which settings it made, or why there are none.
+// which settings it made, or why it made none.
 
 namespace penstock {
 namespace {

@@ -104,7 +104,7 @@ void check_order(Spec& spec, LoaderOptions& options) {
                 "set \"shuffle\" to true, or leave \"order\" out");
 }
 
-/// The settings that the loader takes as they are.
+/// The settings that the loader takes unchanged.
 SettingsTable<LoaderOptions> options_settings() {
   using Options = LoaderOptions;
   return SettingsTable<Options>()

@@ -101,8 +101,9 @@ TEST_P(BadSamplesTest, TheSameOnesStandInOnAnyNumberOfRanks) {
   EXPECT_EQ(alone.in_place_of.size(), 5u);
 }
 
-// The rank that the sample falls to says so, at the step at which one process
-// would; the others have their rows of that step, and no error before it.
+// The rank that the sample falls to reports it, at the step at which one
+// process would; the others have their rows of that step, and no error before
+// it.
 TEST_P(BadSamplesTest, TheSameErrorEndsTheSameStepOnAnyNumberOfRanks) {
   options_.on_bad = OnBad::stop;
   options_.batch_size = 640;

@@ -22,8 +22,8 @@ class CopyLine {
 
   /// A batch is filled. Each number comes once, from 0 on.
   void add(std::shared_ptr<Slot> slot);
-  /// Queues the copy of a batch whose turn it is. False when it is none's.
-  /// `slot` is set before anything is thrown.
+  /// Queues the copy of a batch whose turn it is. False when it is no batch's
+  /// turn. `slot` is set before anything is thrown.
   bool next(std::shared_ptr<Slot>& slot);
   /// Queues the copy of a batch now. Sets `slot.copied`.
   void copy(Slot& slot);

@@ -373,7 +373,8 @@ SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
 
 void BatchFiller::operate(Slot& slot) {
   if (!operations_.empty() && !queues_) operations_.apply(slot, scratch_);
-  // Where nothing is copied this thread goes on with the slot, in this stream.
+  // Where nothing is copied this thread continues with the slot, in this
+  // stream.
   if (queues_ && slot.host.data() != nullptr)
     slot.filled = stream_->record_untimed();
 }

@@ -48,7 +48,7 @@ RowFunction adding(std::int64_t more) {
           }};
 }
 
-/// An augmentation: noise that a row draws anew in each epoch.
+/// An augmentation: noise that a row draws again in each epoch.
 RowFunction noisy(std::uint64_t seed) {
   return {.layout = one_number(),
           .fingerprint = "noise of seed " + std::to_string(seed),

@@ -28,7 +28,7 @@ std::vector<std::int64_t> tokens_of(std::int64_t i) {
   return tokens;
 }
 
-/// Document i as JSON; `bad` are none.
+/// Document i as JSON; `bad` ones are not JSON.
 Block documents(const std::vector<std::int64_t>& bad) {
   Block block;
   block.rows = kRows;

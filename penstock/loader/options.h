@@ -74,7 +74,7 @@ void check(const LoaderOptions& options, const Dataset& dataset);
 /// What may change while a loader runs: see LoaderOptions.
 struct LoaderThreads {
   int workers = 1;
-  int readers = 0;  ///< 0: there are none, the workers read
+  int readers = 0;  ///< 0: none, the workers read
   int prefetch = 2;
 
   friend bool operator==(const LoaderThreads&, const LoaderThreads&) = default;

@@ -87,7 +87,7 @@ const std::vector<ModelKind>& model_kinds();
 bool reads_path(const ModelSpec& model);
 
 /// The field that the setting `key` of a model names. Throws Error(request)
-/// with the nearest name where there is none.
+/// with the nearest name if none exists.
 const Field& field_named(const Spec& section, std::string_view key,
                          const std::string& name,
                          const std::vector<Field>& fields);

@@ -82,8 +82,8 @@ struct NvmlCalls {
   Return (*pcie)(Device, int sent_0_received_1, unsigned* kb_s) = nullptr;
 };
 
-/// The library of this machine, opened the first time and kept; all null where
-/// there is none.
+/// The library of this machine, opened the first time and kept; all null if
+/// none exists.
 const NvmlCalls& nvml_of_this_machine();
 
 /// A GPU as its driver sees it. A call that fails gives a missing number, never
@@ -117,7 +117,7 @@ class GpuSensor {
   NvmlCalls::Device gpu_ = nullptr;
 };
 
-/// The sensor of a device that is a GPU. Null for one that is none; then the
+/// The sensor of a device that is a GPU. Null for any other; then the
 /// library is not opened.
 std::unique_ptr<GpuSensor> gpu_sensor(const Device& device);
 

@@ -22,7 +22,7 @@ NvtxCalls open_nvtx(const std::string& library);
 /// the tools see the device themselves.
 std::shared_ptr<void> tell_nvtx(const NvtxCalls& calls);
 
-/// The same for a program that Nsight runs, which says so in the environment
+/// The same for a program that Nsight runs, which reports it in the environment
 /// (NVTX_INJECTION64_PATH), or where PENSTOCK_NVTX names a library. Null for
 /// any other: then nothing is opened.
 std::shared_ptr<void> tell_nvtx_where_asked();

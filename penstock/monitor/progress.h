@@ -49,7 +49,7 @@ struct Progress {
 /// (`tok/s 51200 MFU 38 %`) before the loss where they are known. The time left
 /// is from this run's own pace. The shares sum to 100 and the arrow names where
 /// missing time goes. What is not known is `n/a`: AU too, where the steps take
-/// no time. `GPU` is left out where the device is none.
+/// no time. `GPU` is left out where the device is not a GPU.
 ///
 /// `columns`: the width of a terminal, 0: no limit. It then has a bar of the
 /// epoch after the step, and its last parts are left out where there is no room

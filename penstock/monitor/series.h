@@ -49,7 +49,7 @@ class MachineSeries {
   /// The numbers that no sample has had so far, with the reason:
   /// {"cpu_percent": "there is no /proc/stat"}.
   std::map<std::string, std::string> not_known() const;
-  /// The newest values of a number, at most 64; empty where there are none.
+  /// The newest values of a number, at most 64; empty if none exist.
   const std::deque<double>& recent(const std::string& metric) const;
   /// False once the process has ended.
   bool process_lives() const { return lives_; }

@@ -26,7 +26,7 @@ std::optional<Json> document_in(const std::filesystem::path& file,
                                 std::string& why);
 
 /// Looks for a run at `path`: a run folder, a link to one, or a report.json.
-/// Throws Error(request), code explain.no_run, where there is none; `what` is
+/// Throws Error(request), code explain.no_run, if none exists; `what` is
 /// what cannot be done then.
 FoundRun find_run(const std::string& path,
                   const char* what = "cannot explain the run");

@@ -22,7 +22,8 @@ class RunTrace {
   /// when the trace is there; may be empty.
   void step(std::int64_t taken,
             const std::function<void(const std::string&)>& note);
-  /// The run ends. A trace that cannot be written ends no run: the log says so.
+  /// The run ends. A trace that cannot be written ends no run: the log reports
+  /// it.
   void end(const std::function<void(const std::string&)>& note);
 
   /// Long enough for the queues to have filled.

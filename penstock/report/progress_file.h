@@ -14,7 +14,7 @@ namespace penstock {
 /// How far a run has come, for who looks from outside (LiveRun):
 /// `progress.json` of its folder, replaced once a second while steps are taken,
 /// and gone when the run has ended. One that cannot be written ends no run: the
-/// log says so, once. One thread.
+/// log reports it, once. One thread.
 class ProgressFile {
  public:
   struct Whole {

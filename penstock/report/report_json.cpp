@@ -27,7 +27,7 @@ double utilisation(const StepParts& parts) {
   return parts.steps_take_time() ? parts.utilisation() : kUnknown;
 }
 
-/// The machine as it is now, with its GPU where the device is one.
+/// The machine in its present state, with its GPU where the device is one.
 Json machine_of(const Device& device) {
   Json json = machine_json();
   if (std::optional<GpuUse> gpu = read_gpu_use(device))

@@ -126,7 +126,7 @@ std::string without_links(const std::string& run_folder) {
   return path;
 }
 
-/// "skipped 3 steps: goes on at epoch 2, step 0".
+/// "skipped 3 steps: continues at epoch 2, step 0".
 void note_skip(const TrainOptions& options, Position at) {
   if (!options.listener.note) return;
   const bool back = options.skip < 0;
@@ -195,7 +195,7 @@ struct Begun {
   const Job& job;
   const TrainOptions& options;
   Nanoseconds started;
-  std::string resumed;  // the run that it goes on from; or empty
+  std::string resumed;  // the run that it continues from; or empty
   Resumption from;
   std::shared_ptr<Device> device;
   std::optional<OutputFolder> weights;
@@ -350,7 +350,7 @@ Json document_of_run(const std::string& run_folder,
 DatasetFacts plan_rows(const Job& job,
                        const std::function<void(const std::string& line)>& note,
                        StopFlag stop) {
-  // Python would open that of a module of one's own.
+  // Python would open that of a user's own module.
   const std::shared_ptr<Device> device = job.model.kind == "own"
                                              ? open_device(job.device)
                                              : device_of_run(job, {});

@@ -30,7 +30,7 @@ Numbers shuffled(const Permutation& order, std::int64_t count) {
   return all;
 }
 
-/// get_length_grouped_indices() of transformers, step by step as it is written
+/// get_length_grouped_indices() of transformers, step by step as written
 /// there, over a permutation of ours.
 Numbers as_transformers(const std::vector<std::int32_t>& lengths,
                         std::int64_t batch, const Permutation& order) {

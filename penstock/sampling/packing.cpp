@@ -58,7 +58,7 @@ class NumberSet {
       number /= 64;
     }
   }
-  /// The least member that is at least `number`; SIZE_MAX: there is none.
+  /// The least member that is at least `number`; SIZE_MAX: none.
   std::size_t find_from(std::size_t number) const {
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const std::size_t word = number / 64;
@@ -286,7 +286,7 @@ class SortedPieces {
 
 }  // namespace
 
-/// Packs these samples; all of them where there are none.
+/// Packs these samples; all of them if none exist.
 void Bins::fit_window(std::span<const std::int32_t> lengths,
                       std::span<const std::int64_t> samples, Filling& filling) {
   const SortedPieces sorted(

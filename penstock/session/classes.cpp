@@ -56,7 +56,7 @@ UnknownRows unknown_rows(const std::string& field,
   return all;
 }
 
-/// The number of the unknown class; nullopt: there is none, or rows hold a
+/// The number of the unknown class; nullopt: none, or rows hold a
 /// place for each class.
 std::optional<std::size_t> unknown_class(const Field& field,
                                          const Json& statistics) {
@@ -67,7 +67,7 @@ std::optional<std::size_t> unknown_class(const Field& field,
   return statistics.find("classes")->array().size();
 }
 
-/// Empty: there are none.
+/// Empty: none.
 std::string unknown_class_text(const Job& job, const Dataset& rows) {
   const std::vector<const FittedFields*> fitted = fitted_of(rows);
   if (fitted.empty()) return {};

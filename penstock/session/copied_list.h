@@ -18,10 +18,10 @@ namespace penstock {
 /// thread's.
 class CopiedList {
  public:
-  /// Reads it; where there is none, nothing is copied.
+  /// Reads it; if none exists, nothing is copied.
   explicit CopiedList(const std::filesystem::path& folder);
 
-  /// Begins the list of a copy, or goes on with it: makes the folder, and
+  /// Begins the list of a copy, or continues with it: makes the folder, and
   /// removes what is in it and in none of `files`.
   static void begin(const std::filesystem::path& folder, const SourceSpec& spec,
                     const std::vector<StagedFile>& files);

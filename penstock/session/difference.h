@@ -14,7 +14,7 @@ struct Difference {
 };
 
 /// The first difference between what was found and what a run was made with;
-/// nullopt when there is none. Two objects of the same members in another order
+/// nullopt if none exists. Two objects of the same members in another order
 /// differ: the lists of their names are shown then.
 std::optional<Difference> first_difference(const Json& found, const Json& made,
                                            const std::string& path);

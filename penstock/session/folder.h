@@ -27,7 +27,7 @@ class OutputFolder {
              Lasting lasting);
   void append(const std::string& name, const std::string& lines,
               Readers readers = Readers::as_umask);
-  /// A file that cannot be removed stays: the log says so.
+  /// A file that cannot be removed stays: the log reports it.
   void remove(const std::string& name);
   /// Gives the file a second name, in place of a file that has it; the first
   /// name stays but on drives without hard links.

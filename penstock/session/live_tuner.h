@@ -33,7 +33,7 @@ class LiveTuner {
   void step(Loader& loader, const std::function<Snapshot()>& now,
             const std::function<void(const std::string&)>& note);
   /// The loop turns to something else, or to its next epoch, which may last for
-  /// less than a window: this one goes on with the next step, and what lies
+  /// less than a window: this one continues with the next step, and what lies
   /// between is no part of its time.
   void pause() {
     if (!paused_at_) paused_at_ = clock_.now();

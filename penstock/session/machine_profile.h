@@ -19,11 +19,11 @@ Json measure_machine(const std::filesystem::path& folder, Device* device);
 
 /// The same, measured once per machine and kept in `folder`/machine.json: for
 /// another processor, number of processors, kernel or device it is measured
-/// anew, and where `again` says so. "measured": when.
+/// again, and if `again` is set. "measured": when.
 Json machine_profile(const std::filesystem::path& folder, Device* device,
                      bool again = false);
 /// What was kept there of this machine, for predictions; nothing is measured.
-/// Null where there is none, or it is of another machine.
+/// Null if none exists, or it is of another machine.
 Json kept_profile(const std::filesystem::path& folder);
 
 }  // namespace penstock

@@ -14,7 +14,7 @@
 namespace penstock {
 
 /// The device of a run: one that its model can be trained on. Throws
-/// Error(request) or Error(device) where there is none, before any row is read.
+/// Error(request) or Error(device) if none exists, before any row is read.
 std::shared_ptr<Device> device_of_run(const Job& job,
                                       const TrainOptions& options);
 

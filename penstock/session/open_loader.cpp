@@ -251,7 +251,7 @@ void Session::wait_on(Batch& batch, void* handle) {
   batch.wait_on(borrowed(handle));
 }
 
-/// One object for a handle as long as it is in use.
+/// One object for a handle while it is in use.
 std::shared_ptr<Stream> Session::borrowed(void* handle) {
   auto known = borrowed_.find(handle);
   if (known != borrowed_.end())

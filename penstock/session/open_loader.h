@@ -46,7 +46,7 @@ class Session {
   /// Frees at least `bytes` of the device's memory that rows take, or all of
   /// it: they are kept on the host from here on, and batches go on in the same
   /// order, with the same bytes. Gives how many, 0 where the device keeps none
-  /// or is the host. Batches that were handed out stay as they are; who holds
+  /// or is the host. Batches that were handed out stay unchanged; who holds
   /// dataset(), or a loader of open_side(), holds the memory, too. Throws
   /// Error(out_of_memory) where the host has no room for them.
   std::size_t release_memory(std::size_t bytes);
@@ -142,7 +142,7 @@ class Session {
   const Job& job() const { return job_; }
 
   /// Ends the threads and lets the data set go. next() then throws
-  /// Error(request); batches that were handed out stay as they are.
+  /// Error(request); batches that were handed out stay unchanged.
   void close();
   bool closed() const { return loader_ == nullptr; }
 

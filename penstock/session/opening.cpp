@@ -45,7 +45,7 @@ void tell(TableDatasetOptions& wanted, const OpenOptions& options,
   };
 }
 
-/// A whole number of the environment; missing: it is none from 1 on.
+/// A whole number of the environment; missing: it is not a number from 1 on.
 std::optional<int> ranks_in(const char* name) {
   const char* text = std::getenv(name);
   if (text == nullptr) return std::nullopt;

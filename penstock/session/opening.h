@@ -33,8 +33,8 @@ struct OpenOptions {
   std::shared_ptr<const std::atomic<bool>> stop;
   /// A device that is open already. Missing: the job's is opened.
   std::shared_ptr<Device> device;
-  /// Rows of one's own, to which `statistics` and `note` do not apply. Missing:
-  /// those of the job's source.
+  /// Rows of the caller, to which `statistics` and `note` do not apply.
+  /// Missing: those of the job's source.
   RowsMaker rows;
   /// Statistics of an earlier run, to be applied instead of fitted.
   std::optional<Json> statistics;

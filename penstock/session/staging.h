@@ -21,7 +21,7 @@ std::filesystem::path folder_of_copies(const std::string& stage);
 
 /// For people, a line of each source with `stage`: how much is to be copied
 /// from where to where, whether it fits, and what that takes and gives by the
-/// drive's measured rate. Empty where there is none. Nothing is copied.
+/// drive's measured rate. Empty if none exists. Nothing is copied.
 std::string staging_text(const SourceSpec& spec);
 
 /// For people: which files a source with `stage` names in its rows, and are not
@@ -34,10 +34,10 @@ enum class WhatIsInMemory { stays, is_copied };
 
 /// Copies what a source with `stage` names, and those that it is made of, and
 /// says in the spec where the copies are. What is copied already is not copied
-/// again, a file that was cut off goes on where it ended, and each copy is read
-/// back and compared. Where the original is in memory anyway (tmpfs, the page
-/// cache), nothing is copied. `note` is called with lines for people, from the
-/// caller's thread.
+/// again, a file that was cut off continues where it ended, and each copy is
+/// read back and compared. Where the original is in memory anyway (tmpfs, the
+/// page cache), nothing is copied. `note` is called with lines for people, from
+/// the caller's thread.
 ///
 /// Throws Error(request): source.stage (no such place), source.stage_room (it
 /// does not fit; what was copied stays); Error(source): files.missing,

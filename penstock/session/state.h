@@ -51,12 +51,12 @@ struct SavedStates {
   std::optional<SavedState> before;
 };
 
-/// Throws Error(request) when there is none or the newest is damaged.
+/// Throws Error(request) if none exists or the newest is damaged.
 SavedStates read_states(const std::string& run_folder);
 
 /// Moves the position by so many steps of data, over the ends of epochs: on, to
 /// leave out what made the loss jump, or, below 0, back to take it again. What
-/// counts steps, such as the learning rate, goes on as it was, and the job as
+/// counts steps, such as the learning rate, continues as before, and the job as
 /// many steps as it has. Throws Error(request), code resume.skip, for a run
 /// that had not begun, for one that has no step left, and for a place before
 /// the first step or too far on.

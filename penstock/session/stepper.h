@@ -82,7 +82,7 @@ class Stepper {
   /// Looks at a batch of held-out rows without learning from it.
   virtual void validate(const std::shared_ptr<Batch>&, Stream&) {}
   /// What validate() saw since the last call, by name: "val_loss" and what the
-  /// model measures, "val_median_km" say. Starts anew.
+  /// model measures, "val_median_km" say. Starts again.
   virtual Json validated() { return Json::Object{}; }
   /// Weights ("model.NAME"), optimiser and all else that the next step depends
   /// on. `reuse`: the memory of an earlier state that is no longer needed. A

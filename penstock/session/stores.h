@@ -22,7 +22,7 @@ namespace penstock {
 Json list_stores(const std::filesystem::path& dir);
 
 /// The store of a folder that was used last, of those that hold rows of the
-/// source and the columns of these options; null: there is none.
+/// source and the columns of these options; null: none.
 std::shared_ptr<const Store> store_of_source(
     const TableDatasetOptions& options);
 

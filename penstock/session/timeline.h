@@ -30,7 +30,7 @@ struct Readings {
   Readings& operator+=(const Readings& more);
 };
 
-/// What the process and the device used over some time, as far as it is known.
+/// What the process and the device used over some time, as far as known.
 struct UseOverTime {
   double cpu_s = 0;                 ///< processor time of the process...
   double over_s = 0;                ///< ...within this time; 0: not measured
@@ -96,7 +96,7 @@ class Timeline {
   /// Mean utilisation of the GPU as its driver reports it (GpuUse), since the
   /// first step; missing before it was read three times.
   std::optional<double> gpu_busy() const;
-  /// All up to now; it goes on unchanged.
+  /// All up to now; it continues unchanged.
   TimelineNumbers numbers(StepClock& clock, Nanoseconds outside = {}) const;
 
   static constexpr std::size_t kMost = 512;

@@ -16,7 +16,7 @@ class Session;
 class Stepper;
 struct Job;
 
-/// How a run talks while it goes on. All may be empty.
+/// How a run talks while it is running. All may be empty.
 struct TrainListener {
   std::function<void(const std::string& line)> note;  ///< plans, summaries
   std::function<void(const Progress&)> progress;      ///< at most 10 per second
@@ -42,7 +42,7 @@ struct TrainOptions {
   std::atomic<bool>* save = nullptr;
   TrainListener listener;
   /// A run folder to go on from: position and model are taken from it, and
-  /// the statistics are applied, not fitted anew. The rows must be the same.
+  /// the statistics are applied, not fitted again. The rows must be the same.
   std::string resume;
   /// With `resume`: steps of data to leave out, or below 0 to take again (see
   /// skip_steps()). The run takes as many steps as it would without. Its folder

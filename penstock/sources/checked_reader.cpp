@@ -86,7 +86,7 @@ class BlockCheck {
     const std::vector<ColumnType>& types = source_.types();
     if (block.columns.size() != types.size())
       refuse("source.wrong_columns", "",
-             "the row has " + std::to_string(block.columns.size()) +
+             "the block has " + std::to_string(block.columns.size()) +
                  " columns, but " + std::to_string(types.size()) +
                  " were requested");
     for (std::size_t c = 0; c < types.size(); ++c) {
@@ -116,7 +116,7 @@ class BlockCheck {
                   const char* of) const {
     if (block.rows == expected) return;
     refuse("source.wrong_rows", "",
-           "the row has " + std::to_string(block.rows) + " rows for " +
+           "the block has " + std::to_string(block.rows) + " rows for " +
                std::to_string(expected) + " " + of);
   }
 
@@ -198,7 +198,7 @@ class CheckedReader final : public Reader {
                     {.code = "source.row_gone",
                      .what = "cannot read position " + std::to_string(position),
                      .where = shown_,
-                     .why = "the row has " + std::to_string(rows_) + " rows",
+                     .why = "the source has " + std::to_string(rows_) + " rows",
                      .next = "the data has changed: start the run again"});
     charge_.change_to(memory_.by_position);
     if (locked_) {
@@ -243,9 +243,9 @@ ColumnFault fault_of(const Column& column, std::int64_t rows) {
   if (column.length != rows || rows < 0 || column.first < 0 ||
       column.first > kFurthest - rows)
     return {"source.wrong_rows",
-            "the row has " + std::to_string(column.length) + " rows from row " +
-                std::to_string(column.first) + " on in a block of " +
-                std::to_string(rows)};
+            "the column has " + std::to_string(column.length) +
+                " rows from row " + std::to_string(column.first) +
+                " on in a block of " + std::to_string(rows)};
   const std::int64_t end = column.first + column.length;
   if (column.validity.size() != 0 && !holds_bits(column.validity, end))
     return short_column("the validity bits end before the last row");

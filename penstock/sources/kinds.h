@@ -50,7 +50,7 @@ const SourceKind* source_kind(const std::string& name);
 /// none.
 const SourceKind* kind_of_file(const std::string& name);
 /// The kind that a URI or a connection string belongs to, by its beginning;
-/// null where there is none.
+/// null if none exists.
 const SourceKind* kind_of_uri(const std::string& uri);
 /// A URI of each kind, for hints: "sqlite:PATH#table or postgresql://...".
 std::string source_examples();

@@ -22,7 +22,7 @@ bool continues_word(char c) {
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /// After the `closing` that ends what begins before `at`; two of them stand for
-/// one. The end of the text where there is none.
+/// one. The end of the text if none exists.
 std::size_t after_quoted(std::string_view sql, std::size_t at, char closing,
                          bool backslashes = false) {
   for (; at < sql.size(); ++at) {
@@ -51,7 +51,7 @@ std::size_t after_comment(std::string_view sql, std::size_t at, bool nested) {
   return sql.size();
 }
 
-/// After $tag$ ... $tag$, or after the '$' where this is none.
+/// After $tag$ ... $tag$, or after the '$' if there is no tag.
 std::size_t after_dollars(std::string_view sql, std::size_t at) {
   std::size_t end = at + 1;
   while (end < sql.size() && continues_word(sql[end]) && sql[end] != '$') ++end;

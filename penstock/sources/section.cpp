@@ -241,7 +241,7 @@ std::vector<std::string> names_of_kinds() {
   return names;
 }
 
-/// Of all kinds only that one is made, unless it is none.
+/// Of all kinds only that one is made, unless the kind is unknown.
 std::string kind_in(Spec& section) {
   const Json* kind = section.raw("kind");
   const bool known =
@@ -256,7 +256,7 @@ bool has_setting(const SourceKind& kind, const std::string& key) {
          settings.end();
 }
 
-/// A setting of tables where there is none.
+/// Refuses settings of tables in a source that has none of its own.
 void refuse_settings_of_tables(const Spec& section) {
   for (const SettingSchema& setting : table_settings().schemas())
     if (section.has(setting.key))

@@ -65,7 +65,7 @@ Json source_section(const SourceSpec& spec);
 int connections_of(const SourceSpec& spec);
 
 /// A `source` section as it may be stored and shown: without passwords, also in
-/// those that it is made of. What is no section stays as it is.
+/// those that it is made of. What is no section stays unchanged.
 Json without_secrets_of_source(Json section);
 /// Those settings of a section whose value shows in the identity of its rows
 /// (Identity::value), where they are not the default. Without secrets.

@@ -35,7 +35,7 @@ std::vector<std::string> paths_in(const SourceSpec& spec) {
   return {spec.path};
 }
 
-/// A file whose rows stand beside those of all files; empty: there is none.
+/// A file whose rows stand beside those of all files; empty: none.
 std::string labels_in(const SourceSpec& spec) {
   const auto* files = std::any_cast<FileSettings>(&spec.own);
   return files == nullptr ? std::string() : files->row_labels;

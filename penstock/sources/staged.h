@@ -21,7 +21,7 @@ struct StagedFile {
   std::string version;
 };
 
-/// The same file as it is now. Throws Error(source), files.missing.
+/// The same file in its present state. Throws Error(source), files.missing.
 StagedFile staged_file(const std::string& from, std::string to);
 
 /// All that `path` names, by `to` in UTF-8 order: of a folder whatever is below

@@ -11,7 +11,7 @@ namespace penstock {
 
 /// A URI in its parts: "sqlite:PATH?where=a%3E1&on_bad=skip#table". Settings
 /// have "%20" and the like for what they hold of "&", "#" and "%"; what follows
-/// "query=" is the query, as it is.
+/// "query=" is the query, unchanged.
 struct UriParts {
   /// Of a server or an object store with the options that are theirs.
   std::string place;

@@ -31,7 +31,7 @@ struct Aligned {
   void assign(std::string_view part, std::size_t begin, bool tracked);
 };
 
-/// Writes an Aligned anew, from its first character to its last.
+/// Writes an Aligned again, from its first character to its last.
 class Rewrite {
  public:
   explicit Rewrite(Aligned& of) : of_(&of) { text_.reserve(of.text.size()); }

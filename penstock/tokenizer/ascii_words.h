@@ -17,7 +17,7 @@ using unicode::Text;
 using AsciiWords = std::size_t(const Text& text, bool padded, std::size_t at,
                                std::span<std::uint32_t> ends);
 
-/// That of a family on this processor; null where there is none.
+/// That of a family on this processor; null if none exists.
 AsciiWords* ascii_words(Family family);
 /// Those of these instructions, where the processor has them.
 AsciiWords* ascii_words_avx2(Family family);

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// What is merged, as it is written.
+/// What is merged, as written.
 using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
 /// "a b" or ["a", "b"].
@@ -305,7 +305,7 @@ void read_added_tokens(const FileValue& part, Recipe& recipe) {
       entry.at("id").unknown("a token whose id is not " + std::to_string(id) +
                              ", which is the next one,");
     most = std::max(most, id + 1);
-    // The library looks for it, and writes it, as it is when it is normalised.
+    // The library looks for it, and writes it, unchanged when it is normalised.
     std::string searched = token.content;
     if (token.normalized && !recipe.normalizers.empty()) {
       Aligned text;

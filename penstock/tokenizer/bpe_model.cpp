@@ -129,7 +129,7 @@ class ByteModel final : public WordModel {
     }
   }
 
-  /// Appends the tokens of all `parts_`, which are none then.
+  /// Appends the tokens of all `parts_`, which are empty afterwards.
   void take_parts(std::vector<std::uint32_t>& ids,
                   std::vector<std::uint32_t>* ends) {
     merge_parts();

@@ -355,7 +355,7 @@ class Parser {
 
  private:
   /// Reads up to a statement that begins with one of these, whose name it
-  /// returns and which it has not passed; to the end where there are none.
+  /// returns and which it has not passed; to the end if none exist.
   std::string block(std::vector<std::string_view> ends, Block& out) {
     if (++nested_ > kMostNested) exceed("blocks are nested more than 100 deep");
     for (; at_ < pieces_.size(); ++at_) {

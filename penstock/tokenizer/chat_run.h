@@ -10,7 +10,7 @@
 namespace penstock::chat {
 
 /// What a template wrote, and which parts of it a model is to write, where the
-/// template says so.
+/// template marks them.
 struct Written {
   std::string text;
   std::vector<ByteRange> generated;

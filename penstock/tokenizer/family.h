@@ -17,7 +17,7 @@ enum class Family {
   command_r,  ///< digits one by one, then GPT-2
 };
 
-/// The family of a pattern as it is written in a file.
+/// The family of a pattern as written in a file.
 std::optional<Family> family_of(std::string_view pattern);
 /// The three patterns of DeepSeek, in their order.
 extern const std::string_view kDeepseekPatterns[3];

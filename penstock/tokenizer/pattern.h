@@ -42,8 +42,8 @@ struct Pattern::Step {
     one,       ///< a character of `set`
     run,       ///< as many of them as there are; `least`: how many at least
     all,       ///< the same, of which none is given back
-    split,     ///< goes on at `to`, and if that fails at `other`
-    jump,      ///< goes on at `to`
+    split,     ///< continues at `to`, and if that fails at `other`
+    jump,      ///< continues at `to`
     ahead,     ///< what is from the next step to `to` must match here
     no_ahead,  ///< must not match here
     atomic,    ///< the same part, of which only the first way counts

@@ -45,7 +45,7 @@ struct Recipe {
   bool trims_offsets = false;        ///< white space is not in them
   bool trims_behind_prefix = false;  ///< with what add_prefix_space says
 
-  // Tokens as they are written, and the bytes that they stand for.
+  // Tokens as written, and the bytes that they stand for.
   std::vector<std::optional<std::string>> written;
   TokenIds ids;
   std::vector<std::string> bytes;

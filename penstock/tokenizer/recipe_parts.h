@@ -28,7 +28,7 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
 void place_token(const std::string& token, std::uint32_t id, Recipe& recipe);
 /// {"token": id, ...}
 void read_vocabulary(const FileValue& part, Recipe& recipe);
-/// The ids of names like <0x0A>, kNone where there is none; false where one is
+/// The ids of names like <0x0A>, kNone if none exists; false where one is
 /// missing.
 bool fallback_ids(const TokenIds& ids, std::array<std::uint32_t, 256>& out);
 /// Needs the vocabulary and the normaliser.

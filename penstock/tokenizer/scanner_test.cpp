@@ -211,7 +211,7 @@ std::string utf8(std::uint32_t code) {
 /// Code points, from the first up to, but not including, the last.
 using Range = std::pair<std::uint32_t, std::uint32_t>;
 
-// Blocks of 64 bytes of these are left as they are without a look at each.
+// Blocks of 64 bytes of these are left unchanged without a look at each.
 TEST(Composition, LeavesWhatChineseIsWrittenWithWhateverIsBesideIt) {
   for (auto [begin, end] :
        {Range{0x3000, 0x302A}, Range{0x4000, 0xA000}, Range{0xFF00, 0xFF40}})

@@ -150,7 +150,7 @@ class Whitespace final : public At {
   }
 };
 
-/// Writes the parts of a text anew, each by `write(rewrite, part)`; what lies
+/// Writes the parts of a text again, each by `write(rewrite, part)`; what lies
 /// between them is left out.
 template <class Write>
 void rewrite_parts(Pieces& pieces, const Write& write) {

@@ -44,9 +44,9 @@ class Tokenizer {
 
   /// The largest id and one: what an embedding needs.
   std::size_t vocabulary_size() const;
-  /// The id of a token as it is written in the file; added ones too.
+  /// The id of a token as written in the file; added ones too.
   std::optional<std::uint32_t> id_of(std::string_view token) const;
-  /// The token as it is written in the file, nothing for an id without one.
+  /// The token as written in the file, nothing for an id without one.
   std::optional<std::string> token_of(std::uint32_t id) const;
 
   /// What tokenizer_config.json names as such.
@@ -152,7 +152,7 @@ class ChatTemplate {
                                                        std::string origin);
   /// That of a tokenizer.json, from the files beside it, or from `file`, which
   /// may be empty, with their tokens. Throws Error(request)
-  /// `tokenizer.template` where there is none.
+  /// `tokenizer.template` if none exists.
   static std::shared_ptr<const ChatTemplate> load(const std::string& tokenizer,
                                                   const std::string& file);
   ~ChatTemplate();
@@ -189,7 +189,7 @@ class ChatTemplate {
 };
 
 /// The ids of a chat, and of each whether a part that a model is to write has
-/// some of its characters: it is a target of the loss then. Both begin anew.
+/// some of its characters: it is a target of the loss then. Both begin again.
 void encode_chat(const ChatTemplate::Chat& chat, bool special, Encoder& encoder,
                  std::vector<std::uint32_t>& ids, std::vector<bool>& targets);
 

@@ -65,7 +65,7 @@ void WordCache::make_slots(std::size_t count) {
 
 void WordCache::grow() {
   const auto count = static_cast<std::size_t>(end_ - slots_);
-  if (2 * count > kMost || texts_.size() > kMostText) {  // begins anew
+  if (2 * count > kMost || texts_.size() > kMostText) {  // begins again
     make_slots(count);
     used_ = 0;
     ids_.clear();

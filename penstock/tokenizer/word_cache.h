@@ -13,7 +13,7 @@ namespace penstock {
 
 /// The tokens of words that were seen: words of up to 15 bytes lie in slots of
 /// half a cache line, the texts of longer ones beside. Bounded: full, it begins
-/// anew. For one thread.
+/// again. For one thread.
 class WordCache {
  public:
   static constexpr std::size_t kShort = 15;

@@ -26,7 +26,7 @@ class AdamW {
 
   /// Clips the gradients that backward() left, moves the parameters, and
   /// clears the gradients. Never waits for the device. `left_out`, where it is
-  /// defined, is float32, []: 1 leaves everything but the gradients as it is.
+  /// defined, is float32, []: 1 leaves everything but the gradients unchanged.
   void step(double learning_rate, const at::Tensor& left_out = {});
   /// step() does so, too.
   void forget_gradients();

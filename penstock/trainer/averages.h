@@ -12,7 +12,7 @@ namespace penstock {
 /// what they were and the rest of the weights.
 class Averages {
  public:
-  /// With a decay of 0 there are none, and nothing is done.
+  /// With a decay of 0 no averages are kept.
   Averages(const std::vector<Parameter>& parameters, double decay);
 
   void update();

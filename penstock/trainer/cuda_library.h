@@ -9,7 +9,7 @@ namespace penstock {
 /// machines with and without it.
 struct CudaLibrary {
   int devices = 0;  ///< that can be used
-  std::string why;  ///< there are none
+  std::string why;  ///< why there are no devices
 };
 
 /// Opens it, the first time. Must come before any other CUDA query of libtorch:

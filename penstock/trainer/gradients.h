@@ -20,7 +20,7 @@ class Gradients {
       : parameters_(std::move(parameters)) {}
 
   /// Backward() begins with none. Gives those of the earlier steps, of which
-  /// there are none where this is the first.
+  /// the first step has none.
   std::vector<at::Tensor> set_aside(bool first);
   /// The step failed; or it has left its own, to which these are added.
   void put_back(const std::vector<at::Tensor>& earlier);

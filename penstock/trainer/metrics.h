@@ -44,8 +44,8 @@ struct LabelOutcomes {
 
 /// "val_loss"; "val_exact_match", the share of rows all of whose labels are
 /// right; "val_micro_f1", F1 of all labels together, and "val_macro_f1", its
-/// mean over the labels that some row has or was said to have (1 where there is
-/// none); "val_map", the mean over the labels that some row has of their
+/// mean over the labels that some row has or was said to have (1 if none
+/// exists); "val_map", the mean over the labels that some row has of their
 /// average precision, as scikit-learn's average_precision_score has it, null
 /// where no row has any. Empty without a row.
 Json label_metrics(const LabelOutcomes& outcomes);

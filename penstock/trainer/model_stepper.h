@@ -36,7 +36,7 @@ struct ModelFacts {
   /// How its weights are written for other programs, with the files that these
   /// expect beside them.
   WeightsForm form = {};
-  /// What must be the same in a run that goes on from a checkpoint.
+  /// What must be the same in a run that continues from a checkpoint.
   Json description;
 };
 

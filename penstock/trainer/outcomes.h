@@ -22,7 +22,8 @@ struct BatchOutcomes {
 class Outcomes {
  public:
   void add(const BatchOutcomes& batch);
-  /// Of all rows that have a truth, in the order of their batches. Begins anew.
+  /// Of all rows that have a truth, in the order of their batches. Begins
+  /// again.
   std::vector<Outcome> take();
 
  private:

@@ -13,8 +13,8 @@ struct Schedule {
 };
 
 /// The learning rate of step `number`, from 0. A pure function, so that a run
-/// that was interrupted goes on with the same numbers. Beyond the last step it
-/// stays at 0.
+/// that was interrupted continues with the same numbers. Beyond the last step
+/// it stays at 0.
 double learning_rate(const Schedule& schedule, std::int64_t number);
 
 }  // namespace penstock

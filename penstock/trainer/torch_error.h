@@ -4,7 +4,7 @@ namespace penstock {
 
 /// To be called in a catch block: throws what was caught as an Error. What
 /// libtorch throws becomes out_of_memory where memory was short, device where
-/// the accelerator failed, else internal; an Error stays as it is. `doing`
+/// the accelerator failed, else internal; an Error stays unchanged. `doing`
 /// says what went on: "taking a step of the model".
 [[noreturn]] void throw_as_error(const char* doing);
 

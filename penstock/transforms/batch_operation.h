@@ -105,7 +105,7 @@ class BatchOperation {
 };
 
 /// The place of a tensor of rows of equal size. Throws Error(request), code
-/// loader.operations, where there is none of this name.
+/// loader.operations, if none exists of this name.
 std::size_t find_output(const std::vector<Output>& outputs,
                         const std::string& name, const std::string& path);
 /// That error.

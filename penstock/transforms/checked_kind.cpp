@@ -337,7 +337,7 @@ class CheckedFinisher final : public FieldFinisher {
 
 bool varies(const Output& output) { return output.lengths != Lengths::equal; }
 
-/// Why outputs are not the stored form, which is copied as it is; empty: they
+/// Why outputs are not the stored form, which is copied unchanged; empty: they
 /// are.
 std::string not_stored(const std::vector<Output>& outputs,
                        const StoredForm& stored) {

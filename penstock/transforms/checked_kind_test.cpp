@@ -288,7 +288,7 @@ TEST_F(CheckedKind, WhatItDeclaresMustFitTogether) {
   facts_.outputs[1].lengths = Lengths::bins;
   EXPECT_THAT(said(), HasSubstr("whether its rows are bins"));
   facts_.outputs[1].lengths = Lengths::packed;
-  finish_ = nullptr;  // stored rows are copied as they are
+  finish_ = nullptr;  // stored rows are copied unchanged
   EXPECT_THAT(said(), HasSubstr("2 outputs, expected the 1 that are stored"));
   facts_.stored.tensors = {{.name = "own", .row_shape = {4}}};
   EXPECT_THAT(said(), HasSubstr("has 12 bytes where 16 are stored"));

@@ -99,7 +99,7 @@ std::vector<Output> outputs_of(const RowLayout& layout);
 /// samples differ in length.
 struct StoredForm {
   std::vector<TensorSpec> tensors = {};
-  std::size_t element_bytes = 0;  ///< of the run; 0: there is none
+  std::size_t element_bytes = 0;  ///< of the run; 0: none
   /// What of a run the host sees where a device finishes it: these first bytes,
   std::size_t head_bytes = 0;
   /// and all of a run of so many bytes or fewer, which may be one that is
@@ -122,7 +122,7 @@ struct FieldWork {
   /// Putting a row into a batch: "decode"; empty: nothing beyond copying.
   std::string making = {};
   /// Where other settings of the field would spare some of that work: which
-  /// ones, as half a sentence; empty: there are none.
+  /// ones, as half a sentence; empty: none.
   std::string cheaper = {};
 };
 

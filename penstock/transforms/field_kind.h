@@ -167,7 +167,7 @@ class FieldNotes {
   /// does not matter.
   virtual void merge(FieldNotes& other) = 0;
   /// All of it, for BoundField::notes_of(); empty: it cannot be written down,
-  /// and a scan that is interrupted begins anew.
+  /// and a scan that is interrupted begins again.
   virtual Bytes saved() const { return {}; }
   /// The files that were read because a column names them, of all rows: what is
   /// kept of the rows is that of these versions of them.
@@ -288,7 +288,7 @@ class BoundField {
   virtual std::unique_ptr<FieldFit> fit(const FieldNotes* /*notes*/) const {
     return nullptr;
   }
-  /// What FieldNotes::saved() gave, of this field; null: it is none.
+  /// What FieldNotes::saved() gave, of this field; null: none.
   virtual std::unique_ptr<FieldNotes> notes_of(
       std::span<const std::byte> /*saved*/) const {
     return nullptr;
@@ -330,7 +330,7 @@ class FieldKind {
   /// Throws Error(request) where the columns cannot be what the field needs.
   virtual std::shared_ptr<const BoundField> bind(
       FieldColumns columns) const = 0;
-  /// For the train side or another; null: the stored form is copied as it is.
+  /// For the train side or another; null: the stored form is copied unchanged.
   virtual std::unique_ptr<FieldFinisher> finisher(bool /*train*/) const {
     return nullptr;
   }

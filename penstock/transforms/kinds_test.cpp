@@ -20,7 +20,7 @@ constexpr std::int64_t kRows = 2500;
 using Texts = std::function<std::string(std::int64_t row)>;
 using Numbers64 = std::function<double(std::int64_t row)>;
 
-/// Of every 97th row there is none.
+/// Every 97th row has none.
 Column texts(const Texts& text_of, bool nulls = true) {
   Column column{.type = ColumnType::text};
   for (std::int64_t row = 0; row < kRows; ++row)

@@ -17,7 +17,7 @@ struct MissingValue {
     zero,
     nan,
     number,  ///< `fill`
-    mask,    ///< a 0, and NAME_mask says so
+    mask,    ///< a 0, and NAME_mask reports it
     empty,   ///< no element, where rows differ in length
   };
 

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// A column of float64 as it is stored.
+/// A column of float64 as stored.
 double stored(const Standardization& number, double value) {
   double out = 0;
   NumberEncoder({number}, {"y", "column"}, Dtype::float64)

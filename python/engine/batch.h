@@ -38,7 +38,7 @@ class NamedBatch {
 
   const BatchHandle& held() const { return *held_; }
   std::size_t size() const { return held_->batch().tensors().size(); }
-  /// By place, and by name: null when there is none.
+  /// By place, and by name: null if none exists.
   Field field(std::size_t place) const;
   const NamedTensor* find(std::string_view name) const;
   Field field(const NamedTensor& tensor) const {

@@ -24,7 +24,7 @@ nb::object at(const NamedBatch& batch, nb::handle key) {
   }
   std::int64_t place = 0;
   if (!nb::try_cast(key, place))
-    throw nb::type_error("a field is named by a text, or by its place");
+    throw nb::type_error("a field is named by a text or by its position");
   auto size = static_cast<std::int64_t>(batch.size());
   if (place < 0) place += size;
   if (place < 0 || place >= size)

@@ -30,7 +30,7 @@ void ForkGuard::check() const {
   throw Error(ErrorKind::request,
               {.code = "loader.forked",
                .what = "cannot use the loader",
-               .where = "a process that was forked from the loader's own",
+               .where = "a process that was forked from the loader's process",
                .why = "a fork has the loader's memory, but not its threads",
                .next = "open the loader in the process that uses it, or start "
                        "processes by 'spawn' or 'forkserver'"});

@@ -46,8 +46,8 @@ Batches Batches::into(nb::handle_t<Engine> engine,
                   {.code = "loader.next_into",
                    .what = "cannot write batches into these tensors",
                    .where = "tensor '" + name + "'",
-                   .why = "there is none of this name",
-                   .next = "give one for each tensor of a batch"});
+                   .why = "there is no tensor of this name",
+                   .next = "pass one tensor for each tensor of a batch"});
     arrays.push_back(writable_array(name, tensors[name.c_str()]));
   }
   Batches batches = steps ? here(engine, steps, std::move(watch), nb::none())

@@ -76,7 +76,7 @@ std::pair<int, int> dlpack_device(const Field& field) {
 nb::object dlpack_capsule(const Field& field, const DlpackRequest& request) {
   if (request.device && *request.device != dlpack_device(field))
     throw nb::buffer_error(
-        "a field does not change its device by DLPack: use .to(device)");
+        "DLPack cannot move a field to another device: use .to(device)");
   TensorView view = field.view();
   std::shared_ptr<const void> owner = field.held();
   if (field.held()->on_host()) {

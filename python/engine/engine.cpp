@@ -31,11 +31,12 @@ std::optional<void*> torch_stream(int device) {
 }
 
 [[noreturn]] void refuse_garbage() {
-  throw Error(ErrorKind::request, {.code = "loader.closed",
-                                   .what = "cannot use the loader",
-                                   .where = "the loader",
-                                   .why = "it was released",
-                                   .next = "keep it as long as it is used"});
+  throw Error(ErrorKind::request,
+              {.code = "loader.closed",
+               .what = "cannot use the loader",
+               .where = "the loader",
+               .why = "it was released",
+               .next = "keep a reference to the loader while it is used"});
 }
 
 [[noreturn]] void refuse_to_reenter() {
@@ -123,8 +124,8 @@ std::future<void> Engine::end_elsewhere() {
   } catch (const std::exception&) {
     left->itself = left;  // leaked: it cannot be waited for here
     log_exception(LogLevel::warning,
-                  "cannot end a loader that was released: there is no thread "
-                  "to do it");
+                  "cannot close a loader that was released: no thread can be "
+                  "started for it");
   }
   return ended;
 }
@@ -201,13 +202,14 @@ void Engine::wait_and(std::int64_t iteration, Take take) {
   follow_torch();
   auto taken = [&](Session& loader) {
     if (iteration != iteration_)
-      throw Error(ErrorKind::request,
-                  {.code = "loader.iteration",
-                   .what = "cannot continue this iteration",
-                   .where = "the loader",
-                   .why = "a later one was begun, or the position was set",
-                   .next = "iterate over the loader again; for two at a time "
-                           "open two loaders"});
+      throw Error(
+          ErrorKind::request,
+          {.code = "loader.iteration",
+           .what = "cannot continue this iteration",
+           .where = "the loader",
+           .why = "a later iteration was started, or the position was set",
+           .next = "iterate over the loader again; for two at a time "
+                   "open two loaders"});
     if (!loader.ready_within(kTurn)) return false;
     take(loader);
     resumed_ = false;

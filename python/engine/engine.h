@@ -63,7 +63,7 @@ class Engine {
   std::size_t release_memory(std::size_t bytes);
   /// What must be the same on all ranks.
   std::string rank_facts();
-  /// What a run's statistics.json holds; null for rows of one's own.
+  /// What a run's statistics.json holds; null for rows of the caller.
   Json statistics();
   /// As Session::classes() has it.
   Json classes(const std::string& field);

@@ -108,11 +108,12 @@ Function::Function(nb::object call) : call_(nullptr) {
   if (calls_have_ended())
     throw Error(ErrorKind::request,
                 {.code = "loader.ending",
-                 .what = "cannot make rows by a function",
+                 .what = "cannot produce rows with a function",
                  .where = "a handler of atexit",
-                 .why = "Python is at its end, and threads call no more",
+                 .why = "Python is shutting down, and threads can no longer "
+                        "call functions",
                  .next = "register the handler after importing penstock: it "
-                         "then runs before"});
+                         "then runs earlier"});
   call_ = call.release().ptr();
 }
 
@@ -136,11 +137,12 @@ void Function::call(const std::function<void(nb::object)>& work) {
   Running here(this);
   GilAcquire lock;
   if (call_ == nullptr)
-    throw Error(ErrorKind::request, {.code = "loader.closed",
-                                     .what = "cannot call a function of Python",
-                                     .where = "the loader",
-                                     .why = "it was closed",
-                                     .next = "close it after the last batch"});
+    throw Error(ErrorKind::request,
+                {.code = "loader.closed",
+                 .what = "cannot call a Python function",
+                 .where = "the loader",
+                 .why = "it was closed",
+                 .next = "close the loader after the last batch"});
   try {
     // One more reference: what runs is no garbage.
     work(nb::borrow(call_));
@@ -185,12 +187,12 @@ Error Function::error_of(const nb::python_error& raised) {
   for (ErrorKind each : {ErrorKind::request, ErrorKind::source})
     if (kind == name_of(each)) known = each;
   std::string why = text("why");
-  return Error(known, {.code = kind.empty() ? "python.raised" : text("code"),
-                       .what = kind.empty() ? "a call to Python ended badly"
-                                            : text("what"),
-                       .where = text("where"),
-                       .why = why.empty() ? type_and_text(value) : why,
-                       .next = text("next")})
+  return Error(known,
+               {.code = kind.empty() ? "python.raised" : text("code"),
+                .what = kind.empty() ? "a call to Python failed" : text("what"),
+                .where = text("where"),
+                .why = why.empty() ? type_and_text(value) : why,
+                .next = text("next")})
       .caused_by(kept(value));
 }
 

@@ -49,13 +49,13 @@ void raise_again(nb::handle kept) {
 }
 
 Error no_memory() {
-  return Error(ErrorKind::out_of_memory,
-               {.code = "memory.host",
-                .what = "the host has no memory left",
-                .where = "this process",
-                .why = "allocation failed",
-                .next = "set cache to \"none\", or give the process more "
-                        "memory"});
+  return Error(
+      ErrorKind::out_of_memory,
+      {.code = "memory.host",
+       .what = "the host is out of memory",
+       .where = "this process",
+       .why = "a memory allocation failed",
+       .next = "set cache to \"none\", or give the process more memory"});
 }
 
 void translate(const std::exception_ptr& thrown, void*) {

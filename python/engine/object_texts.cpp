@@ -214,7 +214,8 @@ void bind_object_texts(nb::module_& module) {
   module.def("text_codes", &text_codes, nb::arg("objects"), nb::arg("missing"),
              nb::arg("codes"), nb::arg("most"),
              "Texts that objects are, sorted, and the code of each object in "
-             "`codes`; -1: it is none of texts. None: some are no texts.");
+             "`codes`; -1: the object is not a text. None: some objects are "
+             "not texts.");
 }
 
 }  // namespace penstock::python

@@ -79,7 +79,7 @@ Error error_in_python(const nb::python_error& raised) {
     if (kind == name_of(each))
       return Error(each, std::move(parts)).caused_by(kept(value));
   parts.code = "python.raised";
-  parts.what = "a call to Python ended badly";
+  parts.what = "a call to Python failed";
   parts.why =
       nb::cast<std::string>(nb::str(nb::getattr(raised.type(), "__name__")));
   return Error(ErrorKind::transform, std::move(parts)).caused_by(kept(value));

@@ -14,19 +14,20 @@ nb::bytes bytes_of(const std::string& text) {
 }
 
 [[noreturn]] void refuse_result(std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "ranks.agree",
-               .what = "cannot compare the ranks",
-               .where = "what 'agree' returned",
-               .why = std::move(why),
-               .next = "'agree' takes the bytes of this rank and returns a "
-                       "list of those of all ranks, as "
-                       "MPI.COMM_WORLD.allgather does"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "ranks.agree",
+       .what = "cannot compare the ranks",
+       .where = "what 'agree' returned",
+       .why = std::move(why),
+       .next =
+           "pass an 'agree' that takes this rank's bytes and returns a list of "
+           "the bytes of all ranks, as MPI.COMM_WORLD.allgather does"});
 }
 
 std::vector<std::string> texts_of(const nb::object& result) {
   if (!nb::isinstance<nb::sequence>(result))
-    refuse_result("it is not a list of bytes");
+    refuse_result("the result is not a list of bytes");
   std::vector<std::string> texts;
   for (nb::handle each : result) {
     nb::bytes text;

@@ -32,12 +32,12 @@ NamedArray named(const std::string& name, nb::handle object,
     refuse_array(name,
                  "found " + std::string(nb::type_name(object.type()).c_str()) +
                      ", expected " + expected,
-                 "give it as numpy.ascontiguousarray(...)");
+                 "pass numpy.ascontiguousarray(...)");
   nb::dlpack::dtype type = array.dtype();
   TensorView view;
   if (type.lanes != 1 || !dtype_from(DlType{type.code, type.bits}, view.dtype))
-    refuse_array(name, "its elements are of a type that no tensor has",
-                 "convert it, for example to float32");
+    refuse_array(name, "its elements have a type that tensors cannot have",
+                 "convert the array, for example to float32");
   for (std::size_t i = 0; i < array.ndim(); ++i)
     view.shape.push_back(static_cast<std::int64_t>(array.shape(i)));
   view.data = static_cast<std::byte*>(const_cast<void*>(array.data()));
@@ -142,19 +142,19 @@ void check_settings_of_function(const Job& job) {
                 {.code = "source.setting",
                  .what = "cannot use a setting for these rows",
                  .where = setting,
-                 .why = "they are made by an object with 'size' and 'read', "
-                        "each time they come",
+                 .why = "the rows are made by an object with 'size' and "
+                        "'read', again in every epoch",
                  .next = std::move(next)});
   };
   const Drawing& drawing = job.loading.drawing;
   if (drawing)
     refuse(drawing.balance ? "loader.balance" : "loader.weights",
            "give the object 'columns', a length and 'read(positions)', whose "
-           "columns can be used so; or leave it out");
+           "columns can be used this way, or leave the setting out");
   const std::string& cache = job.loading.cache;
   if ((cache != "auto" && cache != "none") || job.loading.budgets.any())
     refuse("loader.cache",
-           "set it to \"auto\" or \"none\"; or give the object 'columns', a "
+           "set it to \"auto\" or \"none\", or give the object 'columns', a "
            "length and 'read(positions)', whose rows can be kept");
 }
 

@@ -23,7 +23,7 @@ using MadeTensor =
 
 /// Rows that Python makes, until a loader is opened that takes them.
 struct OwnRows {
-  RowsMaker maker;                     ///< may be empty: there are none
+  RowsMaker maker;                     ///< may be empty: none
   std::shared_ptr<Function> function;  ///< that the maker calls; null: arrays
   /// The columns of a source, whose rows the job's fields take.
   std::optional<Schema> schema = {};
@@ -32,7 +32,7 @@ struct OwnRows {
   void clear();
 };
 /// An array that Python lends for writing, kept alive with it. Throws
-/// Error(request), code arrays.array, for what is none.
+/// Error(request), code arrays.array, for anything else.
 NamedArray writable_array(const std::string& name, nb::handle object);
 
 /// Rows that are arrays in host memory, by anything that knows DLPack or the

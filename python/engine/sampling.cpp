@@ -40,7 +40,7 @@ class BatchOrder {
   /// The samples of one batch, also of a short one that steps() leaves out.
   std::vector<std::int64_t> ids(std::int64_t epoch, std::int64_t step) {
     if (step < 0 || step >= steps_per_epoch(order_))
-      throw std::out_of_range("there is no such step in an epoch");
+      throw std::out_of_range("an epoch has no such step");
     plan_step(order_, Rank(), {.epoch = epoch, .step = step}, plan_);
     std::vector<std::int64_t> ids;
     ids.reserve(plan_.ranges.size());

@@ -33,10 +33,10 @@ struct Served {
               {.code = "source.column_type",
                .what = "cannot read column '" + column.name + "'",
                .where = request.setting,
-               .why = "it holds " + std::string(name_of(column.type)) +
-                      ", and " + wanted + " is needed",
-               .next = "name another column, or change what the source's "
-                       "'columns' says of it"});
+               .why = "the column holds " + std::string(name_of(column.type)) +
+                      ", but " + wanted + " is needed",
+               .next = "name another column, or change its type in the "
+                       "source's 'columns'"});
 }
 
 Served served(const OwnColumn& column, const ColumnRequest& request) {
@@ -175,7 +175,7 @@ class PythonSource final : public Source {
                  .what = "cannot read column '" + request.column + "' of " +
                          about.shown,
                  .where = request.setting,
-                 .why = "its 'columns' has no such column",
+                 .why = "the source's 'columns' has no such column",
                  .next = did_you_mean(request.column, names)});
   }
 

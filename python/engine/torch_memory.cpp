@@ -16,13 +16,14 @@ namespace {
 namespace nb = nanobind;
 
 [[noreturn]] void refuse(const nb::python_error& raised, int number) {
-  throw Error(ErrorKind::device,
-              {.code = "device.allocator",
-               .what = "cannot take memory from torch's allocator",
-               .where = "device 'cuda:" + std::to_string(number) + "'",
-               .why = raised.what(),
-               .next = "look at what torch says of this GPU, or import torch "
-                       "after the loader is opened: then it takes its own"});
+  throw Error(
+      ErrorKind::device,
+      {.code = "device.allocator",
+       .what = "cannot take memory from torch's allocator",
+       .where = "device 'cuda:" + std::to_string(number) + "'",
+       .why = raised.what(),
+       .next = "check this GPU with torch, or import torch after the loader is "
+               "opened, which then allocates its own memory"});
 }
 
 /// Memory is taken on a stream that is ours: torch gives what was used on a
@@ -74,7 +75,7 @@ class TorchPool {
       auto used = nb::cast<std::size_t>(cuda_.attr("memory_allocated")(number));
       return held > used ? held - used : 0;
     } catch (...) {
-      log_exception(LogLevel::warning, "torch does not say what it holds");
+      log_exception(LogLevel::warning, "torch does not report its memory");
       return 0;
     }
   }

@@ -114,7 +114,7 @@ std::tuple<std::string, bool, int> run_with_messages(
 
 /// The settings of a run: of `path`, of a run that is resumed, or the document
 /// itself; with the keys of a manifest, where one is named, which the program
-/// has told about; with a model of one's own where `model` names one.
+/// has told about; with a user's own model where `model` names one.
 std::string run_document(const std::string& path, const std::string& document,
                          const std::string& resume,
                          const std::vector<std::string>& sets,

@@ -18,19 +18,19 @@ ELSEWHERE: Mapping[str, str] = {
     "collate_fn": "the fields say how rows become a batch",
     "worker_init_fn": "there are no worker processes: nothing to set up",
     "generator": "the order is set by 'seed'",
-    "dataset": "it is the first argument, 'source'",
-    "num_replicas": "it is called 'world'",
-    "world_size": "it is called 'world'",
+    "dataset": "the first argument, 'source', takes it",
+    "num_replicas": "the argument is called 'world'",
+    "world_size": "the argument is called 'world'",
 }
 
 # Those that change no batch, and what happens instead.
 NO_MEANING: Mapping[str, str] = {
-    "pin_memory": "batches are staged in pinned memory wherever they are "
+    "pin_memory": "batches are always staged in pinned memory when they are "
                   "copied to a GPU",
-    "pin_memory_device": "batches are staged in pinned memory wherever they "
-                         "are copied to a GPU",
+    "pin_memory_device": "batches are always staged in pinned memory when "
+                         "they are copied to a GPU",
     "persistent_workers": "threads live as long as the loader",
-    "timeout": "a reader that fails says so, and Ctrl-C ends a wait",
+    "timeout": "a reader that fails raises an error, and Ctrl-C ends a wait",
     "multiprocessing_context": "there are no worker processes",
     "in_order": "batches always come in order",
 }

@@ -38,9 +38,9 @@ def chosen_of(source: object, is_array: Callable[[object], bool],
             kind = ("an array in memory"
                     if hasattr(value, "__array_interface__")
                     else f"of the type {type(value).__name__}")
-            refuse(str(name), f"'{name}' is {kind}, and '{first}' lies in a "
-                   "file", f"write {name} into the file, or hand in "
-                   f"{first}[:], which reads it into memory")
+            refuse(str(name), f"'{name}' is {kind}, but '{first}' is in a "
+                   "file", f"write {name} to the file, or pass {first}[:], "
+                   "which reads it into memory")
     return chosen or None
 
 
@@ -114,7 +114,7 @@ def fields_of_all(arrays: Iterable[tuple[str, Any]],
         rule = field(array)
         if rule is None:
             left_out.append(f"'{path}' is {array.dtype} {list(array.shape)}, "
-                            "no rows of numbers or texts")
+                            "not rows of numbers or texts")
         elif (column := _column_of(rule)) in unread:
             left_out.append(f"'{path}': {unread[column]}")
         else:

@@ -28,14 +28,16 @@ def open_batches(path: bytes) -> Batches:
         whole = import_pyarrow().py_buffer(_engine.map_file(path)) \
             if os.path.getsize(path) else b""
     if not len(whole):
-        raise Refused("it has 0 bytes", next="remove it: an interrupted copy "
-                      "leaves such a file")
+        raise Refused("the file has 0 bytes",
+                      next="remove the file: an interrupted "
+                      "copy leaves such a file")
     if whole[:len(_MARK)].to_pybytes() != _MARK:
         return Batches(_walk(whole))
     if whole.size < _BEHIND_MARK + _LENGTH.size + len(_MARK) or \
             whole[whole.size - len(_MARK):].to_pybytes() != _MARK:
-        raise Refused("its end is missing: it was not written to the end",
-                      next="write it again, or get an intact copy")
+        raise Refused("the end of the file is missing: the file was not "
+                      "written completely",
+                      next="write the file again, or get an intact copy")
     return Batches(_by_footer(whole))
 
 
@@ -66,7 +68,8 @@ def _by_footer(whole: Any) -> Iterator[Any]:
     try:
         schema, blocks = _read_footer(footer)
     except struct.error:
-        raise Refused("its tables do not fit together", where) from None
+        raise Refused("the tables of the footer contradict each "
+                      "other", where) from None
     yield import_pyarrow().py_buffer(schema)
     for offset, metadata, body in blocks:
         if min(offset, metadata, body) < 0 or \
@@ -132,7 +135,7 @@ class Batches:
                     break
                 self._add(piece, where)
         if not self.messages:
-            raise Refused("it has no schema",
+            raise Refused("the file has no schema",
                           next="check that this is an Arrow IPC file")
         self.count = len(self.places)
         with told("its schema"):

@@ -48,19 +48,19 @@ def scanner_first() -> bool:
 def check_pyarrow() -> None:
     """Raises SourceError unless pyarrow is here, and of a release that can be
     used."""
-    what, where = "cannot read by pyarrow", "pyarrow"
+    what, where = "cannot read with pyarrow", "pyarrow"
     try:
         pyarrow = import_pyarrow()
     except ImportError as error:
         missing = isinstance(error, ModuleNotFoundError) and \
             error.name == "pyarrow"
         raise worded(SourceError, "source.part_missing", what, where,
-                     "it is not installed" if missing else
-                     f"it cannot be imported: {error}",
+                     "pyarrow is not installed" if missing else
+                     f"pyarrow cannot be imported: {error}",
                      "pip install pyarrow") from error
     if int(pyarrow.__version__.split(".")[0]) < _OLDEST:
         raise worded(SourceError, "source.part_missing", what, where,
-                     f"{pyarrow.__version__} is installed, and {_OLDEST} or "
+                     f"{pyarrow.__version__} is installed, but {_OLDEST} or "
                      "later is needed", f"pip install 'pyarrow>={_OLDEST}'")
 
 
@@ -164,7 +164,7 @@ def plain(type: Any, nested: bool = False) -> Any:
 
 
 def _not_read() -> Any:
-    """Stands for types that are not read, as this is none that is."""
+    """Stands for types that are not read, as this type is not read."""
     return import_pyarrow().month_day_nano_interval()
 
 
@@ -307,7 +307,7 @@ class Ipc:
         with told("its schema"):
             self._columns = Columns(self._batches.schema)
         if not self._columns.schema.names:
-            raise Refused("it has no columns", next="leave it out")
+            raise Refused("the file has no columns", next="leave the file out")
         self.empty = self._columns.empty
         self.declared = self._columns.declared
         self.meaning = self._columns.meaning

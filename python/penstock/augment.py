@@ -16,7 +16,7 @@ def augment_entry(part: Any) -> dict[str, Any]:
     for key, default in (("expand", False), ("center", None)):
         if getattr(part, key, default) != default:
             raise refused("images.transform", "cannot make the pictures",
-                          f"transform, {name}", f"{key} is not done here",
+                          f"transform, {name}", f"{key} is not supported",
                           "leave it out")
     found: dict[str, Any] = {}
     for key, read in settings.items():
@@ -46,7 +46,7 @@ def _ints(key: str) -> Callable[[Any], Any]:
 
 
 def interpolation_of(part: Any, known: Sequence[str]) -> str:
-    """Its name. Raises RequestError where it is none of those that are done."""
+    """Its name. Raises RequestError for an unsupported one."""
     found = getattr(part, "interpolation", "bilinear")
     name = str(getattr(found, "value", found)).lower()
     # With pictures of Pillow torchvision has one for both.
@@ -54,7 +54,7 @@ def interpolation_of(part: Any, known: Sequence[str]) -> str:
     if name not in known:
         raise refused("images.transform", "cannot make the pictures",
                       f"transform, {type(part).__name__}",
-                      f"interpolation {name} is not done here",
+                      f"interpolation {name} is not supported",
                       "take one of " + ", ".join(known))
     return name
 
@@ -76,8 +76,8 @@ def _fill(part: Any) -> Any:
     if isinstance(found, Mapping):
         raise refused("images.transform", "cannot make the pictures",
                       f"transform, {type(part).__name__}",
-                      "fill is a dict, of kinds of inputs",
-                      "give it a number, or one for each channel")
+                      "fill is a dict of kinds of inputs",
+                      "pass a number, or one for each channel")
     if found is None:
         return 0
     whole = [int(one) for one in numbers_of(found)]

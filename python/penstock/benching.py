@@ -122,16 +122,16 @@ class Bench:
         lines.append(
             f"best: {gain:.0f} % faster than the present settings"
             if self.report["best"] != self.report["present"] else
-            "keep the present settings: no other is faster by 2 % and by more "
-            "than the noise")
+            "keep the present settings: no other is faster by more than 2 % "
+            "and the noise")
         if any("(noise)" in self._words(at)
                for at in range(len(self.report["settings"]))):
-            lines.append("(noise): a higher rate, but rounds of one setting "
-                         f"differ by up to {100 * self._noise():.0f} %")
+            lines.append("(noise): a higher rate, but rounds with the same "
+                         f"setting differ by up to {100 * self._noise():.0f} "
+                         "%")
         if self.report["best"] != self.report["present"] and \
                 self.report["rounds"] == 1:
-            lines.append("that is of one round: what differs by chance is not "
-                         "known")
+            lines.append("measured in one round: the noise is unknown")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -162,10 +162,11 @@ def bench(dataset: Any, *, batch_size: int = 64, num_workers: int = 0,
     if batch_size < 1 or repeats < 1 or not seconds > 0 or any(
             number < 0 for number in (workers or ())) or any(
             number < 1 for number in prefetch):
-        raise refused("bench.numbers", "cannot measure so", "penstock.bench()",
-                      "a number is below what makes sense",
-                      "give at least one repeat of more than 0 seconds, and "
-                      "no number below 0")
+        raise refused("bench.numbers", "cannot measure with these "
+                                       "settings", "penstock.bench()",
+                      "at least one of these numbers is too small",
+                      "use at least one repeat, more than 0 seconds, and no "
+                      "negative numbers")
     make = loader if loader is not None else _ours()
     meter = _Meter(lambda setting: make(
         dataset, batch_size=batch_size, **arguments, **{
@@ -343,7 +344,7 @@ class _Meter:
 
 def _no_batches() -> RequestError:
     return refused("bench.no_batches", "there is nothing to measure",
-                   "penstock.bench()", "the data set has no batch",
+                   "penstock.bench()", "the data set has no batches",
                    "give a data set with rows")
 
 

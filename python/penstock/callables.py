@@ -49,7 +49,7 @@ _PLAIN = type(None), bool, int, float, complex, str, bytes, type(...)
 def source_text(piece: object, version: object = "") -> str:
     """A digest of what a function or an object of a class does, as far as its
     source text says, and of a version that you give. Of a lambda, which has
-    no text by itself, and where there is none, the bytecode says it.
+    no text by itself, and if none exists, the bytecode says it.
 
     >>> source_text(source_text) == source_text(source_text, version=2)
     False
@@ -102,7 +102,7 @@ def rows_of_arrays(arrays: Mapping[str, Any],
     def array(name: Any, argument: str, example: str) -> Any:
         if not isinstance(name, str) or name not in arrays:
             raise refused("arrays.field", f"cannot use '{argument}'",
-                          repr(name), "there is no array of that name, but "
+                          repr(name), "no array has that name, but there are "
                           + ", ".join(map(repr, arrays)), example)
         return _in_memory(name, arrays[name])
 
@@ -131,8 +131,8 @@ def _in_memory(name: str, array: Any) -> Any:
                       f"'{name}'", str(error), error.next) from None
     if array.dtype.name not in DTYPES:
         raise refused("arrays.array", "cannot make rows of the arrays",
-                      f"'{name}'", f"its dtype is {array.dtype}, of which "
-                      "there are no tensors",
+                      f"'{name}'", f"the array has the dtype {array.dtype}, "
+                      "which tensors cannot have",
                       "convert it, for example with .astype(\"float32\")")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -151,12 +151,12 @@ def rows_of_source(source: Source, fields: Any = None) -> _engine.Rows:
     if not hasattr(size, "__index__"):
         raise refused("source.size", "cannot use the source",
                       f"{type(source).__name__}.size", f"found {size!r}",
-                      "give it 'size', the number of its rows")
+                      "give the source 'size', the number of its rows")
     count = int(size)
     if count < 1:
         raise worded(SourceError, "source.empty", "there are no rows to train on",
                      f"{type(source).__name__}.size", f"found {count}",
-                     "give the source rows")
+                     "use a source with rows")
     reads = _Reading(source, fields)
     reads.learn(numpy.zeros(1, "int64"))
     version = getattr(source, "version", "")
@@ -185,7 +185,8 @@ class _Writing:
             raise self.failed(where, said(error), "correct the function: its "
                               "traceback is above", "failed") from error
         if not isinstance(found, Mapping) or not found:
-            raise self.failed(where, f"it returned {type(found).__name__}",
+            raise self.failed(where, "the function returned "
+                                     f"{type(found).__name__}",
                               "return a mapping of names to arrays")
         return found
 
@@ -204,7 +205,7 @@ class _Writing:
                               ) from error
         if array.dtype.name not in DTYPES:
             raise self.failed(where, f"'{name}' has the dtype {array.dtype}, "
-                              "of which there are no tensors",
+                              "which tensors cannot have",
                               "convert it, for example to float32")
         return array
 
@@ -222,7 +223,7 @@ class _Writing:
                 "return the same names each time")
         for place, (name, dtype, shape) in enumerate(self.tensors):
             if name not in found:
-                raise self.failed(where, f"it returned no '{name}'",
+                raise self.failed(where, f"the function returned no '{name}'",
                                   "return the same names each time")
             array = self.array(where, name, found[name])
             wanted = (*lead, *shape)
@@ -254,7 +255,7 @@ class _Reading(_Writing):
             return where, found
         for name in self.fields:
             if name not in found:
-                raise self.failed(where, f"it returned no '{name}'",
+                raise self.failed(where, f"the function returned no '{name}'",
                                   "return all that 'fields' names")
         return where, {name: found[name] for name in self.fields}
 

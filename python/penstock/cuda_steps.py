@@ -63,7 +63,7 @@ class CudaSteps:
         self._open: _Timed | None = None
         self._mark: Any = None   # the end of the step before
         self._marked = 0
-        self._behind = 0.0       # so long the GPU is, as far as it is known
+        self._behind = 0.0       # so long the GPU is, as far as known
         self._rested = False
         self._asked = 0
 

@@ -65,8 +65,8 @@ _MASK = (1 << 64) - 1
 _STATE = 1  # the version of state_dict()
 _MOST_COUNTED = 1 << 53  # epochs and steps, as in the states of penstock.Loader
 _LOST = "?"  # after the order of a state from which no loader can resume
-_DRAWN = ("the generator's seed does not give the order again, since it was "
-          "drawn from elsewhere, too, or an earlier epoch was left early")
+_DRAWN = ("the generator's seed cannot restore the order, since other code "
+          "also used the generator or an earlier epoch was ended early")
 # Epochs and servers that atexit must close.
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
 _unseeded = itertools.count()
@@ -206,9 +206,9 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "workers.main_guard", "this loop would start itself again",
                 "the main module",
-                "it runs when the main module is imported, which a worker "
-                "process does to find the data set's class",
-                "put it under: if __name__ == \"__main__\":")
+                "the loop runs when the main module is imported, as worker "
+                "processes do to find the class of the data set",
+                "put the loop under: if __name__ == \"__main__\":")
         cursor = self._begin_at()
         epoch, step = cursor.epoch, cursor.step
         again = self._iterator
@@ -293,7 +293,7 @@ class DataLoader(Generic[_Item]):
         if not hasattr(os, "memfd_create"):
             raise refused(
                 "workers.platform", "cannot start worker processes",
-                sys.platform, "it has no memfd, which Linux has",
+                sys.platform, "this system has no memfd, which Linux has",
                 "set workers=\"threads\"")
         things = self.dataset, self._collate(), self.worker_init_fn
         if self._forks:
@@ -467,12 +467,12 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "resume.no_state", "cannot resume", "load_state_dict",
                 f"this is not the state of a loader: {error!r}",
-                "give what state_dict() returned") from None
+                "pass the result of state_dict()") from None
         if str(was[1]).endswith(_LOST):
             raise refused(
                 "resume.other_order", "cannot resume", "load_state_dict",
-                _DRAWN, "give the loader a generator of its own and draw its "
-                "epochs to the end; set_epoch() continues with another order")
+                _DRAWN, "give the loader its own generator and run its epochs "
+                "to the end; set_epoch() continues with another order")
         now = self.batch_size or 0, self._order_name()
         if was != now:
             raise refused(
@@ -483,7 +483,7 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "resume.other_data", "cannot resume", "load_state_dict",
                 f"the data set had {n} samples, and has {self._samples()} now",
-                "bring the old data back, or start again")
+                "restore the old data, or start again")
         self._take_over(seed, epoch)
         self._progress.epoch, self._progress.step = epoch, step
         self._resume = epoch, step
@@ -503,7 +503,7 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "resume.other_order", "cannot resume", "load_state_dict",
                 f"the seed was {seed}, and is now {self.seed}",
-                "give no seed, or that of the saved loader")
+                "pass no seed, or the seed of the saved loader")
         self.seed = seed
 
     # --- How it goes, what limits, and the end.

@@ -75,5 +75,5 @@ def _drop_in_line(drop_in: Mapping[str, Any]) -> list[str]:
         none = least < _LEAST
         low = "none" if none else gain.removesuffix(" faster")
         gain = f"between {low} and {shown_gain(most)}: {up_to['why']}"
-    return [f"  penstock.DataLoader with {drop_in['workers']} workers in "
-            f"its place: predicted {gain}"]
+    return [f"  penstock.DataLoader with {drop_in['workers']} workers "
+            f"instead: predicted {gain}"]

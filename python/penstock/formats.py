@@ -130,7 +130,7 @@ class Formatter:
         self._widened = {name: getattr(torch, _WIDER[dtype])
                          for name, dtype in of_type.items()}
         if told:
-            warnings.warn("torch hardly supports unsigned integers, so these "
+            warnings.warn("torch barely supports unsigned integers, so these "
                           "are widened: " + ", ".join(
                               f"'{name}' from {of_type[name]} to "
                               f"{_WIDER[of_type[name]]}" for name in told),

@@ -39,14 +39,14 @@ def section_of(source: object) -> Opened | None:
     if len(paths) > 1:
         _refuse("data sets of " + " and ".join(sorted(paths)),
                 "they are in several files",
-                "put them into one, or name a file of labels: "
+                "combine them in one file, or name a file of labels: "
                 '{"kind": "hdf5", "path": ..., "labels": ...}')
     fields: dict[str, Any] = {}
     for name, data_set in sets.items():
         rule = _field(data_set)
         if rule is None:
             _refuse(name, "it has no rows of numbers or texts",
-                    "say in fields= what is to become of it")
+                    "set fields= for it")
         fields[name] = rule
     return _section(paths.pop()), fields, []
 
@@ -58,7 +58,8 @@ def _of_group(group: Any) -> Opened:
     rules, left_out = fields_of_all(_data_sets_in(group, ""), _field,
                                     section)
     if not rules:
-        _refuse(group.name, "no data set in it has rows of numbers or texts"
+        _refuse(group.name, "the group has no data set with rows of numbers "
+                            "or texts"
                 + "".join(f"; {why}" for why in left_out),
                 "name another group, or a data set")
     return section, rules, left_out
@@ -88,14 +89,14 @@ def _refuse(where: str, why: str, what_next: str) -> NoReturn:
 
 def _path_of(name: str, opened: Any) -> str:
     if not opened:
-        _refuse(name, "its file is closed", "open it again")
+        _refuse(name, "its file is closed", "open the file again")
     file = opened.file
     if file.driver not in ("sec2", "stdio"):
         _refuse(name, f"its file is opened with the driver '{file.driver}'",
-                "write it to a file, or hand in arrays: data_set[:]")
+                "write the file to disk, or pass arrays: data_set[:]")
     if file.mode != "r":
         _refuse(name, "its file is open for writing",
-                "close it, and open it with h5py.File(path, 'r')")
+                "close the file, and open it with h5py.File(path, 'r')")
     return os.path.abspath(os.fsdecode(file.filename))
 
 

@@ -22,19 +22,19 @@ def image_settings(transform: object) -> dict[str, Any]:
             made.setdefault("augment", []).append(augment_entry(part))
             continue
         if name in _OF_BATCHES:
-            raise _refused(name, "it mixes a batch, not a picture",
+            raise _refused(name, "the transform mixes a batch, not a picture",
                            'give ImageFolder operations=[{"'
                            + name.lower() + '": ["image"], "labels": ["label"]}]'
                            ": a job's loader.operations")
         if name not in _PARTS:
             raise _refused(
-                name, "this transform is not done here",
+                name, "this transform is not supported",
                 "leave it out, do it on the batch, or use torchvision with "
-                "penstock.DataLoader; done are " + ", ".join(sorted([*_PARTS, *AUGMENTS])))
+                "penstock.DataLoader; supported are " + ", ".join(sorted([*_PARTS, *AUGMENTS])))
         _PARTS[name](part, made)
     if "size" not in made:
         raise refused("images.transform", "cannot make the pictures",
-                      "transform", "it does not say the size of pictures",
+                      "transform", "the transform does not set the size of pictures",
                       "add RandomResizedCrop, CenterCrop, or Resize to "
                       "[height, width]")
     made["val"] = made["train"]
@@ -71,28 +71,30 @@ def _check_order(name: str, before: list[str], made: dict[str, Any]) -> None:
     moved = [one for one in before if one in _FLIPS or one in AUGMENTS]
     if name == "CenterCrop" and shrunk and moved:
         # Of 51 pixels the middle 44 are others when they are mirrored.
-        why = f"{moved[-1]} stands before it, and it would crop other pixels then"
+        why = f"{moved[-1]} comes before it, so it would crop other pixels"
     elif name in _SIZES and sizes and not shrunk:
-        why = (f"{sizes[-1]} stands before it: of those that crop or resize there "
-               "is one, or Resize(256) and then CenterCrop")
+        why = (f"{sizes[-1]} comes before it, but only one transform may crop or "
+               "resize, or Resize(256) followed by CenterCrop")
     elif name in _SIZES and any(one in _TENSORS for one in before):
-        why = "it resizes a tensor, which torchvision does otherwise than a picture"
+        why = ("it resizes a tensor, which torchvision treats differently from a "
+               "picture")
     elif name == "Grayscale" and sizes:
-        why = f"it makes a picture grey that {sizes[-1]} has resized in colour"
+        why = f"it makes a picture grey after {sizes[-1]} resized it in colour"
     elif name in AUGMENTS and name != "RandomErasing":
         if not sizes:
-            why = "it stands before the part that crops or resizes"
+            why = "it comes before the transform that crops or resizes"
         elif any(one in _TENSORS for one in before):
-            why = "it changes a tensor, which torchvision does otherwise than a picture"
+            why = ("it changes a tensor, which torchvision treats differently from "
+                   "a picture")
     elif name == "RandomErasing" and not any(one in _TENSORS for one in before):
-        why = "it erases a part of a tensor, and no ToTensor stands before it"
+        why = "it erases a part of a tensor, but no ToTensor comes before it"
     elif name in (*_FLIPS, *_TENSORS, *_FLOATS, "Normalize"):
         erased = [one for one in before if one in AUGMENTS
                   and (one == "RandomErasing" or name in _FLIPS)]
         if erased:
-            why = f"{erased[-1]} stands before it"
+            why = f"{erased[-1]} comes before it"
         elif name in (*_FLIPS, "Normalize") and name in before:
-            why = "it stands there twice"
+            why = "it appears twice"
     if why:
         raise _refused(name, why,
                        "put Grayscale first, then one crop or resize, "
@@ -118,7 +120,7 @@ def _random_resized_crop(part: Any, made: dict[str, Any]) -> None:
 
 def _resize(part: Any, made: dict[str, Any]) -> None:
     if getattr(part, "max_size", None) is not None:
-        raise _refused("Resize", "max_size is not done here", "leave it out")
+        raise _refused("Resize", "max_size is not supported", "leave it out")
     sides = [part.size] if isinstance(part.size, int) else list(part.size)
     if len(sides) == 2:
         made.update(train="resize", size=_size(sides))
@@ -129,7 +131,7 @@ def _resize(part: Any, made: dict[str, Any]) -> None:
 
 def _center_crop(part: Any, made: dict[str, Any]) -> None:
     if "resize" not in made:
-        raise _refused("CenterCrop", "no Resize of the short side stands before it",
+        raise _refused("CenterCrop", "no Resize of the short side comes before it",
                        "add Resize(256) before it")
     made.update(train="resize_center", size=_size(part.size))
 
@@ -159,8 +161,8 @@ def _dtype(part: Any, made: dict[str, Any]) -> None:
         raise _refused(kind, f"found {part.dtype}",
                        "give it one dtype: " + ", ".join(_DTYPES))
     if name == "uint8" and "mean" in made:
-        raise _refused(kind, "it makes bytes of what Normalize made",
-                       "leave one of them out")
+        raise _refused(kind, "it converts the output of Normalize to bytes",
+                       "leave one of the two out")
     # Between floats there is nothing to scale.
     if (name == "uint8") != (made["dtype"] == "uint8") and not getattr(
             part, "scale", True):
@@ -172,7 +174,7 @@ def _dtype(part: Any, made: dict[str, Any]) -> None:
 
 def _normalize(part: Any, made: dict[str, Any]) -> None:
     if made["dtype"] == "uint8":
-        raise _refused("Normalize", "the pictures are uint8 there",
+        raise _refused("Normalize", "the pictures are uint8 at this point",
                        "add ToTensor, or ToDtype(torch.float32, scale=True), "
                        "before it")
     channels = 1 if made.get("mode") == "L" else 3
@@ -188,7 +190,7 @@ def _of_channels(found: Any, channels: int) -> list[float]:
 
 def _rgb(part: Any, made: dict[str, Any]) -> None:
     if made.get("mode") == "L":
-        raise _refused("RGB", "Grayscale stands before it", "leave one of them out")
+        raise _refused("RGB", "Grayscale comes before it", "leave one of the two out")
 
 
 def _nothing(part: Any, made: dict[str, Any]) -> None:

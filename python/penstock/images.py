@@ -73,7 +73,7 @@ class ImageFolder(BaseLoader):
                  agree: Agree | None = None) -> None:
         if on_bad == "skip":
             raise refused("settings.value", "cannot use the settings", "on_bad",
-                          'found "skip", and which pictures are bad is seen when '
+                          'found "skip", but bad pictures are found only when '
                           "they are decoded",
                           'choose one of: "substitute", another picture in its '
                           'place, "mask", a picture of zeros whose "weight" is 0, '
@@ -84,7 +84,8 @@ class ImageFolder(BaseLoader):
             if key in made:
                 raise refused("images.transform", "cannot make the pictures",
                               f"image.{key}",
-                              "the transform decides that", "leave one out")
+                              "the transform decides that", "leave one of the "
+                                  "two out")
             made[key] = value
         ranks = Ranks(rank, world, agree)
         self.root = os.fspath(root)
@@ -234,9 +235,9 @@ def _arrays_of(batch: _engine.Batch) -> Mapping[str, Any]:
         tensors = batch.torch()
     except ImportError as error:
         raise refused("images.show", "cannot show pictures", "the batch",
-                      "it has bfloat16, which numpy has not, and torch is not "
-                      "installed", "install torch, or give the field the dtype "
-                      "uint8 to look at it") from error
+                      "the batch has bfloat16, which numpy does not support, "
+                      "and torch is not installed", "install torch, or give "
+                      "the field the dtype uint8 to view it") from error
     return {name: (tensor.float() if str(tensor.dtype) == "torch.bfloat16"
                    else tensor).cpu().numpy()
             for name, tensor in tensors.items()}

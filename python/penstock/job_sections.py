@@ -73,8 +73,8 @@ def sections_of_rows(source: object, mixed: list[dict[str, Any]] | None,
     job: dict[str, Any] = {}
     if mixed is not None:
         if about:
-            raise TypeError(", ".join(about) + ": of one source; put it into "
-                            "the \"source\" of an entry, or into its URI")
+            raise TypeError(", ".join(about) + ": applies to one source; move it "
+                            "to the \"source\" of an entry, or into its URI")
         job["sources"] = mixed
         if fields is None and all("fields" in one for one in mixed):
             return job
@@ -92,9 +92,11 @@ def refuse_about(about: Iterable[str], source: object, taken: Iterable[str],
     """Raises TypeError for what is said of rows in memory and cannot be, but
     for those `taken`; `where` says how to select rows of such a source."""
     instead = {
-        "key": "they go by their position; put them into the wanted order",
-        "query": "it is a database's; select rows and columns beforehand",
-        "on_bad": "they are taken as they are; leave it out", "where": where}
+        "key": "rows in memory are read by position; put them in the desired "
+               "order",
+        "query": "it applies to databases; select rows and columns beforehand",
+        "on_bad": "rows in memory are used unchanged; leave it out",
+        "where": where}
     for name in about:
         if name not in taken:
             raise TypeError(f"{name} is for files and databases, and the rows "
@@ -140,9 +142,10 @@ def mixed_sources(source: object) -> list[dict[str, Any]] | None:
                 one.get("source"), (str, os.PathLike, Mapping)):
             raise TypeError(
                 f"sources[{at}] is a {type(one).__name__}: expected a file, a "
-                "URI, a job's source section, or {\"source\": one of these, "
-                "\"weight\": 1}; rows in memory are mixed once they are "
-                "in a file, df.to_parquet(\"a.parquet\")")
+                "URI, a job's source section, or "
+                "{\"source\": one of these, \"weight\": 1}; to mix rows in "
+                "memory, write them to a file first, "
+                "df.to_parquet(\"a.parquet\")")
         entry = dict(one)
         if isinstance(one["source"], os.PathLike):
             entry["source"] = os.fspath(one["source"])
@@ -227,13 +230,13 @@ def dumped(value: object) -> str:
             return os.fspath(thing)
         if isinstance(thing, Mapping):
             return dict(thing)
-        raise TypeError(f"{thing!r} cannot stand in settings: expected what "
-                        "JSON knows, or a path")
+        raise TypeError(f"{thing!r} cannot be used in settings: expected a "
+                        "JSON value or a path")
 
     try:
         return json.dumps(value, default=other, allow_nan=False)
     except ValueError as error:  # nan, or something that holds itself
         raise refused("settings.value", "cannot write the settings as JSON",
                       "the settings", str(error),
-                      "give finite numbers, and nothing that holds itself"
+                      "use finite numbers, and no value that contains itself"
                       ) from None

@@ -153,7 +153,8 @@ class BaseLoader:
         if not real:
             raise refused("map.no_rows", "cannot map the rows",
                           f"rank {self.rank} of {self.world}",
-                          "it has no row in the next batch to try it on",
+                          "the rank has no row in the next batch to try the "
+                          "function on",
                           "map the loader at the start of an epoch")
         piece = Map(fn, batched, list(arrays), self._engine.seed,
                     self._maps + 1, self.rank)
@@ -266,7 +267,7 @@ class BaseLoader:
                 step(batch)
         """
         if nbytes is not None and nbytes < 0:
-            raise ValueError(f"nbytes is {nbytes}: give the bytes to free, or "
+            raise ValueError(f"nbytes is {nbytes}: pass the bytes to free, or "
                              "nothing for all of them")
         return self._engine.release_memory(
             (1 << 64) - 1 if nbytes is None else nbytes)
@@ -458,7 +459,8 @@ class Loader(BaseLoader):
         lines = [f"  {name}: {dumped(rule)}" for name, rule in rules.items()]
         lines += [f"  left out: {why}" for why in self._left_out]
         if self._seen:
-            lines.append(f"  as {self._seen} have it; 'fields' says it instead")
+            lines.append(f"  types from {self._seen}; set 'fields' to choose "
+                         "yourself")
         return printable("\n".join([text, *lines]))
 
 
@@ -510,8 +512,9 @@ def _keeps(dtypes: object, fields: object) -> bool:
         raise TypeError(f"dtypes is {dtypes!r}: expected \"float32\" or "
                         "\"keep\"")
     if dtypes == "keep" and fields is not None:
-        raise TypeError("dtypes is for loaders without fields: a field names "
-                        "its own, {\"column\": \"x\", \"dtype\": \"float64\"}")
+        raise TypeError("dtypes is for loaders without fields: each field "
+                        "sets its own, "
+                        "{\"column\": \"x\", \"dtype\": \"float64\"}")
     return dtypes == "keep"
 
 
@@ -541,7 +544,7 @@ def _own_rows(source: object, fields: Fields | None, drawn_by: object,
     if isinstance(source, Mapping):
         if isinstance(source.get("kind"), str):
             return None, None, []
-        refuse_about(about, source, (), "select them beforehand, "
+        refuse_about(about, source, (), "select the rows beforehand, "
                      "{name: array[mask] for name, array in arrays.items()}")
         return callables.rows_of_arrays(source, fields, drawn_by), None, []
     if isinstance(source, callables.Source):
@@ -562,18 +565,18 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fspath(path)
     if os.path.exists(name) and not os.path.isfile(name):
         raise refused("file.read", "cannot read the job file", name,
-                      "it is not a file", "name a file that can be read")
+                      "it is not a file", "name a readable file")
     try:
         with builtins.open(name, encoding="utf-8") as file:
             found = json.loads(without_comments(file.read()))
     except OSError as error:
         raise refused("file.read", "cannot read the job file", name,
                       error.strerror or str(error),
-                      "name a file that can be read") from None
+                      "name a readable file") from None
     except ValueError as error:
         raise refused("json.syntax", "cannot read the job file", name,
-                      str(error), "correct the JSON at that place") from None
+                      str(error), "correct the JSON at this place") from None
     if not isinstance(found, dict):
         raise refused("settings.type", "cannot use the job file", name,
-                      "it is not an object", "write {\"source\": ...}")
+                      "the file is not a JSON object", "write {\"source\": ...}")
     return found

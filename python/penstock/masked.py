@@ -9,13 +9,13 @@ from typing import Any
 class Masked(Exception):
     """Values are masked, of a dtype without NaN."""
 
-    next = ("give it x.filled(0), another value in their place, or "
-            "x.astype(\"float64\"), of which they are NaN")
+    next = ("pass x.filled(0) or another replacement, or "
+            "x.astype(\"float64\"), in which they become NaN")
 
 
 def nan_where_masked(array: Any) -> Any:
-    """The values of a masked array, NaN where they are masked; anything else as
-    it is. Raises Masked."""
+    """The values of a masked array, NaN where they are masked; anything else
+    unchanged. Raises Masked."""
     if not hasattr(array, "filled") or not hasattr(array, "mask"):
         return array
     import numpy

@@ -24,7 +24,7 @@ def why_no_path(column: str, kinds: Mapping[str, str]) -> str:
     if kinds[name + _BYTES] != "null":
         return "names files"
     rule = {name: {"image": {"column": column, "folder": "FOLDER", "size": 224}}}
-    return ("names files that the table does not hold: where they lie in FOLDER, "
+    return ("names files outside the table; if they are in FOLDER, set, "
             f"fields={json.dumps(rule)}")
 
 
@@ -46,13 +46,13 @@ def why_not(column: str, media: Media, rules: Mapping[str, Any]) -> str:
     """That it is left out, and what to write instead; `rules`: of the other
     columns."""
     if media[1]:
-        return ("holds pictures, and NULL: on_bad=\"skip\" leaves out the rows that "
-                "have none")
+        return ("holds pictures and NULL: on_bad=\"skip\" leaves out the rows "
+                "without a picture")
     if media[0] == "image":
-        what = "pictures of several sizes: which one they get is yours to say"
+        what = "pictures of several sizes: choose the size they get"
         rule: dict[str, Any] = {"image": {"column": column, "size": 224}}
     else:
-        what = "sounds: how long a row of them is, is yours to say"
+        what = "sounds: choose the length of a row"
         rule = {"audio": {"column": column, "seconds": 2}}
     fields = json.dumps({field_of(column): rule, **rules})
     return f"holds {what}, fields={fields}"

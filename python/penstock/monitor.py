@@ -66,7 +66,7 @@ class Monitor:
 
     def __enter__(self) -> Monitor:
         if self._thread is not None:
-            raise RuntimeError("this monitor runs already")
+            raise RuntimeError("this monitor is already running")
         self._ended.clear()
         self._thread = threading.Thread(target=self._run, daemon=True,
                                         name="penstock-monitor")
@@ -112,7 +112,7 @@ def trace(file: str | os.PathLike[str]) -> Iterator[None]:
         if not kept.kept():
             warnings.warn(
                 f"nothing was traced in {os.fspath(file)}: no loop over a "
-                "loader of penstock ran, and none that is watched. For a loop "
-                "over another loader write 'for batch in "
-                "penstock.watch(loader):' in place of 'for batch in loader:'",
+                "Penstock loader or a watched loader ran. For a loop over "
+                "another loader write 'for batch in penstock.watch(loader):' "
+                "instead of 'for batch in loader:'",
                 stacklevel=3)

@@ -88,7 +88,7 @@ def drop_in_of(loop: Loop, made: Made, moving: TransferCost,
                there.cpu_s * least / now.rows > _MORE_THAN_LEFT * left):
         rates = _beside_other_work(there, workers, left, processors)
         least, most = min(rates), max(rates)
-        why.append("the machine is too busy with other work to say")
+        why.append("the machine is too busy with other work for a prediction")
     if to > workers and _engine.waits_in_lock(list(made.seen)):
         least = min(least, now.rate)
         why.append("more workers may wait for the same lock")

@@ -38,11 +38,11 @@ def prepare(job: Job, *more: Job, export: tuple[str, Any] | None = None,
     An override names a setting with "__" for the dot: `loader__cache_dir="d"`.
 
     Ctrl-C and SIGTERM end it and then do what they would have done; called
-    again it goes on where it was. Raises what reading and preparing raise.
+    again it continues where it was. Raises what reading and preparing raise.
     """
     if export is not None and more:
         raise refused("cli.arguments", "cannot export the tokens of several "
-                      "jobs", "export", "they would be written to the same "
+                      "jobs", "export", "all would be written to the same "
                       "files", "export one job after the other")
     sets = sets_of("prepare", overrides, ("export", "progress"))
     found = [_prepared(one, sets, export, progress) for one in (job, *more)]
@@ -65,6 +65,6 @@ def _prepared(job: Job, sets: list[str], export: tuple[str, Any] | None,
         listener.end()
     if stopped_by:
         logging.getLogger("penstock").warning(
-            "preparing was interrupted: call it again to go on")
+            "preparing was interrupted: call it again to continue")
         signal.raise_signal(stopped_by)
     return json.loads(found) if found else None

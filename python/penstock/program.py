@@ -17,7 +17,7 @@ def path() -> pathlib.Path:
 def main() -> None:
     """Becomes the program, with this process's arguments."""
     program = str(path())
-    # By which the program trains your own models, and reads files by a pyarrow
+    # By which the program trains users' own models, and reads files by a pyarrow
     # that no plugin fits.
     os.environ.setdefault("PENSTOCK_PYTHON", sys.executable)
     # Whose libraries its plugins use, for Parquet and for training.

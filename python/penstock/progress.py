@@ -49,7 +49,7 @@ class Screen:
 
     def __init__(self, file: TextIO | None,
                  now: Callable[[], float] = time.monotonic) -> None:
-        # None: there is none, or it failed.
+        # None: no file, or it failed.
         self._file: TextIO | None = sys.stderr if file is None else file
         self._now = now
         self._live = _is_redrawn(self._file)

@@ -155,7 +155,7 @@ class _Store:
             raise refused(
                 "ranks.agree", "cannot compare the ranks",
                 "the store of torch's process group", said(error),
-                "see why the other ranks have ended, rank 0 before all"
+                "find out why the other ranks have ended, rank 0 first"
                 ) from error
 
     @staticmethod

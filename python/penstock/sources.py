@@ -72,7 +72,7 @@ def rows_of(source: PositionSource) -> _engine.Rows:
     rows = len(source)
     if rows < 1:
         raise worded(SourceError, "source.empty", "there are no rows to train on",
-                     f"len({name})", f"found {rows}", "give the source rows")
+                     f"len({name})", f"found {rows}", "use a source with rows")
     columns = _declared(source)
     about = _engine.OwnSource(
         name, json.dumps({
@@ -98,9 +98,10 @@ def fields_of(source: PositionSource) -> tuple[dict[str, Any], list[str]]:
         (column.name, column.kind, kind_of(column), column.dtype, False,
          column.item, 0, False, "") for column in _declared(source).values()]))
     if not rules:
-        raise refused("fields.none", "no column can be a field by itself",
+        raise refused("fields.none", "no column can become a field "
+                                     "automatically",
                       f"{type(source).__name__}.columns", "; ".join(left_out),
-                      "give 'fields'")
+                      "set 'fields'")
     return rules, left_out
 
 
@@ -117,7 +118,7 @@ def _declared(source: PositionSource) -> dict[str, Column]:
                 found["item"] and found["name"] in ("bool", *_TEXTS)) or \
                 found["element"] == "bool":
             raise refused("source.declared", "cannot use the source", where,
-                          f"{name!r} is {text!r}", "give a number as "
+                          f"{name!r} is {text!r}", "declare a number as "
                           "\"float32\", a tensor as \"float32[3, 4]\", an "
                           "array of any length as \"list[int64]\", or "
                           "\"text\", \"json\" or \"binary\"")
@@ -144,7 +145,7 @@ def _chunk_ends(source: object, rows: int) -> list[int]:
             end <= begin for begin, end in zip([0, *ends], ends)):
         raise refused("source.declared", "cannot use the source",
                       f"{type(source).__name__}.chunks", f"found {chunks!r}",
-                      "give the number of rows of a chunk, or ascending "
+                      "return the number of rows of a chunk, or ascending "
                       f"positions at which chunks end, the last one {rows}")
     return ends
 
@@ -164,7 +165,7 @@ def _lengths(source: object, column: Column, rows: int) -> list[int] | None:
         raise refused("source.declared", "cannot use the source",
                       f"{type(source).__name__}.lengths({column.name!r})",
                       f"found {found.dtype.name} {list(found.shape)}",
-                      f"give {rows} lengths below 2^31, or None")
+                      f"return {rows} lengths below 2^31, or None")
     ints: list[int] = found.tolist()
     return ints
 
@@ -365,8 +366,8 @@ class _Reading:
         problems: list[tuple[int, int, str]] = []
         for request, (name, dtype) in enumerate(requested):
             if name not in found:
-                raise self._failed("returned", where, f"it returned no '{name}'"
-                                   ": " + (", ".join(map(repr, found)) or
+                raise self._failed("returned", where, "the source returned no "
+                                   f"'{name}': " + (", ".join(map(repr, found)) or
                                            "nothing"),
                                    "return all that 'columns' names")
             try:
@@ -381,8 +382,8 @@ class _Reading:
                 at = (where if error.row is None
                       else f"position {positions[error.row]}")
                 raise self._failed(
-                    "returned", at, f"'{name}' {error}", "return what "
-                    "'columns' says, a row for each position") from None
+                    "returned", at, f"'{name}' {error}", "return the types of "
+                    "'columns', with one row for each position") from None
             answers.append(answer)
             problems += [(row, request, why) for row, why in bad]
         return answers, problems
@@ -397,11 +398,11 @@ class _Reading:
         if rows != self.rows:
             raise self._failed(
                 "length_changed", f"len({type(self.source).__name__})",
-                f"it was {self.rows}, and is now {rows}",
+                f"the length was {self.rows}, and is now {rows}",
                 "open the loader again when rows were added or removed")
         if not isinstance(found, Mapping):
             raise self._failed("returned", where,
-                               f"it returned {type(found).__name__}",
+                               f"the source returned {type(found).__name__}",
                                "return a mapping of names to columns")
         return found
 

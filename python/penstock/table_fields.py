@@ -105,7 +105,7 @@ def _tell_nulls(columns: list[Column], rules: Mapping[str, Any]) -> None:
                for column in columns
                if "missing" in rule_of_column.get(column[0], {})}
     for how, becomes, instead in (
-            ("nan", "NaN", "mask"), ("mask", "0, beside NAME_mask", "mean")):
+            ("nan", "NaN", "mask"), ("mask", "0, with NAME_mask", "mean")):
         names = [name for name, found in missing.items() if found == how]
         if names:
             shown = ", ".join(f"'{name}'" for name in names[:3]) + (
@@ -130,9 +130,10 @@ def fields_of_source(section: Mapping[str, Any], text: str, keep: bool
         columns, section.get("on_bad") == "skip", keep or kind in _OF_ARRAYS)
     left_out += [f"'{name}': {why}" for name, why in columns.left_out]
     if not rules:
-        raise refused("fields.none", "no column can be a field by itself",
+        raise refused("fields.none", "no column can become a field "
+                                     "automatically",
                       str(section.get("path") or section.get("table") or kind),
-                      "; ".join(left_out), "give 'fields'")
+                      "; ".join(left_out), "set 'fields'")
     seen = "" if not columns.rows else \
         f"all {columns.rows:,} rows" if columns.all_rows else \
         f"the first {columns.rows:,} rows"
@@ -144,8 +145,9 @@ def _fields_of_media(kind: str, columns: Columns
     """Files in folders: what they hold, and their class, as torchvision's
     ImageFolder has it."""
     if kind == "audio":
-        raise refused("fields.none", "no column can be a field by itself",
-                      "'audio'", "how long a row of sound is, is yours to say",
+        raise refused("fields.none", "no column can become a field "
+                                     "automatically",
+                      "'audio'", "the length of a row of sound must be set",
                       "give fields={\"audio\": {\"audio\": {\"seconds\": 2}}, "
                       "\"class\": {\"category\": {\"column\": \"class\", "
                       "\"unknown\": \"error\"}}}")

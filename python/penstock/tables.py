@@ -45,7 +45,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     settings that may name columns, `keep` as for fields_of_columns(). None for what is no table."""
     name = type(table).__name__
     classes = _classes_of(table)
-    # A condition numbers the rows of a table anew.
+    # A condition numbers the rows of a table again.
     picked = None if about.get("where") else _picked_rows(table)
     table = _plain(table, picked is None)
     if fields is None and not about and picked is None and \
@@ -71,7 +71,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
         found = _engine.Table(stream(), name, {**classes, **told}, found)
     if found.rows < 1:
         raise refused("source.empty", "there are no rows to train on", name,
-                      "the table has no rows", "give it rows")
+                      "the table has no rows", "pass a table with rows")
     rows = found.source_rows(about.get("where", ""))
     if fields is not None:
         shaped = with_shapes(fields, table)
@@ -83,8 +83,9 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
     left_out += [f"'{column}' is the index: reset_index() makes it a column"
                  for column in index]
     if not rules:
-        raise refused("fields.none", "no column can be a field by itself", name,
-                      "; ".join(left_out), "give 'fields'")
+        raise refused("fields.none", "no column can become a field "
+                                     "automatically", name,
+                      "; ".join(left_out), "set 'fields'")
     return rows, rules, left_out
 
 
@@ -105,10 +106,11 @@ def _plain(table: object, copies: bool = True) -> object:
         if transform == "custom":
             raise refused("source.transform", "cannot read the data set",
                           type(table).__name__,
-                          "it has a transform of its own (set_transform), "
-                          "which runs in Python for every row",
-                          "remove it with reset_format(), and give "
-                          "loader.map() the function")
+                          "the data set has its own transform "
+                          "(set_transform), which runs in Python for every "
+                          "row",
+                          "remove the transform with reset_format(), and pass "
+                          "the function to loader.map()")
         return _of_datasets(cast(Any, table), copies)
     if isinstance(table, ArrowStream):
         return table
@@ -135,30 +137,31 @@ def _of_datasets(data: Any, copies: bool) -> object:
         logging.WARNING if size > _WORTH_A_WARNING else logging.INFO,
         "datasets now copies %s rows, %.1f MiB, %s, since shuffle(), select() "
         "or train_test_split() picked them from %s, and `where` selects among "
-        "them: leave it out, or give the loader the data set as it was",
+        "them: leave it out, or pass the loader the original data set",
         f"{len(data):,}", size / 2**20,
         "on disk" if data.cache_files else "in memory", f"{held.num_rows:,}")
     return data.flatten_indices().data.table
 
 
 def refuse_near(source: object) -> None:
-    """Raises TypeError for what is near to a table and is none, with the way
+    """Raises TypeError for an object that resembles a table, with the way
     to one."""
     why = ""
     if isinstance(source, Mapping) and source and all(
             hasattr(value, "with_format") or hasattr(value, "columns")
             for value in source.values()):
-        why = (f"it holds several tables, {', '.join(map(repr, source))}: pick "
-               f"one, data[{next(iter(source))!r}]")
+        why = ("the object holds several tables, "
+               f"{', '.join(map(repr, source))}: pick one, "
+               f"data[{next(iter(source))!r}]")
     elif hasattr(source, "with_format") and not hasattr(source, "_data"):
         why = ("a stream has no rows by their position: load the data set "
                "without streaming=True, or name the files that it reads, "
                "Loader(\"data/*.parquet\")")
     elif hasattr(source, "to_frame") and hasattr(source, "to_numpy"):
-        why = ("it is one column: give a table, x.to_frame(\"x\"), or an "
-               "array, {\"x\": x.to_numpy()}")
+        why = ("the object is one column: pass a table, x.to_frame(\"x\"), or "
+               "an array, {\"x\": x.to_numpy()}")
     elif hasattr(source, "collect") and hasattr(source, "with_columns"):
-        why = "it is a query that has not run: collect() it"
+        why = "the object is a query that has not run: call collect()"
     if why:
         raise TypeError(f"Loader() cannot read a {type(source).__name__}: {why}")
 
@@ -218,7 +221,7 @@ def _arrow_of_pandas(frame: Any, name: str,
     twice = frame.columns[frame.columns.duplicated()].unique()
     if len(twice):
         raise refused("source.mixed", "cannot read the data frame", name,
-                      "it has several columns " + ", ".join(
+                      "the data frame has several columns " + ", ".join(
                           f"'{column}'" for column in twice),
                       "rename them, or keep the first ones: "
                       "df.loc[:, ~df.columns.duplicated()]")
@@ -250,7 +253,7 @@ def _arrow_of_pandas(frame: Any, name: str,
 
 def _lent(pyarrow: Any, column: Any) -> object | None:
     """A column of pandas as an array of Arrow over the same bytes: numbers with
-    a fraction, of which NaN is none as pandas has it, integers with a mask, and
+    a fraction, of which NaN is missing as in pandas, integers with a mask, and
     a Categorical, which is codes; numbers in the other byte order as a copy.
     None for all others, which pyarrow takes over
     as fast, or has to convert."""
@@ -317,10 +320,10 @@ def _unread(pyarrow: Any) -> tuple[type[Exception], ...]:
 
 def _why_unread(pyarrow: Any, column: Any, says: str) -> str:
     """Of a column of objects, the first row whose value is of another type
-    than those before it, or is none of Arrow."""
+    than those before it, or is not a type of Arrow."""
     if type(column.dtype).__name__ == "SparseDtype":
-        return (f"is sparse: {column.name!r} is a column for all by "
-                f"df[{column.name!r}].sparse.to_dense()")
+        return (f"is sparse: {column.name!r} becomes a column for all readers "
+                f"with df[{column.name!r}].sparse.to_dense()")
     if column.dtype.kind == "c":
         return "holds complex numbers"
     first: Any = None
@@ -349,7 +352,7 @@ def _sort_of(value: object) -> type:
 
 
 def _to_convert(column: str) -> str:
-    return (f"give the column one type, by df[{column!r}].astype(str) or, of "
+    return (f"give the column one type, by df[{column!r}].astype(str) or, for "
             "complex numbers, numpy.real")
 
 
@@ -374,7 +377,8 @@ def _pyarrow(doing: str, name: str, reads: str) -> Any:
         return importlib.import_module("pyarrow")
     except ModuleNotFoundError as error:
         raise refused("source.part_missing", doing, name,
-                      f"pyarrow is not installed, and reads {reads}",
+                      "pyarrow is not installed, but is needed to read "
+                      f"{reads}",
                       "pip install pyarrow") from error
 
 

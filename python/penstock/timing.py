@@ -137,8 +137,8 @@ class Watch:
             import logging
 
             logging.getLogger("penstock").warning(
-                "steps are timed by the host's clock from here on: CUDA "
-                "events fail: %s", printable(str(error)))
+                "steps are now timed with the host's clock: CUDA events fail: "
+                "%s", printable(str(error)))
 
     def _begin_range(self, name: str) -> None:
         self._range = self._torch.profiler.record_function(name)

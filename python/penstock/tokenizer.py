@@ -169,7 +169,7 @@ class Tokenizer:
 
 
 def _no_text(texts: Sequence[object]) -> TypeError | None:
-    """What is said of the first one that is none."""
+    """The error for the first one that is not a text."""
     for at, text in enumerate(texts):
         if not isinstance(text, str):
             return TypeError(f"texts[{at}] is of the type "

@@ -93,7 +93,7 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         [], trace)
     if stopped_by:
         logging.getLogger("penstock").warning(
-            "the run was interrupted and is saved: go on with resume=%r",
+            "the run was interrupted and is saved: continue with resume=%r",
             trained.folder)
         signal.raise_signal(stopped_by)
     return trained
@@ -105,9 +105,9 @@ def _settings_of(job: Any, model: Any, sets: Sequence[str], resume: str,
     for a model of a built-in kind."""
     if (job is None and not manifest) == (not resume):
         raise refused("model.job", "cannot start the training", "train()",
-                      "both a job and a run are named" if resume else
-                      "neither a job nor a run is named",
-                      "give a job, or resume=RUN")
+                      "the call names both a job and a run" if resume else
+                      "the call names neither a job nor a run",
+                      "pass a job, or resume=RUN")
     document = job if isinstance(job, Mapping) else None
     path = "" if job is None or document is not None else os.fspath(job)
     if isinstance(model, str) or model is None:

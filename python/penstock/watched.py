@@ -233,7 +233,7 @@ def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,
     error): what limits, why, what to change and what that would give. `.explain()` gives it at any time, `.report()` as
     a dictionary. All else is the loop's: attributes that are read and set, its
     length, its truth, `isinstance()`, operators, `with`. What is watched
-    already is returned as it is.
+    already is returned unchanged.
     """
     if isinstance(loop, Watched):
         return loop

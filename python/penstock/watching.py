@@ -2,7 +2,7 @@
 
 A DataLoader of torch is measured inside, too: a copy of it is iterated over, in
 which the data set and collate_fn are timed where they run, in worker processes
-as well. Batches and their order stay as they are.
+as well. Batches and their order stay unchanged.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Idle:
 
 
 def _rows_of(batch: Any) -> int:
-    """The length of the first tensor or list in it; 1 where there is none."""
+    """The length of the first tensor or list in it; 1 if none exists."""
     shape = getattr(batch, "shape", None)  # len() of a tensor takes as long again
     if isinstance(shape, tuple) and shape:
         return max(1, int(shape[0]))
@@ -156,7 +156,7 @@ class Watch:
             self._asked = time.perf_counter()
 
     def batch_came(self, batch: Any, made: Made | None) -> None:
-        """The loop goes on with the batch."""
+        """The loop continues with the batch."""
         first, self._first = self._first, False
         if self._is_ours:  # it counts by itself
             return
@@ -272,7 +272,7 @@ class Watch:
 
     def _show(self, knows: bool = False) -> None:
         """The verdict; never a reason for the loop to end. `knows`: only where
-        there is one. A fork of the process goes on with the loop, too: it says
+        there is one. A fork of the process continues with the loop, too: it says
         nothing."""
         if self._fails or os.getpid() != self._process or not (
                 self._is_ours or self._meter.batches >= _LEAST_BATCHES):

@@ -42,13 +42,13 @@ def section_of(source: object) -> Opened | None:
     paths = {_path_of(name, array) for name, array in arrays.items()}
     if len(paths) > 1:
         _refuse("arrays of " + " and ".join(sorted(paths)),
-                "they are in several stores", "put them into one")
+                "they are in several stores", "combine them in one store")
     fields: dict[str, Any] = {}
     for name, array in arrays.items():
         rule = _field(array)
         if rule is None:
             _refuse(name, "it has no rows of numbers or texts",
-                    "hand in an array of numbers")
+                    "pass an array of numbers")
         fields[name] = rule
     return {"kind": "zarr", "path": paths.pop()}, fields, []
 
@@ -58,7 +58,7 @@ def _of_group(group: Any) -> Opened:
     section = {"kind": "zarr", "path": path}
     rules, left_out = fields_of_all(_arrays_in(group, ""), _field, section)
     if not rules:
-        _refuse(path, "no array in it has rows of numbers or texts"
+        _refuse(path, "the group has no array with rows of numbers or texts"
                 + "".join(f"; {why}" for why in left_out),
                 "name another group, or an array")
     return section, rules, left_out
@@ -82,7 +82,7 @@ def _path_of(name: str, opened: Any) -> str:
     if kind not in _FOLDERS:
         _refuse(name, f"its store is a {kind}, which is not a folder on this "
                 "machine", "copy it into a folder (zarr.storage.LocalStore), "
-                "or hand in arrays: array[:]")
+                "or pass arrays: array[:]")
     return os.path.abspath(str(getattr(store, _FOLDERS[kind])))
 
 

@@ -65,7 +65,7 @@ class Arrays(unittest.TestCase):
                 (numpy.zeros(100), "are zero"),
                 (-self.y, "row 1.*found -1"),
                 (numpy.full(100, numpy.nan), "row 0.*found NaN"),
-                ("z", "there is no array of that name")):
+                ("z", "no array has that name")):
             with self.assertRaisesRegex(penstock.RequestError, f"(?s){why}"):
                 penstock.Loader({"y": self.y}, weights=weights)
         with self.assertRaisesRegex(TypeError, "the name of a column"):

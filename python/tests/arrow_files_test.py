@@ -474,7 +474,7 @@ class Scanner(Suite, Case):
         with unittest.mock.patch.object(pyarrow, "__version__", "14.0.2"):
             error = self.refused(source)
         self.assertEqual(error.code, "source.part_missing")
-        self.assertIn("14.0.2 is installed, and 15 or later is needed",
+        self.assertIn("14.0.2 is installed, but 15 or later is needed",
                       str(error))
 
 

@@ -87,7 +87,7 @@ class Benches(unittest.TestCase):
         self.assertNotIn("one round", str(found))
         found = benching.Bench([setting(0, 100), setting(1, 130)], None, [])
         self.assertIn("best: 30 % faster", str(found))
-        self.assertIn("of one round", str(found))
+        self.assertIn("in one round", str(found))
 
     def test_a_step_is_the_ceiling(self):
         found = self.bench(Slow(seconds=0), workers=(0,),

@@ -300,7 +300,7 @@ class Programs(unittest.TestCase):
                 pass
             list(DataLoader(Mine(4), num_workers=1))
             """), code=1)
-        self.assertIn('put it under: if __name__ == "__main__":', err)
+        self.assertIn('put the loop under: if __name__ == "__main__":', err)
 
     def test_workers_load_the_engine_only_where_it_is_asked_for(self):
         program = """

@@ -319,7 +319,7 @@ class Replay(Case):
                     state = loader.state_dict()
                 self.assertLessEqual(len(json.dumps(state)), 128)
                 with self.refused(RequestError, "resume.other_order",
-                                  "does not give the order again"):
+                                  "cannot restore the order"):
                     loader.load_state_dict(state)
                 loader.load_state_dict(good)
                 with warnings.catch_warnings():

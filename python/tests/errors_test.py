@@ -135,7 +135,7 @@ class Kinds(Case):
                 batch = next(iter(loader))
                 texts += [repr(loader), loader._repr_html_(), repr(batch),
                           repr(batch[hostile])]
-                self.assertEqual(batch[0].name, hostile)  # itself as it is
+                self.assertEqual(batch[0].name, hostile)  # itself unchanged
             texts += [str(errors.refused("a.code", hostile, hostile, hostile,
                                          hostile))]
             for text in texts:
@@ -237,7 +237,7 @@ class Arguments(Case):
             self.loader(batch_size=2.5)
         with self.assertRaisesRegex(TypeError, "fields"):
             self.loader(fields={"x": {"a"}})
-        with self.assertRaisesRegex(TypeError, "cannot stand in settings"):
+        with self.assertRaisesRegex(TypeError, "cannot be used in settings"):
             self.open(loader__seed=object())
         for wrong, code in (({"num_workers": -1}, "settings.range"),
                             ({"batch_size": 0}, "settings.range"),

@@ -1,4 +1,4 @@
-"""A GPU that is none: torch's names for streams and events over a line of work
+"""A simulated GPU: torch's names for streams and events over a line of work
 that takes time of the host's clock. What is queued is done in its order, and
 nobody waits for it who does not ask."""
 import threading

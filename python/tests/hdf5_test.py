@@ -80,8 +80,8 @@ class DataSets(unittest.TestCase):
         with self.assertRaises(RequestError) as caught:
             section_of({"x": Dataset("/x", X), "y": Y})
         self.assertEqual(caught.exception.code, "hdf5.h5py")
-        for said in ("'y' is an array in memory", "'x' lies in a file",
-                     "write y into the file", "x[:]"):
+        for said in ("'y' is an array in memory", "'x' is in a file",
+                     "write y to the file", "x[:]"):
             self.assertIn(said, str(caught.exception))
 
     def test_of_a_group_that_cannot_be_read_are_left_out_with_the_reason(self):

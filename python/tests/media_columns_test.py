@@ -137,7 +137,7 @@ class Tables(unittest.TestCase):
         source = self.database([None, picture(5, 4)] * 20)
         with penstock.Loader(source, batch_size=8) as loader:
             self.assertEqual(list(loader.peek().keys()), ["kind"])
-            self.assertIn("left out: 'photo' holds pictures, and NULL: "
+            self.assertIn("left out: 'photo' holds pictures and NULL: "
                           'on_bad="skip"', repr(loader))
         with penstock.Loader(source, batch_size=8, on_bad="skip") as loader:
             self.assertEqual(len(list(loader)), 3)

@@ -16,8 +16,8 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples/own_table"
 
 
 def run_cell(text, names):
-    """As a notebook does: the value of the last expression, None: there is
-    none."""
+    """As a notebook does: the value of the last expression, None: no
+    expression."""
     tree = ast.parse(text)
     last = None
     if isinstance(tree.body[-1], ast.Expr):

@@ -1,4 +1,4 @@
-"""What the tests of models of one's own begin with: a folder with a table, a
+"""What the tests of users' own models begin with: a folder with a table, a
 job over it, and modules of torch as text."""
 import contextlib
 import io

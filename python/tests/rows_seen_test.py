@@ -11,7 +11,7 @@ BAD = 7
 
 
 class Numbers:
-    """Rows 0 .. 99 of an object of one's own, made when they are read."""
+    """Rows 0 .. 99 of an object of the user, made when they are read."""
     size = 100
 
     def read(self, ids):
@@ -19,7 +19,7 @@ class Numbers:
 
 
 class WithABadRow:
-    """2,000 rows of a source of one's own, of which one is infinite."""
+    """2,000 rows of a user's own source, of which one is infinite."""
     columns = {"a": "float64", "b": "float64"}
 
     def __len__(self):

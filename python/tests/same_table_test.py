@@ -46,7 +46,7 @@ def rows(count=300):
 
 
 def iso(row):
-    """With the time as a text, and the list as it is."""
+    """With the time as a text, and the list unchanged."""
     return (*row[:5], row[5].isoformat(sep=" "), row[6])
 
 

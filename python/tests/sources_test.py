@@ -260,15 +260,15 @@ class Faults(Refusing):
 
     def test_no_such_column_and_no_mapping(self):
         self.fails(lambda found, _: {"x": found["x"]}, "source.returned",
-                   "it returned no 'y': 'x'", workers=(0, 1))
+                   "the source returned no 'y': 'x'", workers=(0, 1))
         self.fails(lambda found, _: list(found), "source.returned",
-                   "it returned list", workers=(1,))
+                   "the source returned list", workers=(1,))
 
     def test_a_length_that_changes(self):
         def grow(found, source):
             source.rows += 1
             return found
-        self.fails(grow, "source.length_changed", "it was 100, and is now 101",
+        self.fails(grow, "source.length_changed", "the length was 100, and is now 101",
                    workers=(0,))
 
     def test_an_interrupt_loses_no_batch(self):
@@ -367,7 +367,7 @@ class Faults(Refusing):
                           "did you mean 'label'"):
             penstock.Loader(Points(), {"x": ["lable"]}, device="cpu")
         with self.refused(penstock.RequestError, "source.column_type",
-                          "it holds text, and a number is needed"):
+                          "the column holds text, but a number is needed"):
             penstock.Loader(Points(), {"x": ["name"]}, device="cpu")
         with self.refused(penstock.RequestError, "settings.unknown_key"):
             penstock.open({"source": Points(), "fields": {"x": RAW}},

@@ -45,7 +45,7 @@ def one_batch(*arguments, **more):
 
 
 def rules(text):
-    return [line for line in text.splitlines()[1:] if "; 'fields'" not in line]
+    return [line for line in text.splitlines()[1:] if "; set 'fields'" not in line]
 
 
 class Folder(unittest.TestCase):
@@ -87,7 +87,7 @@ class ByThemselves(Folder):
                     raise
                 self.skipTest("built without Arrow")
             self.assertEqual(rules(text), rules(shown))
-            self.assertIn("as all 300 rows have it", text)
+            self.assertIn("types from all 300 rows", text)
             self.assertEqual(list(found), list(expected))
             for field, array in expected.items():
                 self.assertEqual(found[field].dtype, array.dtype)
@@ -184,7 +184,7 @@ class ByThemselves(Folder):
             "x": ("float32", [0, .5, 1, 1.5]), "kind": ("int64", [0, 1, 0, 1]),
             "when": ("float64", [1767225600 + i for i in range(4)])})
         self.assertIn("left out: 'id' holds more than 1000", text)
-        self.assertIn("as all 1,500 rows have it", text)
+        self.assertIn("types from all 1,500 rows", text)
 
     def test_json_lines_hold_lists(self):
         file = self.write("t.jsonl", "".join(
@@ -215,7 +215,7 @@ class ByThemselves(Folder):
         found, text = one_batch(source, where="n IS NOT NULL AND id > 1")
         self.assertEqual(found["n"].dtype, "int64")  # no NULL among these
         self.assertEqual(found["n"].tolist(), [2, 4, 5])
-        self.assertIn("as all 3 rows have it", text)
+        self.assertIn("types from all 3 rows", text)
         found, _ = one_batch(source.split("#")[0], query="SELECT id, kind FROM "
                              "t WHERE id < 3 ORDER BY id")
         self.assertEqual(found["id"].tolist(), [0, 1, 2])
@@ -279,7 +279,7 @@ class ByThemselves(Folder):
             "n INTEGER, note TEXT",
             [(i, "a" * 3000) for i in range(50_000)])
         with penstock.Loader(source, batch_size=2) as loader:
-            self.assertRegex(repr(loader), "as the first 4[0-9],[0-9]{3} rows")
+            self.assertRegex(repr(loader), "types from the first 4[0-9],[0-9]{3} rows")
             self.assertEqual(next(iter(loader)).numpy()["n"].dtype, "int64")
 
     def test_reading_for_it_ends_by_ctrl_c(self):
@@ -354,7 +354,7 @@ class ByThemselves(Folder):
         file = self.write("t.jsonl", text[:middle] + '{"i": 1, "rare": 5}\n'
                           + text[middle:])
         loader = penstock.Loader(file, batch_size=10)
-        self.assertIn("types were determined from parts of the file", repr(loader))
+        self.assertIn("columns were determined from parts of the file", repr(loader))
         with self.assertRaises(penstock.RequestError) as caught:
             penstock.Loader(file, {"rare": {"column": "rare",
                                             "missing": "zero"}}, batch_size=10)
@@ -404,7 +404,7 @@ class ByThemselves(Folder):
         said = "\n".join(logs.output)
         self.assertIn("NULL in 'x' becomes NaN", said)
         self.assertIn('{"x": {"column": "x", "missing": "mask"}', said)
-        self.assertIn("NULL in 'n' becomes 0, beside NAME_mask", said)
+        self.assertIn("NULL in 'n' becomes 0, with NAME_mask", said)
         self.assertNotIn("'m'", said)
         with self.assertNoLogs("penstock", "WARNING"):
             penstock.Loader(file, ["m"])
@@ -456,7 +456,7 @@ class ByThemselves(Folder):
     def test_a_source_without_such_a_column_says_what_each_holds(self):
         source = self.sqlite("b BLOB", [(b"x",)])
         with self.assertRaisesRegex(penstock.RequestError,
-                                    "'b' holds BLOB; give 'fields'"):
+                                    "'b' holds BLOB; set 'fields'"):
             penstock.Loader(source)
 
     def test_a_missing_file_is_named(self):

@@ -106,8 +106,8 @@ class ColumnsOfPandas(Refused):
         sparse = pandas.arrays.SparseArray([0, 0, 1])
         for columns, why in (
                 ({"z": [1j, 2]}, "'z' holds complex numbers"),
-                ({"s": sparse}, "'s' is sparse: 's' is a column for all by "
-                 "df['s'].sparse.to_dense()"),
+                ({"s": sparse}, "'s' is sparse: 's' becomes a column for "
+                 "all readers with df['s'].sparse.to_dense()"),
                 ({"s": sparse, "z": [1j, 2, 3]}, "'z' holds complex numbers")):
             for fields in (None, {"x": {"column": "other"}}):
                 self.refused(pandas.DataFrame(columns), "can be read", why,
@@ -159,7 +159,7 @@ class NearToTables(Refused):
         import polars
         frame = polars.DataFrame({"x": [1.0]})
         self.refused(frame["x"], "one column", "x.to_frame")
-        self.refused(frame.lazy(), "collect() it")
+        self.refused(frame.lazy(), "call collect()")
 
     @needs("datasets")
     def test_of_datasets(self):

@@ -1,4 +1,4 @@
-"""`penstock train` of a model of one's own, and its document."""
+"""`penstock train` of a user's own model, and its document."""
 import json
 import pathlib
 import signal

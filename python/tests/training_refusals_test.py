@@ -1,4 +1,4 @@
-"""What a user may get wrong with a model of one's own, told by name."""
+"""What a user may get wrong with a user's own model, told by name."""
 import json
 import os
 import pathlib
@@ -15,12 +15,12 @@ class Refusals(Case):
     @needs_torch
     def test_of_a_name_that_leads_nowhere(self):
         for named, words in (
-                ("Net", "which file"), ("net.txt:Net", "which file"),
+                ("Net", "FILE.py:NAME"), ("net.txt:Net", "FILE.py:NAME"),
                 ("gone.py:Net", "there is no file 'gone.py'"),
                 ("net.py:Nett", "did you mean 'Net'?"),
-                ("net.py:torch", "it is a module"),
+                ("net.py:torch", "the model is a module"),
                 ("other.py:Other", "is not a torch.nn.Module"),
-                ("other.py:made", "it made a int")):
+                ("other.py:made", "the function returned a int")):
             self.write("other.py", "class Other: pass\ndef made(): return 3\n")
             with self.subTest(named), self.refused(
                     "request", "model.class", words):
@@ -77,7 +77,7 @@ class Net(torch.nn.Module):
         self.returning("self.layer(x)", "model.loss", "shape [16, 3]",
                        "one number", **none)
         self.returning("None", "model.loss", "a NoneType", **none)
-        self.returning("y.mean()", "model.loss", "no weight", **none)
+        self.returning("y.mean()", "model.loss", "no trainable weight", **none)
         self.returning("kind.sum()", "model.loss", "int64", **none)
         self.returning("self.layer(x)", "model.loss", "[16, 3]", "'y' [16]")
         self.returning("3.0", "model.loss", "a float", "predictions")
@@ -120,7 +120,7 @@ class Extra(Net):
 class Own(Extra):
     def configure_optimizers(self): return 3
 """)
-        with self.refused("request", "model.class", "none to be learned"):
+        with self.refused("request", "model.class", "no parameters to train"):
             self.train(self.job())
         with self.refused("request", "model.state", "complex64"):
             self.train(self.job("net.py:Odd"))

@@ -1,4 +1,4 @@
-"""penstock.train: a run of one's own module that goes on from any of its steps
+"""penstock.train: a run of a user's own module that continues from any of its steps
 has the bits of one that was not stopped; rows that do not count leave no trace.
 Some of the 48 pairs of `train.accumulate` and a step are drawn, or as many as
 PENSTOCK_TEST_RESUMES says."""

@@ -1,4 +1,4 @@
-"""penstock.train: a torch module of one's own in the program's run."""
+"""penstock.train: a user's own torch module in the program's run."""
 import json
 import math
 import os

@@ -512,7 +512,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         most = drop_in["up_to"] or drop_in
         self.assertGreater(most["samples_per_s"], measured / 2)
         self.assertEqual(most["gain"] >= 0.02,
-                         "in its place: predicted" in str(told))
+                         "instead: predicted" in str(told))
 
     def test_nothing_is_predicted_where_nothing_is_measured(self):
         told = self.told(Items(8))

@@ -109,8 +109,8 @@ inline ResizeAxisTaps drawn_taps(Random& random, std::int32_t pixels,
   return axis;
 }
 
-/// Windows of images of many sizes, some of which are none, to rows in any
-/// order.
+/// Windows of images of many sizes, some of which are not images, to rows in
+/// any order.
 inline DrawnOperation drawn_resize(Random& random) {
   const auto below = [&](std::int32_t end) {
     return static_cast<std::int32_t>(

@@ -24,7 +24,7 @@ namespace penstock {
 
 struct FieldKindCase {
   std::string name;
-  std::function<Field()> field;  ///< the same one, made anew
+  std::function<Field()> field;  ///< the same one, made again
   /// One for each request, all of the same length. Some rows may be bad.
   std::function<std::vector<Column>()> columns;
 

@@ -159,7 +159,7 @@ TEST_P(OperationSuite, TakesManyResizesAndLargeOnes) {
   EXPECT_EQ(download(*stream, out), right);
 }
 
-/// Files of a format that holds an image as it is.
+/// Files of a format that holds an image unchanged.
 inline void decode_copy(std::span<const std::byte> file, std::int32_t,
                         std::byte* image) {
   std::memcpy(image, file.data(), file.size());

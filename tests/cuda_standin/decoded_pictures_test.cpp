@@ -38,7 +38,7 @@ class DecodedPictures : public testing::Test {
     }
   }
 
-  /// Each file as it is decoded, one behind the other, of images of one size
+  /// Each file as decoded, one behind the other, of images of one size
   /// every `step`th pixel of every `step`th line.
   struct Decode {
     Decode(const std::vector<std::string>& files, int width, int height,

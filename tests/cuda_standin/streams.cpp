@@ -162,7 +162,7 @@ Stream* default_stream(std::unique_ptr<Stream>& stream) {
   return stream.get();
 }
 
-/// Null where it is none. Under lock_of_all().
+/// Null if it is unknown. Under lock_of_all().
 Stream* find(cudaStream_t handle) {
   if (handle == nullptr || handle == cudaStreamLegacy)
     return default_stream(streams().legacy[current_device()]);

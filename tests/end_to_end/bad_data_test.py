@@ -1,5 +1,5 @@
 """Rows that cannot be used: each error names the row, the column, the byte,
-what was found and expected; the table stays as it is."""
+what was found and expected; the table stays unchanged."""
 import hashlib
 import json
 import sqlite3
@@ -196,7 +196,7 @@ class BadKeys(Case):
 
 
 class Changes(Case):
-    """Rows that change under a job that reads them anew."""
+    """Rows that change under a job that reads them again."""
 
     def test_a_row_that_changed_while_it_was_training_is_named(self):
         self.good_start(

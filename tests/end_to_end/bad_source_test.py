@@ -247,7 +247,7 @@ class TooLittle(Case):
 
 
 class WhileItTrains(Case):
-    """Rows are read anew for each batch, and somebody changes the database."""
+    """Rows are read again for each batch, and somebody changes the database."""
 
     def change(self, act, *names, code, sets=()):
         self.database(self.rows())

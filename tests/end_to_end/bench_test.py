@@ -1,4 +1,4 @@
-"""penstock bench: a job, and a source as it is, under other settings."""
+"""penstock bench: a job, and a source unchanged, under other settings."""
 import json
 import unittest
 

@@ -270,7 +270,7 @@ class NotFinished(Explained):
         answer = self.end_by(process)
         self.assertEqual(answer.code, 128 + signal.SIGINT)
         text = self.explain()
-        self.assertIn("note: it was interrupted", text)
+        self.assertIn("note: the run was interrupted", text)
         self.assertIn("interrupted", " ".join(self.page_of("runs/latest").words))
 
     def test_a_run_that_goes_on_or_was_killed_is_explained_as_far_as_it_goes(

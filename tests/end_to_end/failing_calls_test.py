@@ -30,7 +30,7 @@ REASONS = {"open": (errno.EMFILE, errno.EIO), "read": (errno.EIO,),
            "rename": (errno.ENOSPC, errno.EIO), "mmap": (errno.ENOMEM,),
            "ftruncate": (errno.EIO,), "malloc": (errno.ENOMEM,)}
 # Where no memory is left for more than that.
-SHORT = "no memory left"
+SHORT = "out of memory"
 # How glibc ends a program where a thread lacks memory for its own part of a
 # library that was loaded on the way: libjpeg has a variable of each thread.
 OF_A_THREAD = "cannot allocate memory for thread-local data"
@@ -159,7 +159,7 @@ class FailingCalls(Case):
                 for path in self.stores.glob("*")}
 
     def campaign(self, command, expected=None, reasons=None):
-        """Runs a command with each fault, from the folder as it is now."""
+        """Runs a command with each fault, from the folder in its present state."""
         before = self.files()
         first = self.call(command)
         self.assertEqual(first.code, 0, first)

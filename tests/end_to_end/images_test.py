@@ -76,7 +76,7 @@ class Images(Case):
         self.images(fields=on_host, loader={"cache": "ram"})
         expected = self.tensors()[0]
         sim = {"kind": "sim", "clock": "virtual"}
-        says = {"cpu": "on the host: its memory is the device's",
+        says = {"cpu": "on the host: host memory is the device's",
                 "sim": "on the device", "none": "read by position"}
         for device, cache, workers in (
                 ("cpu", "ram", 2), ("sim", "ram", 0), ("sim", "ram", 1),
@@ -101,9 +101,9 @@ class Images(Case):
         self.images(fields={**FIELDS, "x": {"image": image}})
         expected = self.tensors()[0]
         for device, cache, says in (
-                ("cpu", "ram", "on the host: its memory is the device's"),
+                ("cpu", "ram", "on the host: host memory is the device's"),
                 ("sim", "ram", "on the device"),
-                ("sim", "auto", "on the host: rows that are read by position"),
+                ("sim", "auto", "on the host: the size of rows"),
                 ("sim", "disk", "on the device")):
             with self.subTest(device=device, cache=cache):
                 self.images(fields=on_device,

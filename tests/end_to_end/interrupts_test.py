@@ -1,5 +1,5 @@
-"""Ctrl-C and its kin at any moment: the state is saved, the exit code says
-so, and --resume goes on with the very batch that would have come."""
+"""Ctrl-C and its kin at any moment: the state is saved, the exit code shows
+it, and --resume continues with the very batch that would have come."""
 import json
 import os
 import shutil

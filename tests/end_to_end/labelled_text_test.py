@@ -92,7 +92,7 @@ class Labelled(TokensCase):
         self.write_job(self.tokens_job())
         for arguments in (("prepare", "job.json"), ("train", "job.json")):
             said = self.run_it(*arguments).err
-            self.assertIn("column 'labels' beside 'input_ids' is not used",
+            self.assertIn("column 'labels' next to 'input_ids' is not used",
                           said)
             self.assertIn('"labels": "labels"', said)
         self.write_job(self.tokens_job(labels="labels"))

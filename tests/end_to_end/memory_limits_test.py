@@ -2,7 +2,7 @@
 
 The limits are those of a process on its addresses (RLIMIT_AS, `ulimit -v`) and on
 its data (RLIMIT_DATA, `ulimit -d`), and, where this machine lets us make one, a cgroup
-of version 2. PENSTOCK_REQUIRE_CGROUP=1 makes it a failure that there is none."""
+of version 2. PENSTOCK_REQUIRE_CGROUP=1 makes the lack of one a failure."""
 import os
 import pathlib
 import resource

@@ -1,4 +1,4 @@
-"""Every kind of model with every kind of target, in the program as it is
+"""Every kind of model with every kind of target, in the program as
 installed, with the plugins that it loads: what trains, what can be resumed, and
 what is refused."""
 import csv

@@ -1,4 +1,4 @@
-// One rank of a training loop of one's own, as the end-to-end tests run it:
+// One rank of a training loop of the user, as the end-to-end tests run it:
 //
 //     RANK=1 WORLD_SIZE=4 own_loop JOB [STATE]
 //
@@ -101,7 +101,7 @@ void run(int count, char** arguments) {
 }  // namespace penstock
 
 static int no_memory() {
-  std::fputs("own_loop: the host has no memory left\n", stderr);
+  std::fputs("own_loop: the host is out of memory\n", stderr);
   return penstock::exit_code_of(penstock::ErrorKind::out_of_memory);
 }
 

@@ -134,7 +134,7 @@ def large_row(i):
 
 
 def rows(make, count):
-    """In an order of insertion that is none of the keys'."""
+    """In an order of insertion that is not one of the keys'."""
     return [make(i) for i in sorted(range(count), key=lambda i: draw("at", i))]
 
 

@@ -8,7 +8,7 @@
 namespace penstock {
 
 /// A value that the rule of a setting (a JSON Schema) allows and that differs
-/// from `value`; null where there is none that can be made up from the rule
+/// from `value`; null if none can be made up from the rule
 /// alone.
 inline Json other_value(const Json& rule, const Json& value) {
   if (const Json* options = rule.find("enum")) {

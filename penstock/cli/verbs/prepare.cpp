@@ -20,7 +20,7 @@ std::string number_of(const Json& json, const char* key) {
   return found == nullptr ? "" : found->dump();
 }
 
-/// Of the first field that holds documents; null: there is none.
+/// Of the first field that holds documents; null: none.
 const Json* tokens_in(const Json& statistics) {
   if (!statistics.is_object()) return nullptr;
   for (const auto& [field, found] : statistics.object())

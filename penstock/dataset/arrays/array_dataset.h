@@ -52,8 +52,8 @@ RowLayout layout_of(std::span<const NamedArray> arrays);
 /// rows, and so with the last loader.
 class ArrayDataset final : public Dataset {
  public:
-  /// Throws what layout_of() and plan_tiers() throw, and Error(request) for a
-  /// row number that is none, and for weights that are none.
+  /// Throws what layout_of() and plan_tiers() throw, and Error(request) for an
+  /// invalid row number and for invalid weights.
   ArrayDataset(std::vector<NamedArray> arrays,
                const ArrayDatasetOptions& options, Device& device);
 

@@ -27,15 +27,15 @@ class IndexedRows {
   /// sample is read by itself.
   IndexedRows(const Origin& of, FillMeters& meters, bool per_sample);
 
-  /// The samples of `ids`, in any order; -1 is none. Those that cannot be used
-  /// are rejected, by their place in `ids`. `read`: what I/O threads have read
-  /// of them; null: nothing. Throws what reading throws.
+  /// The samples of `ids`, in any order; -1 means no sample. Those that cannot
+  /// be used are rejected, by their place in `ids`. `read`: what I/O threads
+  /// have read of them; null: nothing. Throws what reading throws.
   void prepare(std::span<const SampleId> ids, ItemRead* read, Faults& faults);
 
   // Of what was prepared last, by place in its `ids`.
-  /// -1 where there is none, or it was rejected.
+  /// -1 if none exists, or it was rejected.
   const std::vector<SampleId>& ids() const { return ids_; }
-  /// The stored row; null where there is none.
+  /// The stored row; null if none exists.
   const std::byte* row(std::size_t at) const {
     return ids_[at] < 0 ? nullptr
                         : rows_.data() + static_cast<std::size_t>(number_[at]) *

@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-/// A sample as it is stored, or why it cannot be used.
+/// A sample as stored, or why it cannot be used.
 struct PreparedRow {
   std::vector<std::byte> tensors;            ///< its stored row
   std::vector<std::vector<std::byte>> runs;  ///< by field

@@ -21,7 +21,7 @@ struct PackedNumbers {
   std::int64_t bins = 0;
   std::int32_t size = 0;    ///< elements of a bin
   double efficiency = 1;    ///< the share of the bins that elements fill
-  std::int64_t window = 0;  ///< samples of a window of a stream; 0: it is none
+  std::int64_t window = 0;  ///< samples of a window of a stream; 0: none
 
   /// "1000 documents, 812345 tokens in 397 rows of 2048: 99.91 % full, ..."
   std::string text() const;

@@ -10,7 +10,7 @@
 // A row is stored at its id, the rank of its key. Where rows arrive in another
 // order, packing by id would keep nearly every parsed block until the end, next
 // to the packed rows: twice the memory. So the blocks are packed in the order
-// in which they arrived, each is freed as soon as it is packed, and the packed
+// in which they arrived, each is freed once it is packed, and the packed
 // rows are then permuted in place.
 //
 // Threads share the blocks of one batch; the table grows between batches, on

@@ -148,7 +148,7 @@ class EntrySort {
     if (rows.size() <= kFewRows || level == kMostLevels)
       return sort_whole(rows);
     for (Entry& row : rows) row.part = keys_.part(row.ref, common);
-    // Where one key ends and another goes on with zeros, parts do not differ.
+    // Where one key ends and another continues with zeros, parts do not differ.
     auto differs = [&](const Entry& row) { return row.part != rows[0].part; };
     if (std::ranges::none_of(rows, differs)) return sort_whole(rows);
     sort_parts(rows, level);

@@ -137,8 +137,8 @@ TEST_P(KeyOrder, SortsUuidsByTheirBytes) {
   EXPECT_TRUE(found == uuids);
 }
 
-// Each key goes on where the one before ended: no eight bytes tell more than a
-// few of them apart.
+// Each key continues where the one before ended: no eight bytes tell more than
+// a few of them apart.
 TEST_P(KeyOrder, SortsKeysThatBeginEachOther) {
   for (const char* step : {"a", "\0"}) {
     Texts texts;

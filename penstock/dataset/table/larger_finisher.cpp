@@ -43,7 +43,7 @@ void LargerFinisher::finish(const FillItem& item,
               faults);
 }
 
-/// A row that is rejected stays as it is, for who finishes it.
+/// A row that is rejected stays unchanged, for the caller that finishes it.
 void LargerFinisher::make(SampleId id, std::size_t i,
                           const RowFinisher::RunOf& run_of) {
   parts_.assign(1 + is_larger_.size(), {});

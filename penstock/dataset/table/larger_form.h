@@ -20,7 +20,7 @@ struct LargerForm {
   }
 };
 
-/// That of a field, as its kind says it; nullopt: there is none, or it is that
+/// That of a field, as its kind says it; nullopt: none, or it is that
 /// already.
 std::optional<LargerForm> larger_form(const Field& field);
 

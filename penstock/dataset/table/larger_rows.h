@@ -15,8 +15,8 @@
 
 namespace penstock {
 
-/// Rows in the larger form of their fields, which are kept as they are made and
-/// never leave. Thread-safe.
+/// Rows in the larger form of their fields, which are kept as they are made,
+/// and never leave. Thread-safe.
 class LargerRows {
  public:
   /// Of these fields, in that form.

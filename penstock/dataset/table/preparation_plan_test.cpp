@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kMany = std::int64_t{1} << 21;  // values
 
-/// What there is to decide from; as it is, rows that nothing needs a scan of.
+/// What there is to decide from; by default, rows that nothing needs a scan of.
 struct Asked {
   AskedRows rows{.fields = {{.name = "x"}}, .row_bytes = 4};
   SourceTraits source{.shown = "a source", .by_position = true, .rows = 50};

@@ -19,9 +19,9 @@ struct ScannedPart {
 };
 
 /// What a scan has parsed, partition by partition, in files of a folder beside
-/// the store that it is for: one that is killed goes on where it was. A file is
-/// there whole or not at all, with checksums; one that is not as it was written
-/// is made again. Rows by position alone. Thread-safe.
+/// the store that it is for: one that is killed continues where it was. A file
+/// is there whole or not at all, with checksums; one that is not as it was
+/// written is made again. Rows by position alone. Thread-safe.
 class ScanParts {
  public:
   /// Into how many partitions so many rows are divided, whoever does it: each

@@ -28,7 +28,7 @@ struct ScanLimit {
 struct AskedScan {
   std::optional<std::size_t> bytes = {};  ///< TableDatasetOptions::scan_bytes
   int workers = 1;
-  int connections = 0;           ///< to a server; 0: there is none
+  int connections = 0;           ///< to a server; 0: none
   bool one_reader = false;       ///< a second one gains nothing
   std::size_t reader_bytes = 0;  ///< of each
   std::optional<std::int64_t> expected_rows = {};

@@ -11,7 +11,7 @@
 namespace penstock {
 
 /// What the store of a table's rows was made from: makes its bytes again where
-/// they are damaged, while a run goes on.
+/// they are damaged, while a run is running.
 ///
 /// Rows and their runs are read from the source by key or position and encoded
 /// with the stored statistics; anything else (keys, sides, lengths) needs the

@@ -201,7 +201,7 @@ std::shared_ptr<const StoreRemaker> TableDataset::remaker() const {
 }
 
 /// Of a store that is damaged where it says what it holds, so that nothing of
-/// it can be used. False: it stays as it is.
+/// it can be used. False: it stays unchanged.
 bool TableDataset::rebuild_store(const Error& error) const {
   if (error.kind() != ErrorKind::source || options_.plan_only ||
       source_->facts().of_store)

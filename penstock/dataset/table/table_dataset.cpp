@@ -39,7 +39,7 @@ DatasetFacts kept_on_device(DatasetFacts facts) {
 }
 
 /// Where it keeps a part of them, all tensors are made there, of the rows that
-/// it keeps and of others that are copied as they are stored: a run of one row
+/// it keeps and of others that are copied as stored: a run of one row
 /// or none.
 DatasetFacts kept_in_part(DatasetFacts facts, std::size_t row_bytes) {
   facts = kept_on_device(std::move(facts));

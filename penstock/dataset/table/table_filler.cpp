@@ -15,7 +15,7 @@
 // host memory and a mapped file, or the source. Each is a piece of one table,
 // so that a batch is one gather: on the device where all its rows can be read
 // from there, else on the host. Where the device keeps a part of the rows, the
-// others are brought together on the host as they are stored, and copied; they
+// others are brought together on the host as stored, and copied; they
 // are the last piece of the gather on the device (BatchLayout::Staged, as a run
 // of one row or none).
 
@@ -233,7 +233,7 @@ class TableFiller final : public SlotFiller {
   std::vector<const std::byte*> stored_;
 };
 
-/// Rows that are gathered as they are need nothing else.
+/// Rows that are gathered unchanged need nothing else.
 std::unique_ptr<SlotFiller> open_gather(const TableDataset& dataset,
                                         FillMeters& meters,
                                         const FillerOptions& options) {

@@ -24,7 +24,7 @@ class TablePreparation {
   ~TablePreparation();
 
   /// Statistics by field that need not be found: those of the store, or of the
-  /// options; empty where there are none.
+  /// options; empty if none exist.
   std::vector<Json> known_statistics() const;
   /// For fits, where the rows were scanned.
   FitRows fit_rows();

@@ -12,7 +12,7 @@ namespace penstock {
 
 /// Where a parser keeps the values of its rows. Many blocks share one large
 /// piece of memory, which goes with the last of them: blocks of their own
-/// would each be mapped and cleared anew by the system, page by page.
+/// would each be mapped and cleared again by the system, page by page.
 class ValueMemory {
  public:
   /// A copy that keeps its memory alive by itself, aligned for float64.

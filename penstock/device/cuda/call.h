@@ -9,7 +9,7 @@ namespace penstock::cuda {
 
 /// Throws unless `result` is cudaSuccess: Error(device) with the name of the
 /// call and CUDA's error, or Error(out_of_memory). CUDA reports errors of work
-/// that was queued earlier at any later call; the message says so.
+/// that was queued earlier at any later call; the message mentions it.
 void check(cudaError_t result, std::string_view call,
            const std::string& device);
 

@@ -46,7 +46,7 @@ class CudaDevice final : public Device {
   /// Made when it is first asked for. Throws Error(device).
   JpegDecoders& jpeg_decoders();
   void load_decoders() override { jpeg_decoders(); }
-  /// Memory without an owner; null where there is none.
+  /// Memory without an owner; null if none exists.
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* memory);
 

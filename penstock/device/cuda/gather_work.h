@@ -33,7 +33,7 @@ struct GatherPart {
   std::uint32_t first_block = 0;
 };
 
-/// As penstock::GatherPiece; where there is none, no row is so large.
+/// As penstock::GatherPiece; if none exists, no row is so large.
 struct WorkPiece {
   std::int64_t first = INT64_MAX;
   std::uint64_t shift = 0;

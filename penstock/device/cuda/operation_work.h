@@ -134,7 +134,7 @@ PENSTOCK_HOST_DEVICE inline void cast_elements(const CastWork& work,
   const std::uint64_t base = share.row * elements;
   for (std::uint32_t i = share.first + thread; i < share.end;
        i += kBlockThreads) {
-    // Counted as they are written.
+    // Counted as written.
     const std::uint32_t channel =
         work.channels_first ? i / work.pixels : i % work.channels;
     const std::uint32_t from =

@@ -4,7 +4,7 @@
 
 /// What the kernel of resizes does, as operation_work.h has it for the others.
 ///
-/// A thread adds up both axes of an element at once, the first one anew for
+/// A thread adds up both axes of an element at once, the first one again for
 /// each tap of the second: a few more sums, and no memory between them.
 namespace penstock::cuda {
 
@@ -91,7 +91,7 @@ PENSTOCK_HOST_DEVICE inline void put_entry(std::byte* out, std::uint64_t at,
   put_number(out, at, number);
 }
 
-/// What becomes of element `i`, which is counted as it is written: an entry of
+/// What becomes of element `i`, which is counted as written: an entry of
 /// the table of numbers, or -1.
 PENSTOCK_HOST_DEVICE inline std::int32_t resized_element(
     const ResizeWork& work, const WorkResizeWindow& window, std::uint32_t i) {

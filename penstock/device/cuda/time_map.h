@@ -10,9 +10,9 @@ namespace penstock::cuda {
 /// Converts a device's clock to the host's.
 ///
 /// The two drift apart, so now and then both are read at the same moment. In
-/// between, time goes on at nearly the same rate: a difference is corrected by
-/// a slightly different rate over kInterval, and not by a jump. So two events
-/// never change their order, and a span of time is wrong by at most a
+/// between, time continues at nearly the same rate: a difference is corrected
+/// by a slightly different rate over kInterval, and not by a jump. So two
+/// events never change their order, and a span of time is wrong by at most a
 /// thousandth. Beyond kMostMadeUp it does jump: then one of the clocks has
 /// stood still, or they were not read for long.
 ///

@@ -54,7 +54,7 @@ inline constexpr std::size_t kSimMostPending = 1024;
 ///
 /// As on a GPU the queue is finite: a call that finds kSimMostPending copies
 /// and operations of the device not yet done waits for the oldest. The target
-/// of a mask, which leaves most of it as it is, is not poisoned.
+/// of a mask, which leaves most of it unchanged, is not poisoned.
 ///
 /// Memory. allocate() takes host memory, poisoned, up to memory_gib.
 /// allocate_pinned() takes host memory that is not counted. Work that leaves

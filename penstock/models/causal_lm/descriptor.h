@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-/// Adapters of low rank beside weights that stay as they are (Hu et al.,
+/// Adapters of low rank beside weights that stay unchanged (Hu et al.,
 /// "LoRA", 2021), with the names of the library PEFT.
 struct Lora {
   std::int64_t r = 8;
@@ -37,7 +37,7 @@ const CausalLm& causal_lm_of(const ModelSpec& model);
 /// Of its `config`, or of the folder of its `path`.
 DecoderConfig config_of(const ModelSpec& model);
 
-/// The field of tokens, by the setting or the only one; null: there is none.
+/// The field of tokens, by the setting or the only one; null: none.
 const Field* tokens_field_of(const CausalLm& settings,
                              const std::vector<Field>& fields);
 

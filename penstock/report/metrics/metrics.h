@@ -11,7 +11,7 @@
 namespace penstock {
 
 /// A run's numbers for other programs, to where its job's `output` section
-/// says. One that cannot be written ends no run: the log says so, once. One
+/// says. One that cannot be written ends no run: the log reports it, once. One
 /// thread.
 class MetricSinks {
  public:

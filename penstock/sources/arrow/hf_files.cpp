@@ -82,7 +82,7 @@ std::vector<DataFile> saved_files(const std::string& folder) {
 }
 
 /// The part of a file of the cache: "imdb-train-00000-of-00002.arrow" is of
-/// "train". Empty: it is none.
+/// "train". Empty: none.
 std::string part_of(std::string name) {
   constexpr std::string_view kEnd = ".arrow";
   if (!name.ends_with(kEnd) || name.starts_with("cache-")) return "";
@@ -104,7 +104,7 @@ std::vector<DataFile> cached_files(const std::string& folder,
   }
   if (error)
     refuse("files.unreadable", ErrorKind::source, folder, error.message(),
-           "check who may read this folder");
+           "check the permissions of this folder");
   std::vector<std::string> parts;
   for (const auto& [part, found] : by_part) parts.push_back(part);
   if (parts.empty())

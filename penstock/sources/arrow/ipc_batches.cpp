@@ -226,7 +226,7 @@ std::unique_ptr<const IpcBatches> open_batches(const files::DataFile& file,
                                                StopFlag stop) {
   if (file.bytes == 0)
     refuse_format(file, "the file has 0 bytes",
-                  "remove it: an interrupted copy leaves such a file");
+                  "remove the file: an interrupted copy leaves such a file");
   const Input input = input_of(file, stop);
   if (!has_mark(file, input, 0)) return walk(file, input, stop);
   const auto mark = static_cast<std::int64_t>(kMark.size());

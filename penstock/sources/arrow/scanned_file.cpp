@@ -57,7 +57,7 @@ files::FileColumn described(const ArrowColumn& column,
   return seen;
 }
 
-/// Values of 16 bytes as uuids. False where one is none.
+/// Values of 16 bytes as uuids. False if one is not a uuid.
 bool make_uuids(Column& column) {
   Column made{.type = ColumnType::uuid};
   for (std::int64_t row = 0; row < column.length; ++row) {

@@ -16,7 +16,7 @@ struct ScanFailure {
   std::string says;
   /// A part of the file: "its footer"; empty: the one that was read.
   std::string where = {};
-  /// Where it is no other library that says so: what to do.
+  /// Where it is no other library that reports it: what to do.
   std::string next = {};
   bool no_memory = false;
   bool unsupported = false;  ///< the library lacks a type or an encoding
@@ -37,7 +37,7 @@ class ChunkScan {
 /// A file that is open. Thread-safe.
 class ScannedFile {
  public:
-  /// No rows: the columns as they are given.
+  /// No rows: the columns as given.
   std::shared_ptr<const ArrowTable> empty;
   /// By column: its type in the words of the library, and what it is where its
   /// layout does not say it: "json", "uuid", or nothing.

@@ -48,7 +48,7 @@ std::vector<DataFile> find_files(const SourceSpec& spec,
 std::vector<DataFile> find_files_anywhere(const SourceSpec& spec,
                                           const SourceKind& kind);
 
-/// The same file as it is now. Throws Error(source), files.missing.
+/// The same file in its present state. Throws Error(source), files.missing.
 DataFile file_at(const std::string& path, std::string relative);
 
 /// Throws Error(source), files.changed, unless the file is as it was. May send

@@ -15,7 +15,7 @@ namespace penstock::files {
 /// A column of a set of files.
 struct SetColumn {
   FileColumn column;  ///< as conditions and requests see it
-  /// What makes it of the files' own, where `source.columns` says so.
+  /// What makes it of the files' own, where `source.columns` sets it.
   std::optional<ServedColumn> chosen = std::nullopt;
   FileColumn in_files = {};  ///< as the files have it
   bool partition = false;    ///< it stands in the names of folders

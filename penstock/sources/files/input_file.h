@@ -22,7 +22,7 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  /// Reads some of the bytes from `offset` on; 0: there are none. Throws as
+  /// Reads some of the bytes from `offset` on; 0: none. Throws as
   /// the constructor.
   std::size_t read(std::int64_t offset, std::span<char> to) const;
 

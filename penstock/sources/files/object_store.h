@@ -14,7 +14,7 @@ namespace penstock::files {
 class StoredFile {
  public:
   virtual ~StoredFile() = default;
-  /// Reads some of the bytes from `offset` on; 0: there are none. Throws
+  /// Reads some of the bytes from `offset` on; 0: none. Throws
   /// Error(source), files.store.
   virtual std::size_t read(std::int64_t offset, std::span<char> to) const = 0;
 };

@@ -17,7 +17,7 @@ struct PackedNumbers {
   Dtype dtype = Dtype::float64;      ///< of the numbers that readers get
   double scale = 1, offset = 0;      ///< value * scale + offset
   std::vector<double> missing = {};  ///< stored numbers that mean NaN
-  bool unpacks = false;  ///< false: numbers are read as they are stored
+  bool unpacks = false;              ///< false: numbers are read as stored
 
   bool operator==(const PackedNumbers&) const = default;
 };

@@ -36,7 +36,7 @@ struct ReadColumn {
   std::size_t column = 0;  ///< which of FileFacts::columns
   std::int64_t window = 0, stride = 0;
   bool as_number = false;  ///< numbers are wanted of it
-  /// Documents are: what is written as a number or a list is none.
+  /// Documents are: a number or a list is not a document.
   bool as_document = false;
 };
 

@@ -11,7 +11,7 @@ namespace penstock::files {
 
 /// `rows` rows of a column from `begin` on, which borrow from it; `owner` keeps
 /// it alive. Buffers are cut to what these rows use, so that bytes() says what
-/// they take; of texts and lists the offsets are written anew.
+/// they take; of texts and lists the offsets are written again.
 Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
                 const std::shared_ptr<const void>& owner);
 

@@ -47,7 +47,7 @@ inline std::vector<double> numbers_of(const ListedNumbers& row) {
   return numbers;
 }
 
-/// A row's numbers: "20 21 22"; a text as it is.
+/// A row's numbers: "20 21 22"; a text unchanged.
 inline std::string shown_numbers(const Column& column, std::int64_t row) {
   if (!column.valid(row)) return "null";
   if (column.type.is_text()) return std::string(column.text(row));

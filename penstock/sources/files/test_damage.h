@@ -18,7 +18,7 @@ namespace penstock::files {
 using penstock::damaged;
 using penstock::damages;
 
-/// Reads `columns` (none: all) of `section`, whose file at `path` is as it is
+/// Reads `columns` (none: all) of `section`, whose file at `path` is unchanged
 /// and damaged `times` times. Anything that is thrown but an Error ends the
 /// test. What is wrong names `path`, or `named`.
 inline void read_damaged(const Json& section, const std::string& path,

@@ -20,7 +20,7 @@ struct Token {
   enum class Is : std::uint8_t { end, word, name, number, text, sign };
   Is is = Is::end;
   std::size_t position = 0;
-  std::string text;   ///< of a word as it is written; of a name without marks
+  std::string text;   ///< of a word as written; of a name without marks
   std::string upper;  ///< of a word
 };
 

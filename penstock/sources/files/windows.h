@@ -16,7 +16,7 @@ struct Windows {
 
   explicit operator bool() const { return length > 0; }
   friend bool operator==(const Windows&, const Windows&) = default;
-  /// How many rows these elements make; what is left at their end is none.
+  /// How many rows these elements make; what is left at their end is not a row.
   std::int64_t count(std::int64_t elements) const;
   /// Where the elements of a row begin, and where those of the first `rows`
   /// rows (one at least) end.

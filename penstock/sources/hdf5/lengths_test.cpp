@@ -54,9 +54,10 @@ TEST_F(TrainAndTest, TheSmallerIsLeftOutByDefaultAndSaysWhatToName) {
   std::vector<std::string> left_out;
   for (const LeftOutColumn& one : schema.left_out) left_out.push_back(one.name);
   EXPECT_THAT(left_out, ElementsAre("/X_test", "/y_test"));
-  EXPECT_EQ(schema.left_out[0].why,
-            "it has 2 rows, and '/X_train', '/y_train' have 3: to read it, "
-            "name it in 'fields' with '/y_test'");
+  EXPECT_EQ(
+      schema.left_out[0].why,
+      "the column has 2 rows, but '/X_train', '/y_train' have 3: to read it, "
+      "name it in 'fields' with '/y_test'");
 }
 
 TEST_F(TrainAndTest, OfSeveralFilesFollowOneAnother) {

@@ -403,7 +403,7 @@ void RawReader::read_chunked(const RowView& view, std::int64_t first,
     return keep_ || begin < first ||
            std::min(begin + along, view.rows()) > first + rows;
   };
-  // One chunk that holds whole rows is lent as it is.
+  // One chunk that holds whole rows is lent unchanged.
   if (holds_whole_rows(view) && first / along == (first + rows - 1) / along) {
     const std::int64_t number = first / along;
     if (set.places[static_cast<std::size_t>(number)].bytes != 0) {

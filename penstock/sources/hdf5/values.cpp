@@ -90,7 +90,7 @@ void append_text(Column& column, std::string_view text, std::size_t at,
   column.append_null();
 }
 
-/// Up to its padding: zeros, or where its type says so blanks.
+/// Up to its padding: zeros, or blanks for a type that is padded so.
 std::string_view trimmed(const std::byte* at, const ValueType& type) {
   std::string_view text(reinterpret_cast<const char*>(at),
                         static_cast<std::size_t>(type.bytes));

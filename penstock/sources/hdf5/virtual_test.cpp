@@ -104,7 +104,7 @@ TEST_F(VirtualDataSet, OfACopyReadsTheCopiesOfItsFiles) {
   of["path"] =
       Json::Array{folder_.path("d/all.h5"), folder_.path("d/parts/p1.h5")};
   EXPECT_THAT(read_copy(of, {1, 2}), ElementsAre(51, 20))
-      << "of the copy, and of a file of which there is none";
+      << "of the copy, and of a file that does not exist";
 }
 
 TEST_F(VirtualDataSet, NamesTheFileThatIsNotThereAndWhatToDo) {

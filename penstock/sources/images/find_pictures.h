@@ -59,7 +59,7 @@ struct UnreadMembers {
   std::map<std::string, std::string> kinds = {};
 
   void add(const std::string& name);
-  /// A warning of them; empty: there are none.
+  /// A warning of them; empty: none.
   std::string told(const std::string& path, const Media& media) const;
 };
 /// `prefix` stands before the names of members.

@@ -116,7 +116,7 @@ class Tar {
       if (*size > bytes_ - begin)
         fail("the member '" + name + "' is cut off: it has " +
              std::to_string(*size) + " bytes, of which " +
-             std::to_string(bytes_ - begin) + " are there");
+             std::to_string(bytes_ - begin) + " are present");
       last = name;
       const char type = header[156];
       if (type == 'L')

@@ -152,7 +152,7 @@ TEST_F(TarTest, TwoPicturesOfOneSampleAreRefusedByTheirNames) {
   }
   EXPECT_THAT(refused(), HasSubstr("the members 's2.image.png' and "
                                    "'s2.mask.png' are pictures of one sample, "
-                                   "'s2', and a row has one picture; unpack"));
+                                   "'s2', but a row has one picture; unpack"));
   tar_.clear();
   add("train/s1.jpg", "x");
   add("train/s1.png", "y");

@@ -15,7 +15,7 @@ using namespace arrow_layout;
 
 /// A number of the schema that stands for another one: seconds.
 struct Scaled {
-  Dtype dtype;     ///< as it is stored
+  Dtype dtype;     ///< as stored
   double divisor;  ///< what makes seconds, or the number, of it
   double factor;
   bool timestamp;

@@ -141,7 +141,7 @@ class TableFile final : public files::RowFile {
     for (std::size_t column : columns) of_table.push_back(places_[column]);
     return std::make_unique<TableReader>(table_, known_, std::move(of_table));
   }
-  /// Whether the column is read where it lies; true where there is none.
+  /// Whether the column is read where it lies; true if none exists.
   bool borrows(const std::string& column) const {
     const std::optional<std::size_t> found = names_.find(column);
     if (!found) return true;

@@ -26,7 +26,7 @@ bool ends_with(const std::string& path, const char* end) {
          ::strcasecmp(path.c_str() + path.size() - length, end) == 0;
 }
 
-/// An array that lies as it is in `bytes`, the file that holds it.
+/// An array that lies unchanged in `bytes`, the file that holds it.
 void add_array(ArrayLayout layout, std::span<const std::byte> bytes,
                const MappedFile& file, const std::string& place, Arrays& to) {
   if (layout.info.shape.empty()) return;  // a single value has no rows

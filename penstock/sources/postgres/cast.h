@@ -19,8 +19,8 @@ struct SqlType {
 const char* expected_of(ReadAs as);
 
 /// An SQL expression that makes of a column what `as` expects, where its own
-/// type cannot be read so: "\"x\"[1]::float8" of an array. Empty where there is
-/// none. `name` is the column as SQL writes it.
+/// type cannot be read so: "\"x\"[1]::float8" of an array. Empty if none
+/// exists. `name` is the column as SQL writes it.
 std::string cast_of(ReadAs as, Kind kind, const SqlType& type,
                     const std::string& name);
 

@@ -13,7 +13,7 @@ struct FreeOptions {
 };
 using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
 
-/// The value of a keyword, "sslmode"; empty where there is none.
+/// The value of a keyword, "sslmode"; empty if none exists.
 std::string value_of(const Options& options, std::string_view keyword);
 
 /// Throws Error(request), postgres.uri, for a connection string that libpq

@@ -13,11 +13,11 @@ struct About {
   std::string doing;     ///< "cannot read table 'measurements'"
   std::string place;     ///< "postgresql://db.lab:5432/lab"
   std::string table;     ///< "lab.measurements"; may be empty
-  std::string user;      ///< as far as it is known
+  std::string user;      ///< as far as known
   std::string database;  ///< likewise
   std::string sslmode;   ///< likewise
   /// The setting with SQL of the user's, which may write where all else only
-  /// reads; empty: there is none.
+  /// reads; empty: none.
   std::string own_sql = {};
 };
 

@@ -12,7 +12,7 @@ class PgTimestamp {
  public:
   static PgTimestamp of_microseconds(std::int64_t since_2000);
   static PgTimestamp of_days(std::int32_t since_2000);
-  /// The nearest microsecond to seconds since 1970; nullopt when there is none.
+  /// The nearest microsecond to seconds since 1970; nullopt if none exists.
   static std::optional<PgTimestamp> at(double since_1970);
   friend bool operator==(const PgTimestamp&, const PgTimestamp&) = default;
 

@@ -81,7 +81,7 @@ Error query_failure(const Connection& connection, const SourceSpec& spec,
   if ((!state.starts_with("42") || state == "42501") &&
       !state.starts_with("22") && !state.starts_with("0A"))
     return connection.error(result.get());
-  // In parentheses nothing can be written: the server then says so in many
+  // In parentheses nothing can be written: the server then reports it in many
   // ways.
   const std::string word = QueryText(spec.query, kQuotes).writing_word();
   if (!word.empty() && state != "42P01" && state != "42703")

@@ -19,7 +19,7 @@ class RowKey {
   /// Rows have none.
   RowKey() = default;
   /// The columns that `spec.key` names, the primary key, or the place.
-  /// Error(request) where there is none of them, or it has a type that cannot
+  /// Error(request) if none exists of them, or it has a type that cannot
   /// be a key. `place` is for messages.
   RowKey(const SourceSpec& spec, const Table& table, const std::string& place);
 

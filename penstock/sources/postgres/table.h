@@ -52,10 +52,10 @@ struct TableName {
                               const std::string& place,
                               const ColumnRequest& want);
 
-/// The table that `spec.table` names: exactly as it is written, with the schema
+/// The table that `spec.table` names: exactly as written, with the schema
 /// up to the first dot, else up to another, else all that as SQL would read it
 /// (in small letters). An empty name stands for the only table
-/// in the search path. Error(request) with the nearest name when there is none.
+/// in the search path. Error(request) with the nearest name if none exists.
 Table find_table(Connection& connection, const SourceSpec& spec);
 
 }  // namespace penstock::postgres

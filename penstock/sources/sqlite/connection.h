@@ -39,7 +39,7 @@ class Connection {
 
   Statement prepare(const std::string& sql);
   /// Sends a prepared statement: waits for the simulated latency, then gives
-  /// the first row. False when there is none.
+  /// the first row. False if none exists.
   bool send(sqlite3_stmt* statement);
   /// The next row of a statement that was sent.
   bool next(sqlite3_stmt* statement);

@@ -15,7 +15,7 @@ namespace penstock::sqlite {
 ///
 /// The block's types follow from what is declared, before a row is read:
 /// - key: int64 for integer affinity, text for text affinity; for any other
-///   the first row that is read decides (int64 when there is none). A row whose
+///   the first row that is read decides (int64 if none exists). A row whose
 ///   key is of another type, NULL or not UTF-8 ends the reading: it could not
 ///   be named later. Of several columns it is a text (key_parts.h).
 /// - number: also the time in an ISO-8601 text, where the column is a timestamp

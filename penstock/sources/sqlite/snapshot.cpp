@@ -77,7 +77,7 @@ void Snapshot::take() {
   if (sqlite3_get_autocommit(connection->get()) == 0)
     connection->execute("COMMIT");
   connection->execute("BEGIN");
-  // A transaction sees the database as it is at its first read.
+  // A transaction sees the database as of its first read.
   connection->execute("SELECT 1 FROM sqlite_master LIMIT 1");
 }
 

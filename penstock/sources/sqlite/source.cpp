@@ -44,7 +44,7 @@ void check_where(Connection& connection, const SourceSpec& spec,
   }
 }
 
-/// The stamp of a file; null if there is none, or it is empty. The time of the
+/// The stamp of a file; null if none exists, or it is empty. The time of the
 /// last status change is left out for a write-ahead log, which every reader
 /// changes.
 Json version_of(const std::string& path, bool log = false) {

@@ -15,7 +15,7 @@ bool is_open(const ColumnInfo& column) {
           !column.boolean && !column.timestamp);
 }
 
-/// What the values of a column are; NULL is none of them.
+/// What the values of a column are; NULL is not one of them.
 struct Seen {
   ColumnInfo* column;
   bool integers = false, reals = false, texts = false, bytes = false;

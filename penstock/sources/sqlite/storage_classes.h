@@ -8,8 +8,8 @@ namespace penstock::sqlite {
 /// does not say it: those without one, as expressions of a query are, and those
 /// of numbers that may be texts, as DECIMAL is
 /// (https://sqlite.org/datatype3.html, sections 2 and 3). Where all their
-/// values are numbers, the schema then says so; a column that declares nothing
-/// is called as `typeof` does, also where all are texts.
+/// values are numbers, the schema then reports it; a column that declares
+/// nothing is called as `typeof` does, also where all are texts.
 void look_at_storage_classes(Connection& connection, const SourceSpec& spec,
                              Table& table);
 

@@ -25,7 +25,7 @@ struct Table {
   std::string row_number;
   /// The columns that name a row, in the order in which they do: those that
   /// `key` names or the primary key's, else the row's number. Error(request)
-  /// where there are none.
+  /// if none exist.
   std::vector<ColumnInfo> key_columns(const std::vector<std::string>& key,
                                       const std::string& place) const;
 
@@ -36,7 +36,7 @@ struct Table {
 ColumnInfo column_info(std::string name, std::string declared);
 
 /// The table `name`; an empty name stands for the only one. Error(request)
-/// with the nearest table when there is none of that name.
+/// with the nearest table if none exists of that name.
 Table find_table(Connection& connection, const SourceSpec& spec);
 
 }  // namespace penstock::sqlite

@@ -15,18 +15,18 @@ struct Cell {
   bool quoted = false;
 };
 
-/// What stands between marks around a cell; the cell where there are none.
+/// What stands between marks around a cell; the cell if none exist.
 inline std::string_view inside(std::string_view written, char quote) {
   const bool marks = written.size() >= 2 && written.front() == quote &&
                      written.back() == quote && quote != '\0';
   return marks ? written.substr(1, written.size() - 2) : written;
 }
 
-/// Takes the quotation marks from a cell as it is written; `plain` holds what
+/// Takes the quotation marks from a cell as written; `plain` holds what
 /// is then not as it was.
 Cell cell_of(std::string_view written, char quote, std::string& plain);
 
-/// The cells of a row as they are written.
+/// The cells of a row as written.
 std::vector<std::string_view> cells_of(std::string_view row,
                                        const RowRules& rules);
 
@@ -59,7 +59,7 @@ class CellReader {
              char quote = '\0', char thousands = '\0');
 
   bool is_na(const Cell& cell) const;
-  /// A cell as it is written that is such a number. False: it is to be looked
+  /// A cell as written that is such a number. False: it is to be looked
   /// at in other ways. Memory as read_plain() needs it.
   template <class Number>
   bool plain_number(std::string_view written, Number& value) const {
@@ -68,7 +68,7 @@ class CellReader {
            read_plain(begin, begin + written.size(), decimal_, value);
   }
   Looks looks(const Cell& cell) const;
-  /// Of a cell as it is written, in a ChunkBuffer.
+  /// Of a cell as written, in a ChunkBuffer.
   Looks looks(std::string_view written, std::string& plain) const;
 
   // False where the cell is no such value. Spaces around numbers do not count.

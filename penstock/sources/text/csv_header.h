@@ -13,7 +13,7 @@ namespace penstock::text {
 inline constexpr char kCloseMark[] =
     "close it, or set \"quote\": \"none\" if such marks are text";
 
-/// What the settings say; '\0': nothing, or that there is none.
+/// What the settings say; '\0': nothing, or that there are no marks.
 char quote_of(const FileSettings& settings);
 char delimiter_of(const FileSettings& settings);
 char thousands_of(const FileSettings& settings);

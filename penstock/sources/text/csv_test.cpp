@@ -153,7 +153,7 @@ TEST_F(CsvTest, TellsAQuotationMarkThatIsNeverClosed) {
   EXPECT_THAT(csv("x,y\n0,a\n1,\"closed\""),
               ElementsAre("0.0 | a", "1.0 | closed"));
   EXPECT_THAT(csv("x,y\n1,\"open\n2,3\n4,5\n"),
-              ElementsAre(HasSubstr("null | null! its quotation mark")));
+              ElementsAre(HasSubstr("null | null! a quotation mark")));
   folder_.write("t.csv", "x,y\n1,\"open\n2,3\n4,5\n");
   EXPECT_THAT(types("csv", folder_.path("t.csv")),
               ElementsAre("x text", "y text"))

@@ -44,7 +44,7 @@ SourceKind csv_source() {
                 "Character around cells that contain the delimiter or line "
                 "breaks. \"none\": cells are never quoted")
           .choice("decimal", &FileSettings::decimal, {{".", "."}, {",", ","}},
-                  "Decimal mark")
+                  "Decimal mark of numbers")
           .choice("thousands", &FileSettings::thousands,
                   {{".", "."}, {",", ","}, {"'", "'"}, {" ", " "}},
                   "Mark between groups of three digits, as in 1,234.5. "

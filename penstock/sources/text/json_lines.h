@@ -19,7 +19,7 @@ struct Name {
   explicit Name(std::string_view text)
       : text(text), plain(text.find_first_of("\"\\") == text.npos) {}
   std::string text;
-  bool plain;  ///< it is written as it is
+  bool plain;  ///< it is written unchanged
 };
 
 /// Which of `all` has the name of a field's key, where that is `next`, which

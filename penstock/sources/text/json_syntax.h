@@ -17,7 +17,7 @@ inline bool is_json_decimal(std::string_view token) {
   return !zero && !token.starts_with('.') && !token.ends_with('.');
 }
 
-/// Checks values that are taken as they are written. simdjson finds where such
+/// Checks values that are taken as written. simdjson finds where such
 /// a value ends, but does not look inside it. One thread's.
 class JsonSyntax {
  public:

@@ -268,7 +268,7 @@ class JsonlReader final : public files::ChunkReader {
         if ((good = to.type.is_text() && !strict(at))) to.append_text(found);
         break;
       case od::json_type::string:
-        if (to.type == ColumnType::json) {  // as it is written
+        if (to.type == ColumnType::json) {  // as written
           if (!syntax_.is_value(token)) return simdjson::STRING_ERROR;
           to.append_text(token);
           good = true;

@@ -12,7 +12,7 @@ namespace penstock::text {
 /// begins after any byte that is mostly one.
 class QuotationMarks {
  public:
-  /// `quote`, `delimiter`: '\0': there is none, or it is not known.
+  /// `quote`, `delimiter`: '\0': none, or it is not known.
   QuotationMarks(char quote, char delimiter)
       : quote_(quote), delimiter_(delimiter) {}
   /// Takes the next byte. False: it is in quotation marks, or is one.

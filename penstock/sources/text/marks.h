@@ -71,7 +71,7 @@ class CellGrid {
   std::string_view text(const Row& row) const {
     return chunk_.substr(row.begin, row.end - row.begin);
   }
-  /// A cell as it is written, with its quotation marks.
+  /// A cell as written, with its quotation marks.
   std::string_view cell(const Row& row, std::size_t at) const {
     const std::uint32_t begin =
         at == 0 ? row.begin : marks_.cells[row.first + at - 1] + 1;

@@ -52,7 +52,7 @@ class NumberColumn {
   std::vector<std::size_t> missing_;
 };
 
-/// Whether a column's values are numbers as they are written.
+/// Whether a column's values are numbers as written.
 inline bool is_number(const files::FileColumn& column) {
   return column.type.kind == ColumnKind::number && !column.timestamp;
 }

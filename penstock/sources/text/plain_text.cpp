@@ -11,7 +11,7 @@
 namespace penstock::text {
 namespace {
 
-/// Of text that is read for its first line, or written anew.
+/// Of text that is read for its first line, or written again.
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 constexpr std::int64_t kLongestLine = 64 << 20;
 

@@ -12,7 +12,7 @@ std::int64_t lines_in(const char* begin, const char* end);
 /// marks. They count where a cell begins.
 struct RowRules {
   char delimiter = '\0';  ///< '\0': a line is a row, whatever is in it
-  char quote = '\0';      ///< '\0': there are none
+  char quote = '\0';      ///< '\0': none
 
   /// Behind the end of the row that begins at `begin`, its "\n" included; null
   /// where it has no end before `end`.

@@ -16,7 +16,7 @@ struct TextChunk {
   std::int64_t line = 1;  ///< of its first byte
 };
 
-/// Where the rows of a text are. Empty lines are none.
+/// Where the rows of a text are. Empty lines are not rows.
 struct TextRows {
   std::vector<TextChunk> chunks;
   std::vector<std::int64_t> ends;  ///< by chunk: the row after its last

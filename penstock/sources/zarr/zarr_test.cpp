@@ -199,7 +199,7 @@ TEST(Zarr, WhatCannotBeReadBesideTheOthersIsLeftOutWithTheReason) {
   EXPECT_THAT(
       left_out("two.zarr"),
       testing::IsSupersetOf(
-          {"/flags: it has 5 rows, and '/group/long' has 23: to read "
+          {"/flags: the column has 5 rows, but '/group/long' has 23: to read "
            "it, name it in 'fields' with '/blosc', '/fortran', "
            "'/gzip', '/hole' and 6 more",
            "/lzma: the chunks are compressed with 'lzma', expected blosc, "

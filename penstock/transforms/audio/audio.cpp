@@ -20,7 +20,7 @@ namespace {
 /// Of what is parsed or stored at once: ends are of 32 bits.
 constexpr std::size_t kMostBytes = UINT32_MAX;
 
-/// Where the columns of a field are in a block; -1: there is none.
+/// Where the columns of a field are in a block; -1: none.
 struct Places {
   std::size_t sound = 0;
   std::int64_t start = -1, end = -1;

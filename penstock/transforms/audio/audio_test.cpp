@@ -214,7 +214,7 @@ TEST(Audio, BadSoundsAreBadRows) {
   struct {
     std::string bytes;
     const char* why;
-  } const cases[] = {{"", "has no byte"},
+  } const cases[] = {{"", "is empty"},
                      {"no sound at all, only text", "cannot be decoded"},
                      {read_sound("empty.wav"), "no samples"},
                      {flac.substr(0, flac.size() / 2), "cut off or damaged"}};

@@ -15,7 +15,7 @@
 
 namespace penstock {
 
-/// A sound as it is parsed, and stored where it is kept encoded: from when to
+/// A sound as parsed, and stored where it is kept encoded: from when to
 /// when, in seconds, then the bytes of the file, or its path, a zero and its
 /// size.
 struct EncodedClip {

@@ -98,7 +98,7 @@ void draw_masks(const SpecAugment& of, const AugmentShape& shape,
     frequency(draw_mask(random, of.frequency_width, shape.frequencies));
 }
 
-/// What a row is multiplied with; nullopt: it stays as it is.
+/// What a row is multiplied with; nullopt: it stays unchanged.
 std::optional<float> drawn_factor(const Gain& of, Random random);
 /// The columns to the right by which a row of so many times moves.
 std::int64_t drawn_shift(const TimeShift& of, std::int64_t times,

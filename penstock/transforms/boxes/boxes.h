@@ -32,7 +32,7 @@ struct Boxes {
   Image image;  ///< the settings of the field of pictures
 };
 
-/// A box as it is stored: left, top, right and bottom in pixels of the whole
+/// A box as stored: left, top, right and bottom in pixels of the whole
 /// picture that is turned as EXIF says; of key points x, y, and whether it is
 /// visible (0 or 1), and 0.
 struct StoredBox {
@@ -62,7 +62,7 @@ std::string read_boxes(const std::string& text, const Boxes& boxes, int width,
 /// Gives boxes their classes, a list of as many. What is wrong with it.
 std::string set_classes(const Json& classes, std::vector<StoredBox>& boxes);
 
-/// `most` boxes as they are stored: width and height as int32, how many there
+/// `most` boxes as stored: width and height as int32, how many there
 /// are, and the boxes.
 std::unique_ptr<FieldFinisher> make_boxes_finisher(const Boxes& boxes,
                                                    bool train);

@@ -14,7 +14,7 @@ struct Point {
 };
 
 /// Left, top, right and bottom; float32 between the steps, as torchvision has
-/// them, so that what is a line there is none of a hair's breadth here.
+/// them, so that what is a line there is not a box of a hair's breadth here.
 using Edges = std::array<float, 4>;
 
 /// What a picture's crop, mirror and turns do to what is on it, step by step

@@ -20,7 +20,7 @@ std::string shown(const Json& json) {
   return beginning(json.dump(), kShownBytes);
 }
 
-/// One box as it is written; without a class it is of class 0.
+/// One box as written; without a class it is of class 0.
 struct Written {
   Numbers numbers;
   std::int32_t of_class = 0;

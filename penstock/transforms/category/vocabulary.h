@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-/// What the values of a category are. Each is kept as bytes: a text as it is,
+/// What the values of a category are. Each is kept as bytes: a text unchanged,
 /// an integer as 8 bytes, a boolean as one.
 enum class ClassType : std::uint8_t { text, integer, boolean };
 

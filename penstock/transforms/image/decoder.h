@@ -30,7 +30,7 @@ struct PictureDecoding {
 class PictureDecoder {
  public:
   virtual ~PictureDecoder() = default;
-  /// Fills `out` with a part of the picture as it is stored, and shrunk where
+  /// Fills `out` with a part of the picture as stored, and shrunk where
   /// that is asked for (`header` and `box` are then those of the smaller one);
   /// as a rule the same bytes as Pillow's convert("RGB") or convert("L") give.
   /// What is wrong with the picture, which does not depend on the part that is

@@ -12,7 +12,7 @@ struct GifFrame {
   int width = 0, height = 0;  ///< of the whole: the screen, and what exceeds it
   int left = 0, top = 0, frame_width = 0, frame_height = 0;
   bool interlaced = false;
-  int transparent = -1;                ///< the colour that is none; -1: all are
+  int transparent = -1;                ///< the transparent colour; -1: all are
   std::span<const std::byte> colours;  ///< three bytes each
   int code_bits = 0;                   ///< of the least code
   std::size_t data = 0;                ///< where its blocks begin

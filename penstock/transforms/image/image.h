@@ -49,7 +49,7 @@ struct Image {
   std::vector<double> mean, std;
   bool record_draws = false;
   bool store_decoded = false;  ///< what is kept: pixels, or the bytes
-  int max_side = 0;            ///< of what is kept; 0: as it is
+  int max_side = 0;            ///< of what is kept; 0: unchanged
   /// Whether a device with memory of its own makes the pixels of a batch of
   /// those that are kept, or of files that it decodes.
   bool finish_on_device = false, decode_on_device = false;

@@ -103,8 +103,8 @@ class ImageFinisher final : public FieldFinisher {
                             image_.mode, stored_);
   }
 
-  /// Where a device finds the picture of a row, and its size; nowhere where
-  /// there is none.
+  /// Where a device finds the picture of a row, and its size; nowhere if none
+  /// exists.
   static ResizeWindow kept_picture(const StoredRow& row) {
     const KeptPicture kept(row.head);
     if (!kept.why.empty()) return {};

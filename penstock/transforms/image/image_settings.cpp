@@ -44,7 +44,7 @@ Json show_size(const Image& from) {
                           Json(std::int64_t{from.width})});
 }
 
-/// The numbers of a list; refuses what is none.
+/// The numbers of a list; refuses anything else.
 std::vector<double> numbers_of(Spec& spec, const SettingSchema& setting,
                                const std::string& next) {
   const Json* found = spec.raw(setting.key);

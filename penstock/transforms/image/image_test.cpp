@@ -347,7 +347,7 @@ TEST_F(ImageFieldTest, OnlyFilesInColourAreDecodedByADevice) {
             field("{}").kind->facts().recipe);
 }
 
-// A run that began on the host goes on where a device finishes.
+// A run that began on the host continues where a device finishes.
 TEST_F(ImageFieldTest, WhereItIsFinishedIsNoPartOfTheRecipe) {
   const std::string decoded = R"({"store": {"form": "decoded"}, "finish": )";
   EXPECT_EQ(field(decoded + R"("host"})").kind->facts().recipe,
@@ -530,7 +530,7 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
   EXPECT_THAT(refused(R"({"dtype": "int64"})"), HasSubstr("for masks"));
 }
 
-// Of the row behind another one, which stays as it is; a row that is bad all
+// Of the row behind another one, which stays unchanged; a row that is bad all
 // the same becomes zeros.
 TEST_F(ImageFieldTest, ADeviceMakesWhatTheHostMakes) {
   for (const char* settings :

@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-/// A decoded picture as it is stored: its width and height, each as int32, and
-/// its pixels, row by row. It is turned as it is looked at. One that could not
+/// A decoded picture as stored: its width and height, each as int32, and
+/// its pixels, row by row. It is turned as displayed. One that could not
 /// be decoded has no size, and in place of pixels why.
 struct KeptPicture {
   /// The bytes that say the size; of a picture that has one no others are
@@ -31,7 +31,7 @@ struct KeptPicture {
 };
 
 /// Width and height of a picture that is kept with a longer side of `max_side`
-/// pixels at most; 0: as it is.
+/// pixels at most; 0: unchanged.
 std::pair<int, int> kept_size(int width, int height, int max_side);
 
 /// The bytes that are kept of an encoded picture, as its header has it.

@@ -21,7 +21,7 @@ struct PictureHeader {
   bool turned() const { return orientation >= 5; }
   int shown_width() const { return turned() ? height : width; }
   int shown_height() const { return turned() ? width : height; }
-  /// Where a part of the picture as it is looked at is stored.
+  /// Where a part of the picture as displayed is stored.
   PictureBox stored(const PictureBox& shown) const;
 };
 
@@ -42,7 +42,7 @@ std::string read_header(std::span<const std::byte> bytes,
 std::string why_no_mask(std::span<const std::byte> bytes,
                         const PictureHeader& header);
 
-/// Turns pixels as they are stored into those that are looked at.
+/// Turns pixels as stored into those that are looked at.
 void turn(const Pixels& stored, int orientation, Pixels& shown);
 
 }  // namespace penstock

@@ -19,7 +19,7 @@ using test_pictures::bytes_of;
 
 class PillowTest : public testing::Test {
  protected:
-  /// A part of a picture as it is looked at.
+  /// A part of a picture as displayed.
   Pixels decoded(const std::string& file, const PictureBox& box,
                  PictureMode mode) {
     PictureHeader header = header_of(file);

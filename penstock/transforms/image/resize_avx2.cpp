@@ -10,7 +10,7 @@
 // of 16 bits that adds pairs (vpmaddwd). So it is split: weight = high * 2^11 +
 // low, with 0 <= low < 2^11. The sums of each half are exact in 32 bits, and so
 // is sum = high sum * 2^11 + low sum: the bytes are those of the plain code.
-// Weights of few bits (kSplit false) are multiplied as they are.
+// Weights of few bits (kSplit false) are multiplied unchanged.
 //
 // Weights are laid out beforehand, two side by side in 32 bits, as the multiply
 // takes them: of a row, four pixels of three bytes at once, the first two in

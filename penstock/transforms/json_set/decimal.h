@@ -35,9 +35,9 @@ namespace decimal {
 inline constexpr std::uint64_t kZeros = 0x3030303030303030u;
 inline constexpr std::size_t kMostDigits = 19;  // 10^19 < 2^64
 
-/// Which bytes of `x`, digits less '0', are none: their high bit is set, and
-/// those of the bytes before the first one are not. Adding 0x76 takes a digit
-/// to at most 0x7f, so that no carry comes from below.
+/// Which bytes of `x`, digits less '0', are not digits: their high bit is set,
+/// and those of the bytes before the first one are not. Adding 0x76 takes a
+/// digit to at most 0x7f, so that no carry comes from below.
 inline std::uint64_t others(std::uint64_t x) {
   return ((x + 0x7676767676767676u) | x) & 0x8080808080808080u;
 }

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// The length of the UTF-8 sequence at `p` (RFC 3629), or 0 when there is none:
+// The length of the UTF-8 sequence at `p` (RFC 3629), or 0 if none exists:
 // no overlong forms, no surrogates, nothing beyond U+10FFFF.
 std::size_t utf8_length(const unsigned char* p, std::size_t left) {
   auto follows = [&](std::size_t i, unsigned from = 0x80, unsigned to = 0xbf) {

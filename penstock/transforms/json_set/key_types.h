@@ -18,7 +18,8 @@ struct KeyTypes final : FieldNotes {
   struct Key {
     std::string number_row, boolean_row;  ///< as KeyList::shown; empty: none
   };
-  std::vector<Key> keys;  ///< a `sort_by` that is none of the keys comes last
+  std::vector<Key>
+      keys;  ///< a `sort_by` that is not one of the keys comes last
 
   void merge(FieldNotes& other) override;
 };

@@ -28,7 +28,7 @@ class SetReader {
   bool too_short() const;
   const Elements& elements() const { return elements_; }
   std::size_t keys() const { return slots_.keys; }
-  /// The keys, and one more when it is sorted by a key that is none of them.
+  /// The keys, and one more when it is sorted by a key that is not one of them.
   std::size_t numeric() const { return slots_.numeric; }
   /// Adds the number of kept elements and their values, in kept order.
   void append_to(Bytes& run) const;

@@ -15,11 +15,11 @@ namespace penstock {
 /// lambda is drawn for each batch, of Beta(alpha, alpha), the same on all
 /// ranks. The rows are put into a drawn order; the partner is the next one, of
 /// the last the first. So no row is its own partner, unless it is alone: then
-/// it stays as it is.
+/// it stays unchanged.
 struct Mixup {
   std::vector<std::string> outputs;  ///< of floating types
   double alpha = 1;
-  /// Tensors of any type that stay as they are: the partner's are added as
+  /// Tensors of any type that stay unchanged: the partner's are added as
   /// NAME_mixed, and lambda as float32 `mixup_lambda`, for losses that mix.
   std::vector<std::string> labels = {};
 };

@@ -16,9 +16,9 @@ struct MixedTensors {
   std::vector<Output> adds;  ///< the labels of partners, and how much is mixed
   std::size_t mixed = 0;
 
-  /// `names` are mixed, as long as `check` lets each; `labels` stay as they
-  /// are, and the partner's are added as NAME_mixed, with float32 `share`: how
-  /// much of a row is its own. Throws Error(request).
+  /// `names` are mixed, as long as `check` lets each; `labels` stay
+  /// unchanged, and the partner's are added as NAME_mixed, with float32
+  /// `share`: how much of a row is its own. Throws Error(request).
   template <class Check>
   MixedTensors(const std::vector<Output>& outputs,
                const std::vector<std::string>& names,
@@ -48,7 +48,7 @@ class PartnerOperation : public BoundOperation {
  protected:
   PartnerOperation(const std::vector<Output>& outputs, MixedTensors tensors);
 
-  /// How much of each row is its own, as it is drawn for the batch.
+  /// How much of each row is its own, as drawn for the batch.
   virtual float share_of(const BatchKey& key) const = 0;
   /// Mixes one of the tensors, of two rows at least; `key` is that of the
   /// batch.

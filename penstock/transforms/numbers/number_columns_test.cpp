@@ -1,4 +1,4 @@
-// What is done column by column is what is done row by row, as it is where
+// What is done column by column is what is done row by row, unchanged where
 // numbers may be missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -40,7 +40,7 @@ void check_parts(Spec& section, const Times& time) {
                      "use \"hour\", \"weekday\" and \"day_of_year\"");
     for (std::size_t j = 0; j < i; ++j)
       if (time.parts[i] == time.parts[j])
-        section.refuse("parts", "\"" + time.parts[i] + "\" is there twice",
+        section.refuse("parts", "\"" + time.parts[i] + "\" appears twice",
                        "name it once");
   }
 }

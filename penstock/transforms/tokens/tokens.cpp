@@ -146,7 +146,7 @@ class Parser final : public FieldParser {
   std::optional<TokenTurns> turns_;    // where it masks what it makes
   std::optional<TokenLabels> labels_;  // where a column masks them
   std::vector<DocumentNote> found_;    // of the block, by row
-  Bytes ids_;                          // of all its rows, as they are stored
+  Bytes ids_;                          // of all its rows, as stored
   std::vector<std::size_t> ends_;      // of each row in `ids_`
   std::unique_ptr<TokenNotes> notes_;
   TokenUses uses_;

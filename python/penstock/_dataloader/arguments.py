@@ -48,7 +48,7 @@ def check_own(iterable: bool, on_bad: str, workers: str, seeds: str,
     if on_bad != "stop" and iterable:
         raise refused(
             "loader.on_bad", "cannot make a DataLoader", f"on_bad={on_bad}",
-            "an iterable data set cannot be asked for another sample",
+            "an iterable data set cannot return another sample",
             "leave on_bad at \"stop\"")
 
 
@@ -64,7 +64,7 @@ def _check_seed(seed: Any) -> None:
     if seed is not None and not (isinstance(seed, int)
                                  and 0 <= seed < 1 << 64):
         raise _wrong("seed", f"found {seed!r}, expected an integer from 0 to "
-                     "2^64 - 1", "leave it out for torch's initial seed")
+                     "2^64 - 1", "leave seed out to use torch's initial seed")
 
 
 def check_workers(num_workers: int, timeout: float,
@@ -134,12 +134,12 @@ def check_sampling(iterable: bool, batch_size: Any, shuffle: bool | None,
             batch_size <= 0:
         raise _wrong("batch_size", "batch_size should be a positive integer "
                      f"value, but got batch_size={batch_size!r}",
-                     "None hands out items, not batches")
+                     "None returns items, not batches")
 
 
 def _exclusive(one: str, others: str) -> RequestError:
     return _wrong(one.split("=")[0], f"{one} option is mutually exclusive "
-                  f"with {others}", "leave one of them out")
+                  f"with {others}", "leave one of the two out")
 
 
 def warn_of_ranks() -> None:
@@ -150,9 +150,10 @@ def warn_of_ranks() -> None:
         return
     ranks = group.get_world_size()
     if ranks > 1:
-        warnings.warn(f"each of the {ranks} ranks gets all samples of the data "
-                      "set: give sampler=torch.utils.data.DistributedSampler("
-                      "dataset), unless that is what you want", stacklevel=4)
+        warnings.warn(f"each of the {ranks} ranks gets all samples of the "
+                      "data set: give "
+                      "sampler=torch.utils.data.DistributedSampler(dataset), "
+                      "unless you want that", stacklevel=4)
 
 
 def warn_of_workers(workers: int) -> None:
@@ -160,7 +161,7 @@ def warn_of_workers(workers: int) -> None:
     if workers > cpus:
         warnings.warn(f"{workers} workers on {cpus} processors: a suggested "
                       f"max number of workers is {cpus}, unless items wait "
-                      "for most of their time (loader.explain() tells)",
+                      "most of the time (loader.explain() shows it)",
                       stacklevel=5)
 
 

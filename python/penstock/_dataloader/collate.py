@@ -92,8 +92,8 @@ def stack_without_shared_memory() -> None:
     def stack(batch: Any, *, collate_fn_map: Any = None) -> Any:
         first = batch[0]
         if first.is_nested or first.layout is not torch.strided:
-            raise RuntimeError("nested and sparse tensors need a collate_fn "
-                               "of your own")
+            raise RuntimeError("nested and sparse tensors need your own "
+                               "collate_fn")
         return torch.stack(batch, 0)
     collate = torch.utils.data._utils.collate
     collate.default_collate_fn_map[torch.Tensor] = stack
@@ -171,7 +171,8 @@ def _explained(error: Exception, items: Any,
     found = _unfit(items)
     if found is None:
         return worded(
-            CollateError, "collate.failed", "the items cannot be made a batch",
+            CollateError, "collate.failed", "the items cannot be combined "
+                "into a batch",
             f"{len(items)} items" + (f" from {ids[0]!r} on" if ids else ""),
             f"{type(error).__name__}: {error}",
             "give a collate_fn of your own")
@@ -180,13 +181,14 @@ def _explained(error: Exception, items: Any,
     if expected is None:
         return worded(
             CollateTypeError, "collate.type",
-            "the items cannot be made a batch", f"{name(row)}{field}",
+            "the items cannot be combined into a batch", f"{name(row)}{field}",
             f"found {was}; a batch must contain tensors, numpy arrays, "
             "numbers, dicts or lists",
             "convert it in the data set, or give a collate_fn of your own")
     return worded(
         CollateError, "collate.shape",
-        "the items cannot be made a batch: they must be of equal size",
+        "the items cannot be combined into a batch: they must be of equal "
+        "size",
         f"{name(row)}{field}",
         f"found {was}, {name(0)} has {expected}",
         "pad or crop in the data set, or give a collate_fn of your own")

@@ -98,7 +98,7 @@ class Origin:
         try:
             self._control.send(pickle.dumps(message))
         except OSError:
-            pass  # the program has gone; the next read says so
+            pass  # the program has gone; the next read reports it
 
     def _bury(self) -> None:
         """Reports the servers that have ended."""

@@ -180,7 +180,7 @@ class Server:
         try:
             socket.send_fds(self._control, [pickle.dumps(message)], fds)
         except OSError:
-            pass  # the loop has gone; the next read says so
+            pass  # the loop has gone; the next read reports it
 
     def _on_load(self, fds: list[int]) -> None:
         """The data set and what belongs to it, over memory of its own; before

@@ -428,5 +428,5 @@ def said_of(code: int | None) -> str:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        return f"it was ended by {name}"
+        return f"{name} ended it"
     return f"it ended by itself with code {code}"

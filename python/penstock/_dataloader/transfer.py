@@ -123,8 +123,8 @@ def _not_picklable(things: tuple[Any, ...],
         try:
             text = packing.flatten(thing)[0]
             if error is None and _names_main(thing, text):
-                reason = ("it is defined in __main__, which workers cannot "
-                          "import: a session, a pipe, or a __main__.py")
+                reason = ("the object is defined in __main__, which workers "
+                          "cannot import: a session, a pipe, or a __main__.py")
                 break
         except Exception as raised:
             reason = f"{type(raised).__name__}: {raised}"
@@ -133,5 +133,5 @@ def _not_picklable(things: tuple[Any, ...],
         NotPicklable, "workers.pickle",
         f"{name} cannot be sent to the worker processes",
         f"a {type(thing).__name__}", reason,
-        "define it at the top level of a file, install cloudpickle, or set "
-        "num_workers=0 or workers=\"threads\"")
+        "define the object at the top level of a file, install cloudpickle, "
+        "or set num_workers=0 or workers=\"threads\"")

@@ -43,7 +43,7 @@ def _oom_kills() -> str | None:
 def _advice(code: int | None, kills_before: str | None) -> str:
     if code == -signal.SIGKILL:
         if kills_before is not None and _oom_kills() != kills_before:
-            return ("the kernel's out-of-memory killer was at work in this "
+            return ("the kernel's out-of-memory killer was active in this "
                     "container: use fewer workers, a smaller batch, or a "
                     "higher memory limit")
         return ("most likely the kernel's out-of-memory killer (see dmesg), "
@@ -51,7 +51,7 @@ def _advice(code: int | None, kills_before: str | None) -> str:
     if code is not None and code < 0:
         return ("a library of the data set crashed: run with num_workers=0 "
                 "under python -X faulthandler")
-    return ("it ended by itself: look for sys.exit(), os._exit() or a "
+    return ("the worker ended by itself: look for sys.exit(), os._exit() or a "
             "KeyboardInterrupt of the data set (see standard error)")
 
 
@@ -212,7 +212,7 @@ class ProcessPool:
             return
         self._warns_at = float("inf")
         log.warning("the loop holds %d batches, more than were fetched ahead; "
-                    "their memory grew to %.0f MB and grows on", held,
+                    "their memory grew to %.0f MB and continues to grow", held,
                     taken / 1e6)
 
     def forget(self) -> None:

@@ -52,9 +52,9 @@ class Inputs:
                 "the model's forward()",
                 "a batch has no tensor for its parameter '"
                 + (lacks or self._parameters)[0].name + "'",
-                "name its parameters as the tensors of a batch ("
-                + ", ".join(tensors) + "), or take all of them as one: "
-                "forward(self, batch)")
+                "name its parameters after the tensors of a batch ("
+                + ", ".join(tensors) + "), or take all tensors as one "
+                "argument: forward(self, batch)")
         return chosen
 
     def _only(self, tensors: Mapping[str, Any]) -> str:

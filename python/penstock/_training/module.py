@@ -71,19 +71,20 @@ def _refuse(named: str, why: str, next: str,
                  f"model.class, '{named}'", why, next) from cause
 
 
-_EXAMPLE = 'name it as "FILE.py:NAME": a class of torch.nn.Module, or a ' \
-    "function that makes one"
+_EXAMPLE = 'name the model as "FILE.py:NAME": a subclass of torch.nn.Module, or ' \
+    "a function that returns a module"
 
 
 def found(named: str) -> Any:
     """What "FILE.py:NAME" names."""
     file, colon, name = named.rpartition(":")
     if not colon or not file.endswith(".py") or not name:
-        _refuse(named, "it does not say which file and what in it", _EXAMPLE)
+        _refuse(named, "the text does not have the form "
+                       "FILE.py:NAME", _EXAMPLE)
     if not os.path.isfile(file):
         _refuse(named, f"there is no file '{file}' in {os.getcwd()}",
-                "name it from the folder that penstock is called in, or by its "
-                "whole path")
+                "name the file relative to the current folder, or by its full "
+                "path")
     path = os.path.abspath(file)
     known = sys.modules.get(os.path.basename(file)[:-len(".py")])
     module = known if known is not None and getattr(
@@ -113,8 +114,9 @@ def _imported(path: str, named: str) -> Any:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        _refuse(named, f"importing it failed at {place_in(error, path)}: "
-                f"{said(error)}", "correct it there", error)
+        _refuse(named, "importing the file failed at "
+                f"{place_in(error, path)}: {said(error)}", "correct the code "
+                    "there", error)
     return module
 
 
@@ -156,10 +158,10 @@ def check(torch: Any, model: Any, section: Mapping[str, Any]) -> None:
     if isinstance(model, torch.nn.Module):
         return
     if not callable(model):
-        _refuse(named, f"it is a {type(model).__name__}", _EXAMPLE)
+        _refuse(named, f"the model is a {type(model).__name__}", _EXAMPLE)
     if inspect.isclass(model) and not issubclass(model, torch.nn.Module):
         _refuse(named, f"the class '{model.__name__}' is not a torch.nn.Module",
-                "derive it from torch.nn.Module")
+                "derive the class from torch.nn.Module")
     parameters = inspect.signature(model).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return
@@ -167,7 +169,7 @@ def check(torch: Any, model: Any, section: Mapping[str, Any]) -> None:
         if name not in parameters:
             raise refused("model.arguments", "cannot make the model",
                           f"model.arguments.{name}",
-                          "its constructor has no such parameter",
+                          "the constructor has no such parameter",
                           did_you_mean(name, parameters))
 
 
@@ -182,7 +184,8 @@ def made(torch: Any, model: Any, facts: Mapping[str, Any],
     with told("it was made", file_of(model)):
         module = model(**given)
     if not isinstance(module, torch.nn.Module):
-        _refuse(named, f"it made a {type(module).__name__}, not a torch.nn.Module",
+        _refuse(named, f"the function returned a {type(module).__name__}, not "
+                       "a torch.nn.Module",
                 "return the module")
     return module
 
@@ -207,7 +210,8 @@ def _arguments(model: Callable[..., Any], facts: Mapping[str, Any],
         elif each.default is each.empty:
             raise refused("model.arguments", "cannot make the model",
                           f"its constructor's parameter '{name}'",
-                          "nothing of that name is known", "give it in "
-                          "model.arguments, a default, or one of these names: "
+                          "no value has that name", "set it in "
+                          "model.arguments, give it a default, or use one of "
+                          "these names: "
                           + ", ".join(known))
     return given

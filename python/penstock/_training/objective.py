@@ -26,7 +26,7 @@ class Objective(Protocol):
 
 
 def refuse_loss(why: str, next: str) -> NoReturn:
-    raise refused("model.loss", "cannot learn from what the model gives",
+    raise refused("model.loss", "cannot train on the output of the model",
                   "the model's forward()", why, next)
 
 
@@ -48,10 +48,9 @@ def parts_of(answer: Any) -> dict[str, Any]:
 
 def checked_loss(torch: Any, loss: Any) -> Any:
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-        refuse_loss(f"it returned {_described(loss)}, expected a loss: one "
-                    "number", "return the mean over the rows; or return "
-                    "predictions, and name the field that they are of in "
-                    "model.target")
+        refuse_loss(f"the model returned {_described(loss)}, expected a loss: "
+                    "one number", "return the mean over the rows, or return "
+                    "predictions and name the predicted field as model.target")
     if not loss.is_floating_point():
         refuse_loss(f"the loss is {loss.dtype}", "return a float")
     return loss.reshape(()).float()
@@ -127,13 +126,13 @@ class Named:
         parts = parts_of(answer)
         found = parts.get("prediction", parts.get("logits", answer))
         if not isinstance(found, self._torch.Tensor):
-            refuse_loss(f"it returned {_described(found)}, expected a tensor "
-                        "of predictions", "return the tensor, or a mapping "
+            refuse_loss(f"the model returned {_described(found)}, expected a "
+                        "tensor of predictions", "return the tensor, or a mapping "
                         'with "prediction"')
         if not found.is_floating_point():
             refuse_loss(f"its predictions are {found.dtype}",
-                        "return them before a decision is made: one number "
-                        "for each class")
+                        "return the scores, one number for each class, not "
+                        "the decision")
         return found.float()
 
     def _rows(self, answer: Any, batch: Tensors,

@@ -37,8 +37,9 @@ class Optimiser:
                        in module.named_parameters() if weight.requires_grad}
         if not self._named:
             raise refused("model.class", "cannot use the model",
-                          "its parameters()", "it has none to be learned",
-                          "give it a layer; set requires_grad of some weight")
+                          "its parameters()", "the module has no parameters "
+                              "to train",
+                          "add a layer, or set requires_grad on some weight")
         self._weights = list(self._named.values())
         with told("its optimiser was made", file):
             self._optimiser = self._made(module, learning)
@@ -57,9 +58,9 @@ class Optimiser:
                 raise refused(
                     "model.class", "cannot use the model",
                     "configure_optimizers()",
-                    f"it returned a {type(made).__name__}, expected an "
-                    "optimizer of torch", "return one optimizer: the schedule "
-                    "is that of the job")
+                    f"the function returned a {type(made).__name__}, expected "
+                    "a torch optimizer", "return one optimizer; the job sets "
+                    "the schedule")
             return made
         # As the trainer does: decay is for matrices, never for biases.
         matrices = [each for each in self._weights if each.dim() >= 2]
@@ -123,7 +124,7 @@ class Optimiser:
     # -- state
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Tensors by name, and what is none."""
+        """Tensors by name, and all other values."""
         tensors: dict[str, Any] = {}
         numbers: dict[str, Any] = {}
         names = {id(weight): name for name, weight in self._named.items()}

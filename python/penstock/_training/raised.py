@@ -39,13 +39,13 @@ def worded_error(error: BaseException, doing: str, file: str) -> Error:
     """An error that says what was done when the code in `file` raised."""
     if is_no_memory(error):
         return worded(OutOfMemory, "model.out_of_memory",
-                      f"memory ran out while {doing}", place_in(error, file),
+                      f"out of memory while {doing}", place_in(error, file),
                       said(error).split("\n")[0],
                       "use a smaller loader.batch_size, or train.accumulate")
     return worded(RequestError, "model.raised",
                   f"the model failed while {doing}", place_in(error, file),
-                  said(error), "correct it there; the whole traceback is above "
-                  "or in the error's __cause__")
+                  said(error), "correct the code there; the full traceback is "
+                  "above or in the error's __cause__")
 
 
 @contextlib.contextmanager
@@ -70,5 +70,5 @@ def torch_or_refused(what: str = "cannot train a module of torch") -> Any:
     except ImportError as error:
         raise worded(
             RequestError, "model.no_torch", what, sys.executable, said(error),
-            "pip install torch beside penstock, or name a Python that has both "
-            "with PENSTOCK_PYTHON") from error
+            "pip install torch next to penstock, or name a Python that has "
+            "both with PENSTOCK_PYTHON") from error

@@ -10,7 +10,7 @@ class Rows:
     that batch normalisation keeps: a module that has such layers is given the
     others alone. Which these are is known on the host, so that a GPU is not
     waited for. Packed batches, whose tensors have no row for each sample, stay
-    as they are.
+    unchanged.
     """
 
     def __init__(self, torch: Any, module: Any) -> None:

@@ -24,8 +24,8 @@ def saved(torch: Any, tensors: Mapping[str, Any]) -> list[Saved]:
         dtype = dtype_name(tensor)
         if dtype not in _DTYPES or tensor.layout is not torch.strided:
             raise refused("model.state", "cannot save the model",
-                          f"tensor '{name}'", f"it is {dtype}, {tensor.layout}, "
-                          "which safetensors does not hold",
+                          f"tensor '{name}'", f"the tensor is {dtype}, "
+                          f"{tensor.layout}, which safetensors cannot store",
                           "register it with persistent=False")
         flat = tensor.detach().to("cpu").contiguous().reshape(-1)
         made.append((name, dtype, list(tensor.shape),
@@ -59,7 +59,8 @@ def copied(torch: Any, found: Mapping[str, Any],
     nothing is changed."""
     for name, tensor in into.items():
         if name not in found:
-            refuse_other(f"tensor '{name}'", "it is not in the checkpoint")
+            refuse_other(f"tensor '{name}'", "the checkpoint does not have "
+                "this tensor")
         other = found[name]
         if other.dtype != tensor.dtype or other.shape != tensor.shape:
             refuse_other(f"tensor '{name}'",

@@ -1,6 +1,6 @@
 """The steps of a torch module in the engine's loop.
 
-A step, from the batch to the new weights: random numbers are drawn anew for
+A step, from the batch to the new weights: random numbers are drawn again for
 the step's number, so that it is the same whenever it is taken -> forward and
 loss -> backward leaves the gradients -> after `train.accumulate` of them the
 optimiser clips them and moves the weights, at the rate that the schedule has
@@ -108,8 +108,8 @@ class Stepper:
             raise
         self._optimiser.add(earlier)
         if number == last:
-            self._torn = "its last step ended while the weights moved"
-            with told("its weights were moved", self._file):
+            self._torn = "its last step ended while the weights changed"
+            with told("its weights were changed", self._file):
                 self._optimiser.move(factor(
                     first, int(self._facts["learning"]["warmup_steps"]),
                     steps))
@@ -129,9 +129,9 @@ class Stepper:
                 answer = self._module(**self._inputs.of(tensors))
                 loss = self._objective.loss(answer, tensors)
             if not loss.requires_grad:
-                refuse_loss("the loss depends on no weight that is learned",
-                            "compute it from what the layers give, without "
-                            "detach(), item() or no_grad()")
+                refuse_loss("the loss depends on no trainable weight",
+                            "compute the loss from the output of layers, "
+                            "without detach(), item() or no_grad()")
             if loss.device.type == "cpu":
                 self._check_finite(float(loss.detach()))
             self._optimiser.scaled(loss / share).backward()
@@ -145,10 +145,11 @@ class Stepper:
             return
         raise worded(
             TransformError, "train.not_finite",
-            "the model cannot learn any further", "the loss",
-            "it is not a number" if math.isnan(loss) else "it is infinite",
-            "lower train.lr, look at the rows of that step ('penstock batch'), "
-            "or leave them out: --resume RUN --skip 1")
+            "the model cannot continue to train", "the loss",
+            "the loss is NaN" if math.isnan(loss) else "the loss is "
+                "infinite",
+            "lower train.lr, examine the rows of that step ('penstock "
+            "batch'), or skip them: --resume RUN --skip 1")
 
     def _remember(self, loss: Any) -> None:
         """On a GPU the loss is copied to the host behind the step."""
@@ -233,8 +234,10 @@ class Stepper:
             if not isinstance(tensor, self._torch.Tensor):
                 raise refused("model.state", "cannot save the model",
                               f"'{name}' of its state_dict()",
-                              f"it is a {type(tensor).__name__}, not a tensor",
-                              "keep it as a buffer: register_buffer()")
+                              f"the entry is a {type(tensor).__name__}, not a "
+                              "tensor",
+                              "register the tensor as a buffer: "
+                              "register_buffer()")
             state[name] = tensor
         return state
 

@@ -29,7 +29,7 @@ class Switches:
         smooth = isinstance(objective, Named) and objective.smoothing > 0
         self._resolve("label_smoothing", asked["label_smoothing"], 0,
                       "" if smooth else
-                      "only the loss cross_entropy smooths its classes")
+                      "only the loss cross_entropy supports label smoothing")
 
     def told(self) -> list[dict[str, Any]]:
         """For StepperFacts::in_force."""
@@ -45,14 +45,14 @@ class Switches:
     def _no_precision(self, asked: str) -> str:
         if asked == "bfloat16" and self.device.type == "cuda" and \
                 not self._torch.cuda.is_bf16_supported():
-            return "this GPU does not compute in bfloat16"
+            return "this GPU does not support bfloat16"
         return ""
 
     def _no_tf32(self) -> str:
         if self.device.type != "cuda":
-            return f"the {self.device.type} has none"
+            return f"the {self.device.type} does not support it"
         if self._torch.cuda.get_device_capability(self.device)[0] < 8:
-            return "this GPU has none"
+            return "this GPU does not support it"
         return ""
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:

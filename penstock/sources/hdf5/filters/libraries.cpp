@@ -99,7 +99,7 @@ std::string undo_lz4(In in, std::size_t most, Bytes& out) {
     const std::size_t bytes =
         std::min(block, static_cast<std::size_t>(size) - filled);
     if (stored > in.size() - at) return kFault;
-    // A block that did not become smaller is stored as it is.
+    // A block that did not become smaller is stored unchanged.
     if (stored == bytes)
       std::memcpy(to + filled, in.data() + at, bytes);
     else if (!block_of_lz4(in.subspan(at, stored), {to + filled, bytes}))

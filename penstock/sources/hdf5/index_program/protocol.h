@@ -30,7 +30,7 @@ static_assert(sizeof(FrameHead) == 16);
 /// Where a chunk lies in its file; `bytes` is 0 where it was never written.
 struct ChunkPlace {
   std::uint64_t offset;   ///< from the beginning of the file
-  std::uint32_t bytes;    ///< as they are stored, filtered
+  std::uint32_t bytes;    ///< as stored, filtered
   std::uint32_t skipped;  ///< bit i: filter i was not applied to this chunk
 };
 static_assert(sizeof(ChunkPlace) == 16);

@@ -20,7 +20,7 @@ class Validation {
 
   /// "val_loss", "val_median_km", "val_mean_km", and "val_within_90": the share
   /// of rows that lie within the circle that the model holds to be 90 % sure.
-  /// Empty when there was no row. Starts anew.
+  /// Empty when there was no row. Starts again.
   Json take();
 
  private:

@@ -48,7 +48,7 @@ Json job(const std::vector<std::string>& sets = {}) {
   return json;
 }
 
-/// Of the price, with a mask where there is none.
+/// Of the price, with a mask if none exists.
 Json price_job(const std::vector<std::string>& sets = {}) {
   Json json = job(
       {R"(fields.price={"column": "price", "standardize": true, "missing": "mask"})",
@@ -172,7 +172,7 @@ TEST(TabularModel, ATargetThatIsUnknownCountsForNothing) {
                                     "test"));
   auto model = table.stepper();
   Json seen = table.validate(*model);
-  // Two classes: the unknown one is none of them, in loss and measures.
+  // Two classes: the unknown one is not one of them, in loss and measures.
   EXPECT_NEAR(number(seen, "val_loss"), std::log(2), 1e-6);
   EXPECT_NE(seen.find("val_auc"), nullptr);
   EXPECT_EQ(model->save().json.find("classes")->integer(), 2);

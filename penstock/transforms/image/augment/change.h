@@ -50,7 +50,7 @@ inline constexpr std::int64_t kNumbersOfChange = 8;
 /// order of adding depends on the processor. Belongs to one thread at a time.
 class PixelChanger {
  public:
-  /// `erase` is none of its business.
+  /// `erase` is handled in erase.h.
   void apply(const PixelChange& change, Pixels& pixels);
 
  private:

@@ -12,7 +12,7 @@ std::unique_ptr<PictureDecoder> make_png_decoder();
 std::unique_ptr<PictureDecoder> make_webp_decoder();
 std::unique_ptr<PictureDecoder> make_gif_decoder();
 
-/// Writes a row of RGB as it is wanted.
+/// Writes a row of RGB as requested.
 void write_row(const std::uint8_t* rgb, int width, PictureMode mode,
                std::uint8_t* out);
 
