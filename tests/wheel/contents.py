@@ -23,14 +23,20 @@ SQLITE = PARTS + "source_sqlite.so"
 HDF5 = {PARTS + "source_hdf5.so", "penstock/lib/penstock/penstock_hdf5_index"}
 # Readers of files, which need nothing that is not bundled but the one for
 # Parquet, which needs pyarrow's libraries; and what makes fields of their rows.
-ARROW = PARTS + "source_arrow.so"
-STORES = PARTS + "object_store.so"
+ARROW = {release: PARTS + f"source_arrow_{release}.so"
+         for release in ("2400", "2500", "2600")}
+STORES = {release: PARTS + f"object_store_{release}.so" for release in ARROW}
+TRAINER = PARTS + "trainer_2.11.so"
 FILES = {PARTS + f"source_{kind}.so" for kind in (
     "images", "npy", "text", "tfrecord", "token_store", "zarr")}
 FIELDS = {PARTS + "audio.so", PARTS + "images.so"}
-BESIDE = {ARROW: {"libarrow.so.2600", "libparquet.so.2600"},
-          STORES: {"libarrow.so.2600", "libarrow_s3.so.2600"}}
-MOST_BYTES, MOST_BYTES_WITH_CUDA = 25_000_000, 35_000_000
+BESIDE = {
+    **{path: {f"libarrow.so.{release}", f"libparquet.so.{release}"}
+       for release, path in ARROW.items()},
+    **{path: {f"libarrow.so.{release}", f"libarrow_s3.so.{release}"}
+       for release, path in STORES.items()},
+    TRAINER: {"libc10.so", "libtorch_cpu.so"}}
+MOST_BYTES, MOST_BYTES_WITH_CUDA = 50_000_000, 60_000_000
 # RHEL 9 and its like have these, and so has everything after them.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
 
@@ -54,8 +60,9 @@ class Wheel(unittest.TestCase):
 
     def test_holds_the_module_the_program_and_both_kinds_of_source(self):
         ours = {binary.path for binary in self.contents.ours()}
-        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, CORE, SQLITE, POSTGRES,
-                                         ARROW, STORES} | HDF5 | FILES | FIELDS)
+        self.assertEqual(ours - {CUDA}, {
+            ENGINE, PROGRAM, CORE, SQLITE, POSTGRES, TRAINER,
+            *ARROW.values(), *STORES.values()} | HDF5 | FILES | FIELDS)
 
     def test_finds_its_core_in_the_wheel(self):
         for binary in self.contents.ours():
@@ -96,8 +103,8 @@ class Wheel(unittest.TestCase):
         self.assertEqual(brought(ENGINE), set())
         self.assertEqual(brought(PROGRAM), set())
         self.assertEqual(brought(SQLITE), {"libsqlite3"})
-        self.assertEqual(brought(ARROW), set())
-        self.assertEqual(brought(STORES), set())
+        for path in (*ARROW.values(), *STORES.values(), TRAINER):
+            self.assertEqual(brought(path), set())
         self.assertLessEqual({"libpq", "libssl", "libcrypto"},
                              brought(POSTGRES))
         if CUDA in self.contents.binaries:

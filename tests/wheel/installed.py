@@ -125,7 +125,7 @@ class Installed(Case):
             [sys.executable, "-m", "penstock", "peek", str(path)], text=True,
             capture_output=True, check=False)
         self.assertNotEqual(told.returncode, 0)
-        self.assertIn("pip install pyarrow==", told.stderr)
+        self.assertIn("pip install", told.stderr)
 
     def test_feeds_a_data_set_in_python(self):
         told, errors = self.python(
