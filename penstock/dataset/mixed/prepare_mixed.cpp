@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "penstock/dataset/mixed/mixed_refusal.h"
 #include "penstock/dataset/packed/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/table/table_preparation.h"
@@ -34,14 +33,14 @@ void check_fields(const Options& options) {
   for (std::size_t s = 1; s < options.size(); ++s) {
     const std::vector<Field>& fields = options[s].rows.fields;
     if (!std::ranges::equal(fields, first, {}, &Field::name, &Field::name))
-      refuse_source("mixing.fields", s,
+      refuse_mixing("mixing.fields", s,
                     "its fields are " + named(fields) +
                         ", those of sources[0] are " + named(first),
                     "give all sources fields of the same names");
   }
   for (std::size_t s = 0; s < options.size(); ++s)
     if (packing_of(options[s].rows))
-      refuse_source("packing.mixed", s,
+      refuse_mixing("packing.mixed", s,
                     "its samples are packed, and mixed with those of others",
                     "make one source of them (\"kind\": \"concatenated\"), or "
                     "set \"pack\": \"none\"");
@@ -182,10 +181,7 @@ class Together {
     }
     for (std::size_t s : missing_)
       for (std::size_t f = 0; f < done[s].size(); ++f)
-        if (!done[s][f]) {
-          const FitRows rows = scans_[s]->fit_rows();
-          statistics_[s][f] = fit_together(f, std::span(&rows, 1));
-        }
+        if (!done[s][f]) statistics_[s][f] = found_of({f, {s}});
   }
 
   std::shared_ptr<const Dataset> finish(std::size_t source,
@@ -233,7 +229,7 @@ void check_classes(const std::vector<MixedRows>& rows, const Options& options) {
       if (classes == nullptr) continue;
       if (first == nullptr) first = classes;
       if (*classes != *first)
-        refuse_source(
+        refuse_mixing(
             "mixing.classes", s,
             "field '" + fields[f].name + "' has the classes " +
                 classes->dump().substr(0, 200) + ", another source has " +
