@@ -23,6 +23,7 @@ import measure_rooms as measure
 
 ROOMS = ("job", "dataset", "session", "run")
 NAME = re.compile(r"([A-Za-z_~][\w]*(?:::~?[A-Za-z_]\w*)*)\s*\(")
+CAST = re.compile(r"\b\w+_cast<[^()]*?>(?=\()")
 CALL = re.compile(r"(\.|->)?\b([A-Za-z_]\w*)\s*(?:>\s*)?[({]")
 WORDS = {"if", "for", "while", "switch", "return", "catch", "sizeof", "else",
          "try", "throw", "do", "decltype", "noexcept", "alignof", "static_assert"}
@@ -35,7 +36,7 @@ STANDARD = {"add", "array", "at", "back", "begin", "bytes", "clear", "count",
 
 def functions(text):
     """The name and the body of each function that is defined outside others."""
-    text = measure.plain(text)
+    text = CAST.sub("", measure.plain(text))
     opened, end_of_last = [], 0
     for brace in re.finditer(r"[{};]", text):
         if brace[0] == "{":

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/dataset/mixed/mixed_refusal.h"
-
 // The rows of several data sets, numbered one set after the other: `firsts_`
 // has the first number of each, so that a number says its source. The parts
 // keep their own numbers, fillers and I/O threads; a batch's ranges are shared
@@ -13,6 +11,16 @@
 // (Mixture), never of what was read before. Immutable, so without a lock.
 
 namespace penstock {
+
+void refuse_mixing(std::string code, std::size_t source, std::string why,
+                   std::string next) {
+  throw Error(ErrorKind::request,
+              {.code = std::move(code),
+               .what = "cannot mix these sources",
+               .where = "sources[" + std::to_string(source) + "]",
+               .why = std::move(why),
+               .next = std::move(next)});
+}
 namespace {
 
 std::string shown(const Output& output) {
@@ -82,7 +90,7 @@ void check_same_tensors(const std::vector<std::vector<Output>>& sources) {
     const std::vector<Output>& outputs = sources[s];
     for (std::size_t o = 0; o < std::max(first.size(), outputs.size()); ++o)
       if (shown(outputs, o) != shown(first, o))
-        refuse_source("mixing.tensors", s,
+        refuse_mixing("mixing.tensors", s,
                       "tensor " + std::to_string(o) + " is " +
                           shown(outputs, o) + ", but that of sources[0] is " +
                           shown(first, o),
@@ -90,7 +98,7 @@ void check_same_tensors(const std::vector<std::vector<Output>>& sources) {
                       "with the same names");
     for (const Output& output : outputs)
       if (output.name == kSourceTensor)
-        refuse_source("mixing.tensors", s,
+        refuse_mixing("mixing.tensors", s,
                       "the source has a tensor 'source', a name that mixtures "
                       "use for the number of a row's source",
                       "give the field another name");
@@ -169,7 +177,7 @@ void MixedDataset::mix(Exhausted exhausted) {
     shares.push_back({.samples = facts_.parts[s].rows->rows_on(Side::train),
                       .weight = facts_.parts[s].weight});
     if (shares.back().samples == 0)
-      refuse_source("mixing.empty", s,
+      refuse_mixing("mixing.empty", s,
                     "none of the source's " +
                         std::to_string(facts_.parts[s].rows->rows()) +
                         " rows is on the side 'train'",

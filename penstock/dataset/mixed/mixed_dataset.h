@@ -13,6 +13,10 @@ namespace penstock {
 /// padding, too.
 inline constexpr const char* kSourceTensor = "source";
 
+/// Throws the Error(request) of a source that cannot be mixed with others.
+[[noreturn]] void refuse_mixing(std::string code, std::size_t source,
+                                std::string why, std::string next);
+
 /// Throws Error(request), code mixing.tensors, where these sources do not all
 /// make the same tensors, or one makes a tensor 'source'.
 void check_same_tensors(const std::vector<std::vector<Output>>& sources);

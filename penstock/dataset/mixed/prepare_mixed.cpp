@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "penstock/dataset/mixed/mixed_refusal.h"
 #include "penstock/dataset/packed/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/table/table_preparation.h"
@@ -34,14 +33,14 @@ void check_fields(const Options& options) {
   for (std::size_t s = 1; s < options.size(); ++s) {
     const std::vector<Field>& fields = options[s].rows.fields;
     if (!std::ranges::equal(fields, first, {}, &Field::name, &Field::name))
-      refuse_source("mixing.fields", s,
+      refuse_mixing("mixing.fields", s,
                     "the fields of the source are " + named(fields) +
                         ", but those of sources[0] are " + named(first),
                     "give all sources fields with the same names");
   }
   for (std::size_t s = 0; s < options.size(); ++s)
     if (packing_of(options[s].rows))
-      refuse_source("packing.mixed", s,
+      refuse_mixing("packing.mixed", s,
                     "the samples of the source are packed, and packed samples "
                     "cannot be mixed with others",
                     "combine the sources into one (\"kind\": "
@@ -183,10 +182,7 @@ class Together {
     }
     for (std::size_t s : missing_)
       for (std::size_t f = 0; f < done[s].size(); ++f)
-        if (!done[s][f]) {
-          const FitRows rows = scans_[s]->fit_rows();
-          statistics_[s][f] = fit_together(f, std::span(&rows, 1));
-        }
+        if (!done[s][f]) statistics_[s][f] = found_of({f, {s}});
   }
 
   std::shared_ptr<const Dataset> finish(std::size_t source,
@@ -234,7 +230,7 @@ void check_classes(const std::vector<MixedRows>& rows, const Options& options) {
       if (classes == nullptr) continue;
       if (first == nullptr) first = classes;
       if (*classes != *first)
-        refuse_source(
+        refuse_mixing(
             "mixing.classes", s,
             "field '" + fields[f].name + "' has the classes " +
                 classes->dump().substr(0, 200) + ", but another source has " +

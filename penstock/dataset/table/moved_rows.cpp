@@ -1,4 +1,3 @@
-#include "penstock/dataset/table/store_of_scan.h"
 #include "penstock/dataset/table/table_dataset.h"
 
 // Rows that a device gives up while batches are made of them. A loader looks at
@@ -43,68 +42,52 @@ std::int64_t rows_left(std::int64_t rows, std::size_t bytes,
 
 }  // namespace
 
-TableDataset::TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
-                           Device& device)
-    : options_(of.options_),
-      source_(of.source_),
-      layout_(of.layout_),
-      keys_(of.keys_),
-      sides_(of.sides_),
-      bound_(of.bound_),
-      parsing_(of.parsing_),
-      fitted_(of.fitted_),
-      scan_(of.scan_),
-      store_file_(of.store_file_),
-      store_(of.store_),
-      table_(std::move(table)),
-      runs_(of.runs_),
-      varying_(of.varying_),
-      run_bytes_(of.run_bytes_),
-      key_bytes_(of.key_bytes_),
-      longest_runs_(of.longest_runs_),
-      row_hashes_(of.row_hashes_),
-      request_(of.request_),
-      damaged_(of.damaged_),
-      fingerprint_(of.fingerprint_) {
-  PENSTOCK_ASSERT(of.larger_ == nullptr,
+std::shared_ptr<const TableDataset> TableDataset::moved_to(
+    PlacedRows placed, const Device& device) const {
+  PENSTOCK_ASSERT(larger_ == nullptr,
                   "what the host finishes is not in a device's memory");
-  facts_ = of.facts_;
   std::vector<TierRows> places;
-  if (table_ != nullptr)
-    places = table_->places();
+  if (placed.table != nullptr)
+    places = placed.table->places();
   else
     places.push_back({Tier::ram, facts_.rows});
-  if (const std::int64_t missing =
-          of.facts_.rows - of.plan().first_in(Tier::none))
+  if (const std::int64_t missing = facts_.rows - plan().first_in(Tier::none))
     places.push_back({Tier::none, missing});
-  use_plan(moved(of.plan(), std::move(places), request_), device);
+  MeasuredRows measured = measured_;
+  measured.finishing_bytes = 0;  // nothing is decoded on the host
+  Placement placement = placed_by(
+      moved(plan(), std::move(places), placement_.request), placement_.request,
+      origin_->options, measured, device.memory_kind());
+  return std::shared_ptr<const TableDataset>(new TableDataset(
+      origin_, found_, std::move(placed), measured, std::move(placement)));
 }
 
 OffDevice TableDataset::off_device(std::size_t bytes, Device& device) const {
   const TierRows& first = plan().places.front();
   if (first.tier != Tier::device || device.memory_kind() == MemoryKind::cpu)
     return {};
-  const std::int64_t back = rows_left(first.rows, bytes, request_);
+  const std::int64_t back = rows_left(first.rows, bytes, placement_.request);
   const std::size_t there =
-      static_cast<std::size_t>(first.rows) * layout_.row_bytes + run_bytes_;
-  std::unique_ptr<Table> table;
-  if (table_ != nullptr) {
-    const Tier next = next_tier(*table_, there);
-    table = std::make_unique<Table>(table_->off_device(next, back, device));
+      static_cast<std::size_t>(first.rows) * layout().row_bytes +
+      measured_.run_bytes;
+  PlacedRows rows = placed_;
+  if (table() != nullptr) {
+    const Tier next = next_tier(*table(), there);
+    rows.table =
+        std::make_shared<Table>(table()->off_device(next, back, device));
   }
-  std::shared_ptr<TableDataset> set(
-      new TableDataset(*this, std::move(table), device));
-  for (std::shared_ptr<RunTable>& runs : set->runs_)
+  rows.heads.clear();
+  for (std::shared_ptr<const RunTable>& runs : rows.runs)
     if (runs != nullptr)
-      runs = std::make_shared<RunTable>(runs->on_host(device));
-  set->facts_.runs.assign(set->runs_.begin(), set->runs_.end());
-  if (back == 0) return {.rows = std::move(set)};
-  return {
-      .rows = set, .back = [set, back](Device& device) {
-        return std::shared_ptr<const Dataset>(new TableDataset(
-            *set, std::make_unique<Table>(set->table_->on_device(back, device)),
-            device));
-      }};
+      runs = std::make_shared<const RunTable>(runs->on_host(device));
+  const auto set = moved_to(std::move(rows), device);
+  if (back == 0) return {.rows = set};
+  return {.rows = set, .back = [set, back](Device& device) {
+            PlacedRows rows = set->placed_;
+            rows.table =
+                std::make_shared<Table>(set->table()->on_device(back, device));
+            return set->moved_to(std::move(rows), device);
+          }};
 }
 
 }  // namespace penstock

@@ -17,9 +17,9 @@ TableDataset::RowReader::RowReader(const TableDataset& dataset,
     : state_(
           new State{dataset,
                     meters != nullptr ? &meters->prepare : nullptr,
-                    SampleReader(*dataset.source_, &dataset.keys(),
+                    SampleReader(*dataset.origin_->source, &dataset.keys(),
                                  meters != nullptr ? &meters->read : nullptr),
-                    BlockParser(dataset.parsing_),
+                    BlockParser(dataset.origin_->parsing),
                     KeyList(dataset.keys().type()),
                     {}}) {}
 
@@ -44,13 +44,14 @@ void TableDataset::RowReader::read(std::span<const SampleId> ids,
     bool same =
         at < rows.rows() && rows.keys.canonical(at) == s.keys.canonical(at) &&
         rows.hashes[i] ==
-            (*s.dataset.row_hashes_)[static_cast<std::size_t>(ids[i] - first)];
+            (*s.dataset.placed_
+                  .row_hashes)[static_cast<std::size_t>(ids[i] - first)];
     if (same) continue;
     throw Error(ErrorKind::source,
                 {.code = "source.row_changed",
                  .what = "row " + s.keys.shown(at) +
                          " has changed since training began",
-                 .where = s.dataset.source_->shown(),
+                 .where = s.dataset.origin_->source->shown(),
                  .why = "another program has written to the table",
                  .next = "start again, or keep the rows with \"loader.cache\": "
                          "\"ram\""});

@@ -260,14 +260,14 @@ std::unique_ptr<SlotFiller> open_gather(const TableDataset& dataset,
 }  // namespace
 
 Json TableDataset::key_of(SampleId sample) const {
-  const bool numbered =
-      source_->abilities().by_position && keys().type() == ColumnType::int64;
-  return numbered ? row_name(*source_, keys().integer(sample))
+  const bool numbered = origin_->source->abilities().by_position &&
+                        keys().type() == ColumnType::int64;
+  return numbered ? row_name(*origin_->source, keys().integer(sample))
                   : keys().json(sample);
 }
 
 void TableDataset::add_place(SampleId sample, std::string& place) const {
-  const RowParts* parts = parsing_.parts.get();
+  const RowParts* parts = origin_->parsing.parts.get();
   if (parts != nullptr && keys().type() == ColumnType::int64)
     add_row_place(parts, keys().integer(sample), place);
 }

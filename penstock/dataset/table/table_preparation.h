@@ -1,13 +1,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "penstock/base/file_lock.h"
-#include "penstock/dataset/table/parsed_rows.h"
-#include "penstock/dataset/table/scan.h"
+#include "penstock/dataset/table/stored_table.h"
 #include "penstock/dataset/table/table_dataset.h"
 
 namespace penstock {
@@ -27,32 +24,34 @@ class TablePreparation {
   /// options; empty if none exist.
   std::vector<Json> known_statistics() const;
   /// For fits, where the rows were scanned.
-  FitRows fit_rows();
+  FitRows fit_rows() const;
   /// The rows, where they were in a store; else null.
-  const TableDataset* stored() const {
-    return in_store_ ? set_.get() : nullptr;
-  }
+  const TableDataset* stored() const { return stored_.get(); }
   /// Encodes and keeps the rows, within `budgets`. Once.
   std::shared_ptr<const TableDataset> finish(std::vector<Json> statistics,
                                              const TierBudgets& budgets);
 
  private:
-  void scan();
-  AskedScan asked() const;
-  void begin_store();
+  friend class TableDataset;
+  /// Before anything is read.
+  struct Begun {};
+  TablePreparation(Begun, const TableDatasetOptions& options,
+                   BoundSource source, Device& device);
+  void take_from_store();
+  std::shared_ptr<const TableDataset> placed(const StoredTable& stored) const;
+  void take_in_turn();
   void remove_what_is_left() const;
+  bool written_by_others(const Placer& placer);
+  std::shared_ptr<const TableDataset> pack(const TierBudgets& budgets);
 
-  const std::shared_ptr<TableDataset> set_;
-  const std::string shown_;  // the source
+  const std::shared_ptr<const TableOrigin> origin_;
   Device& device_;
-  FileLock turn_;
-  bool in_store_ = false;
-  std::optional<Spill> spill_;
-  std::optional<ScanParts> parts_;  // where the scan can go on later
-  Scan pass_;
-  std::optional<RowsById> rows_;
+  TableStore file_;  // that was looked at last
+  FileLock turn_;    // to write it
   StageMeter meter_;
-  ShareOut share_out_;
+  const ShareOut share_out_;
+  std::unique_ptr<ScannedTable> scanned_;
+  std::shared_ptr<const TableDataset> stored_;
 };
 
 }  // namespace penstock
