@@ -5,6 +5,7 @@
 
 #include "penstock/report/report.h"
 #include "penstock/run/loop.h"
+#include "penstock/run/trained_run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {
@@ -82,6 +83,18 @@ void leave_weights(OutputFolder& folder, Stepper& stepper,
     line = "the weights are in " + place + "/" + file;
   }
   if (options.listener.note) options.listener.note(line);
+}
+
+/// Copies what predictions need beside the job, and lists it in `run.json`.
+void carry(const Job& job, const std::filesystem::path& folder, Json& about) {
+  const Json carried = carry_files(job, folder);
+  if (!carried.array().empty()) about["carried"] = carried;
+}
+
+/// The job beside its weights, so that the folder makes predictions by itself.
+void leave_job(OutputFolder& folder, Json about, const Job& job) {
+  carry(job, folder.path(), about);
+  folder.write("run.json", about.dump(2) + "\n");
 }
 
 const char* place_of(Tier tier) {
@@ -261,6 +274,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
+  carry(of.job, of.folder.path(), of.about);
   const Json effective = told(stepper->facts().in_force, options.listener);
   if (Json& written = of.about["effective"]; written != effective) {
     written = effective;
@@ -287,6 +301,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   const bool all = loop.run();
   if (all && state.position.epoch > 0) fill_store(*session, options);
   leave_adapter(of.folder.path(), *stepper);
+  if (of.weights && all) leave_job(*of.weights, of.about, of.job);
   if (of.weights) leave_weights(*of.weights, *stepper, *session, all, options);
   RunNumbers run = numbers_of(*session, *stepper, of.folder.path().string());
   warn_if_starved(run.snapshot, options.listener);
