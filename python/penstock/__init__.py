@@ -20,6 +20,10 @@ or over a data set of torch's kind:
 
     loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
 
+and predicting rows with the model of a run:
+
+    penstock.predict("runs/latest", "new.csv", out="answers.csv")
+
 with the rows of a job read and kept ahead of training:
 
     penstock.prepare("job.json")
@@ -61,8 +65,8 @@ from .progress import progress
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
            "RequestError", "SourceError", "Tokenizer", "TransformError",
-           "__version__", "bench", "clear_device_cache", "get_worker_info",
-           "open", "prepare", "progress", "show", "start", "stop", "trace",
+           "__version__", "bench", "clear_device_cache", "evaluate",
+           "get_worker_info", "open", "predict", "prepare", "progress", "show", "start", "stop", "trace",
            "train", "watch"]
 
 try:
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info, start, stop
     from .device_cache import clear_device_cache
     from .images import ImageFolder, show
+    from .predictions import evaluate, predict
     from .preparing import prepare
     from .tokenizer import Tokenizer
     from .training import train
@@ -84,6 +89,7 @@ else:
               "get_worker_info": "dataloader", "start": "dataloader",
               "stop": "dataloader", "clear_device_cache": "device_cache",
               "ImageFolder": "images", "show": "images",
+              "evaluate": "predictions", "predict": "predictions",
               "prepare": "preparing", "Tokenizer": "tokenizer",
               "train": "training", "watch": "watched"}
 
