@@ -56,8 +56,7 @@ LoaderOptions validation_options(const Job& job) {
   const std::vector<Output> outputs = outputs_of(job.fields);
   const bool named_so =
       std::ranges::find(outputs, kWeight, &Output::name) != outputs.end();
-  options.tail =
-      job.model.kind == "own" || named_so ? Tail::exact : Tail::pad;
+  options.tail = job.model.kind == "own" || named_so ? Tail::exact : Tail::pad;
   return options;
 }
 

@@ -195,8 +195,7 @@ void Prediction::use_weights() try {
                .where = weights_.path.string() + ", " + error.parts().where,
                .why = error.parts().why,
                .next = "name the run that the weights are of, or put its own "
-                       "back"})
-      .caused_by(error.cause());
+                       "back"});
 }
 
 Predicted Prediction::run() {

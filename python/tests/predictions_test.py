@@ -20,7 +20,7 @@ class Predicting(Case):
     def held_out(self, folder):
         """The rows of the side val as a table, in the order of their keys."""
         with penstock.open(self.job(), side="val") as loader:
-            keys = [int(key) for batch in loader for key in batch.keys]
+            keys = [key for batch in loader for key in batch.ids.tolist()]
         with sqlite3.connect("train.sqlite") as base:
             base.execute("CREATE TABLE held_out AS SELECT * FROM rows WHERE id "
                          f"IN ({','.join(map(str, keys))}) ORDER BY id")
@@ -56,7 +56,7 @@ class Own(Predicting):
         self.write("new.csv", "a,b,kind,big\n1,2,u,0\n3,4,nobody,1\n")
         found = penstock.predict("left", "new.csv")
         self.assertEqual((found.rows, found.metrics), (2, {}))
-        with self.refused(penstock.RequestError, "source.unknown_column", "y"):
+        with self.refused("request", "source.unknown_column", "y"):
             penstock.evaluate("left", "new.csv")
 
     def test_classes_have_their_names(self):
@@ -86,7 +86,7 @@ class Own(Predicting):
         wanted = penstock.predict("left", "sqlite:train.sqlite#rows").columns
         with open("net.py", "a") as file:
             file.write("# changed\n")
-        with self.refused(penstock.RequestError, "predict.module_changed",
+        with self.refused("request", "predict.module_changed",
                           "net.py", "left/files"):
             penstock.predict("left", "sqlite:train.sqlite#rows")
         os.remove("net.py")
@@ -99,7 +99,7 @@ class Own(Predicting):
                    .replace("(x, kind)", "(x, kind)")
                    .replace("], 1)))", "], 1)))[:, 0]) ** 2).mean()"))
         self.train(self.job(model={"target": None}), output="left")
-        with self.refused(penstock.RequestError, "predict.no_target"):
+        with self.refused("request", "predict.no_target"):
             penstock.predict("left", "sqlite:train.sqlite#rows")
 
     def test_weights_of_another_module_are_refused(self):
@@ -108,7 +108,7 @@ class Own(Predicting):
         document = json.loads(path.read_text())
         document["job"]["model"]["arguments"] = {"width": 9}
         path.write_text(json.dumps(document))
-        with self.refused(penstock.RequestError, "predict.other_model"):
+        with self.refused("request", "predict.other_model"):
             penstock.predict("left", "sqlite:train.sqlite#rows")
 
     def test_the_program_becomes_this_python(self):
@@ -154,9 +154,9 @@ class OfTheProgram(Predicting):
 
     def test_its_errors_are_those_of_the_package(self):
         shutil.rmtree("left/nothing", ignore_errors=True)
-        with self.refused(penstock.RequestError, "predict.out_format", "a.txt"):
+        with self.refused("request", "predict.out_format", "a.txt"):
             penstock.predict("left", "sqlite:train.sqlite#rows", out="a.txt")
-        with self.refused(penstock.RequestError, "predict.no_run", "nowhere"):
+        with self.refused("request", "predict.no_run", "nowhere"):
             penstock.predict("nowhere", "sqlite:train.sqlite#rows")
 
 

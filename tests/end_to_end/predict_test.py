@@ -12,6 +12,7 @@ import models_test
 from penstock_cli import Case, has_part
 
 TRAINED = has_part("csv") and has_part("trainer")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPECIES = ("Adelie", "Chinstrap", "Gentoo")
 
 
@@ -74,6 +75,63 @@ class Kinds(Predicting, models_test.ModelJobs):
                              "loader.val_batch_size=1000")
         table, keys = self.read_csv("rows.csv"), steps[0]["keys"]
         return self.write_csv("held_out.csv", [table[key] for key in keys])
+
+
+@unittest.skipUnless(TRAINED, "the parts for CSV or models were not built")
+class Texts(Predicting, models_test.ModelJobs):
+    """A language model goes on with the text of each row."""
+
+    def texts(self, *arguments):
+        return [row["text"] for row in
+                self.predict("rows.csv", "--max-tokens", 6, *arguments)[1]]
+
+    def test_tokens_without_a_tokenizer_are_lists(self):
+        self.model_job("causal_lm", "tokens")
+        self.train("--output", "out")
+        rows = self.predict("rows.csv", "--max-tokens", "6")[1]
+        self.assertEqual(list(rows[0]), ["key", "loss_per_token", "text"])
+        for row in rows:
+            ids = json.loads(row["text"])
+            self.assertEqual(len(ids), 6)
+            self.assertLess(max(ids), 20)
+        likeliest = self.texts()
+        self.assertEqual(self.texts("--seed", 5), likeliest)
+        drawn = self.texts("--temperature", 1, "--seed", 5)
+        self.assertNotEqual(drawn, likeliest)
+        self.assertEqual(self.texts("--temperature", 1, "--seed", 5), drawn)
+        self.assertNotEqual(self.texts("--temperature", 1, "--seed", 6), drawn)
+        self.assertEqual(self.texts("--temperature", 1, "--top-p", 0),
+                         likeliest)
+
+    def test_a_tokenizer_goes_with_its_run_and_makes_text(self):
+        example = ROOT / "examples" / "text"
+        for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
+            shutil.copy(example / name, self.folder)
+        self.write_csv("lines.csv", [{"line": "the cat sat on the mat " * 3}
+                                     for _ in range(24)])
+        self.write_job({
+            "source": "csv:lines.csv",
+            "fields": {"line": {"tokens": {
+                "column": "line", "tokenizer": "tokenizer.json", "eos": True,
+                "max_length": 64}}},
+            "split": {"val": 0.25}, "loader": {"batch_size": 2, "seed": 3},
+            "device": "cpu",
+            "model": {"kind": "causal_lm", "config": "config.json"},
+            "train": {"epochs": 1, "warmup_steps": 2, "threads": 1}})
+        self.succeed("train", "job.json", "--output", "out")
+        for name in ("tokenizer.json", "tokenizer_config.json", "config.json",
+                     "job.json"):
+            (self.folder / name).unlink()
+        told, rows = self.predict("lines.csv", "--max-tokens", "5")
+        self.assertEqual(told["rows"], 24)
+        self.assertEqual(len({row["text"] for row in rows}), 1)
+        self.assertGreater(float(rows[0]["loss_per_token"]), 0)
+
+    def test_a_model_of_classes_makes_no_text(self):
+        self.model_job("tabular", "category")
+        self.train("--output", "out")
+        self.refused(self.run_it("predict", "out", "rows.csv", "--max-tokens",
+                                 5, "--json"), "request", "predict.no_text")
 
 
 @unittest.skipUnless(TRAINED, "the parts for CSV or models were not built")
