@@ -46,7 +46,7 @@ TEST(AnswerTable, ListsTheLabelsThatAreMoreLikelyThanNot) {
                     ColumnType::text);
   table.add("k", std::vector{0.75, 0.25, 1.0});
   EXPECT_EQ(rows_text(TextFormat::jsonl, table.columns(), table.take()),
-            "{\"key\": \"k\", \"prediction\": [\"x\",\"z\"], \"p_x\": 0.75, "
+            "{\"key\": \"k\", \"prediction\": [\"x\", \"z\"], \"p_x\": 0.75, "
             "\"p_y\": 0.25, \"p_z\": 1}\n");
 }
 
