@@ -41,8 +41,8 @@ MAY_SEE = {
               "dataset loader models job advisor session",
     "inspect": "base exec device sources transforms sampling cache monitor "
                "dataset loader models job advisor session report",
-    "run": "base exec device sources transforms sampling cache monitor dataset "
-           "loader models job advisor session report inspect",
+    "run": "base tokenizer exec device sources transforms sampling cache "
+           "monitor dataset loader models job advisor session report inspect",
     "trainer": "base device monitor loader models job advisor session run",
     "demo": "base device sources monitor models job session inspect run",
     "cli": "base tokenizer exec device sources transforms sampling cache "

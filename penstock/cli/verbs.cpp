@@ -7,6 +7,8 @@ namespace penstock {
 #define PENSTOCK_VERBS(VERB) \
   VERB(quickstart)           \
   VERB(train)                \
+  VERB(predict)              \
+  VERB(evaluate)             \
   VERB(explain)              \
   VERB(batch)                \
   VERB(peek)                 \

@@ -61,6 +61,11 @@ Job load_job(const std::string& path, const std::vector<std::string>& sets);
 double loader_cpus(const Job& job);
 /// The options of the loader and of the data set for a job.
 LoaderOptions loader_options(const Job& job, Side side);
+/// Those of the held-out rows that a model is validated on, and of rows that it
+/// makes predictions of: the last batch is filled up with padding, so that each
+/// has the same shape. A model of the user's own gets a short batch instead,
+/// and so do rows that have a tensor named as the weights.
+LoaderOptions validation_options(const Job& job);
 /// What decides the tensors of a batch, by the fields' names; where there are
 /// operations theirs too, as "loader.operations".
 Json recipes_of(const Job& job);

@@ -51,6 +51,15 @@ LoaderOptions loader_options(const Job& job, Side side) {
   return options;
 }
 
+LoaderOptions validation_options(const Job& job) {
+  LoaderOptions options = loader_options(job, Side::val);
+  const std::vector<Output> outputs = outputs_of(job.fields);
+  const bool named_so =
+      std::ranges::find(outputs, kWeight, &Output::name) != outputs.end();
+  options.tail = job.model.kind == "own" || named_so ? Tail::exact : Tail::pad;
+  return options;
+}
+
 Json recipes_of(const Job& job) {
   Json recipes = recipes_of(job.fields);
   for (std::size_t s = 0; s < job.sources.size(); ++s) {
@@ -73,7 +82,7 @@ std::int64_t steps_in_all(const Job& job, const Order& order) {
 
 TableDatasetOptions dataset_options(const Job& job, MemoryKind memory) {
   std::vector<LoaderOptions> loaders = {loader_options(job, Side::train)};
-  if (!job.model.none()) loaders.push_back(loader_options(job, Side::val));
+  if (!job.model.none()) loaders.push_back(validation_options(job));
   TableDatasetOptions options;
   static_cast<RowsRecipe&>(options) = {.source = job.source,
                                        .fields = job.fields,

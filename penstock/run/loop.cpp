@@ -26,10 +26,9 @@ namespace {
 
 std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
   bool any = p.session.rows().rows_on(Side::val) > 0;
-  return p.stepper.facts().has_model && any
-             ? p.session.open_side(Side::val, {},
-                                   p.job.training.validate_rows.value_or(0))
-             : nullptr;
+  if (!p.stepper.facts().has_model || !any) return nullptr;
+  return p.session.open_side(Side::val, validation_options(p.job).tail,
+                             p.job.training.validate_rows.value_or(0));
 }
 
 /// How many epochs there are: those of the job, but for a run that has skipped

@@ -7,5 +7,8 @@
 #include "penstock/inspect/inspect.h"
 #include "penstock/report/report.h"
 #include "penstock/run/loop.h"
+#include "penstock/run/predict.h"
+#include "penstock/run/prediction_file.h"
+#include "penstock/run/text_table.h"
 #include "penstock/run/train.h"
 #include "penstock/session/session.h"

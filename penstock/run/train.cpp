@@ -6,6 +6,7 @@
 #include "penstock/report/report.h"
 #include "penstock/run/kept_weights.h"
 #include "penstock/run/loop.h"
+#include "penstock/run/trained_run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {
@@ -40,6 +41,18 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
   run.model = stepper.facts().about;
   if (!stepper.facts().takes_time) run.leave_out_compute();
   return run;
+}
+
+/// Copies what predictions need beside the job, and lists it in `run.json`.
+void carry(const Job& job, const std::filesystem::path& folder, Json& about) {
+  const Json carried = carry_files(job, folder);
+  if (!carried.array().empty()) about["carried"] = carried;
+}
+
+/// The job beside its weights, so that the folder makes predictions by itself.
+void leave_job(OutputFolder& folder, Json about, const Job& job) {
+  carry(job, folder.path(), about);
+  folder.write("run.json", about.dump(2) + "\n");
 }
 
 const char* place_of(Tier tier) {
@@ -247,6 +260,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
+  carry(of.job, of.folder.path(), of.about);
   const Json effective = told(stepper->facts().in_force, options.listener);
   if (Json& written = of.about["effective"]; written != effective) {
     written = effective;
@@ -280,6 +294,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   kept.write_last();
   if (all) kept.put_back_best();
   kept.write_adapter();
+  if (of.weights && all) leave_job(*of.weights, of.about, of.job);
   if (of.weights) kept.write_output(*of.weights, all);
   std::optional<Json> test;
   if (all) test = kept.evaluate_test();

@@ -22,6 +22,7 @@
 #include "penstock/session/not_finite.h"
 #include "penstock/session/open_loader.h"
 #include "penstock/session/opening.h"
+#include "penstock/session/predictor.h"
 #include "penstock/session/progress_reporter.h"
 #include "penstock/session/quarantine.h"
 #include "penstock/session/rank_facts.h"

@@ -12,8 +12,10 @@
 
 namespace penstock {
 
+class Predictor;
 class Session;
 class Stepper;
+struct FittedFields;
 struct Job;
 
 /// How a run talks while it is running. All may be empty.
@@ -32,6 +34,12 @@ struct OwnTrainer {
       std::int64_t steps)>
       make_stepper;
   DeviceAllocator allocator = {};  ///< of a GPU's memory; may be empty
+  /// The same model for predictions, of batches of such sessions. They may lack
+  /// the target, which is one of `fields` all the same.
+  std::function<std::unique_ptr<Predictor>(
+      const Job& job, const FittedFields& fields,
+      const std::shared_ptr<Session>& session)>
+      make_predictor = {};
 };
 
 struct TrainOptions {

@@ -87,14 +87,28 @@ std::unique_ptr<Device> training_device(
   return open_device({.kind = "cpu"});
 }
 
-std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
-                                    const FittedFields& data, Device& device,
-                                    std::int64_t steps) {
+namespace {
+
+const TrainerPlugin& trainer_for(const ModelSpec& spec, const Device& device) {
   PENSTOCK_ASSERT(!spec.none(), "there is a model to open");
   check_model_device(spec, device.memory_kind());
   // libtorch has two pools, which the calling thread is part of.
   try_threads("libtorch", 2 * (threads_of(spec) - 1));
-  return load_trainer().make_stepper(spec, data, device, steps);
+  return load_trainer();
+}
+
+}  // namespace
+
+std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
+                                    const FittedFields& data, Device& device,
+                                    std::int64_t steps) {
+  return trainer_for(spec, device).make_stepper(spec, data, device, steps);
+}
+
+std::unique_ptr<Predictor> open_predictor(const ModelSpec& spec,
+                                          const FittedFields& data,
+                                          Device& device) {
+  return trainer_for(spec, device).make_predictor(spec, data, device);
 }
 
 }  // namespace penstock

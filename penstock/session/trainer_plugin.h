@@ -9,6 +9,7 @@
 
 #include "penstock/base/plugin.h"
 #include "penstock/job/job.h"
+#include "penstock/session/predictor.h"
 #include "penstock/session/stepper.h"
 
 namespace penstock {
@@ -24,11 +25,19 @@ std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
                                     const FittedFields& data, Device& device,
                                     std::int64_t steps);
 
+/// The same model for predictions. Throws as open_model() does.
+std::unique_ptr<Predictor> open_predictor(const ModelSpec& spec,
+                                          const FittedFields& data,
+                                          Device& device);
+
 /// What libpenstock_trainer.so gives to the program.
 struct TrainerPlugin {
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
                                            const FittedFields& data,
                                            Device& device, std::int64_t steps);
+  std::unique_ptr<Predictor> (*make_predictor)(const ModelSpec& spec,
+                                               const FittedFields& data,
+                                               Device& device);
   /// "libtorch 2.11.0, 2 threads, no CUDA", for `doctor` and reports.
   std::string (*build_info)();
   /// Why models cannot be trained on a GPU here; empty when they can.

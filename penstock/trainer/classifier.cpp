@@ -36,6 +36,7 @@ class Classifier final : public Model {
               .counts = true,
               .smoothing = o_.learning.label_smoothing,
               .in_force = in_force(),
+              .answers = o_.answers,
               .description = description()};
   }
 
@@ -58,10 +59,11 @@ class Classifier final : public Model {
     return answers_of(input, rows, Mode::trial).log_softmax(1).mean();
   }
 
-  void look(const Batch& batch) override {
-    task_->look(
-        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look),
-        batch);
+  at::Tensor look(const Batch& batch) override {
+    at::Tensor answers =
+        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look);
+    if (has_tensor(batch, o_.target.name)) task_->look(answers, batch);
+    return o_.target.many ? answers.sigmoid() : answers.softmax(1);
   }
   Json seen() override { return task_->seen(); }
 

@@ -35,6 +35,7 @@ struct ClassifierOptions {
   std::int64_t channels = 0;   ///< that the network wants: one is repeated
   bool channels_last = false;  ///< how the network has its tensors in memory
   Target target;
+  AnswerFacts answers;
   Learning learning;
   bool balance = false;  ///< measures of each class, too
   Json description;      ///< of the network, for checkpoints

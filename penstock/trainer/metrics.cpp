@@ -38,8 +38,13 @@ double macro_f1(std::span<const Outcome> rows, std::int64_t classes) {
 
 /// By ranks (Mann and Whitney): rows of equal score share the mean of theirs.
 Json auc(std::span<const Outcome> rows) {
-  std::vector<Outcome> sorted(rows.begin(), rows.end());
-  std::ranges::sort(sorted, {}, &Outcome::score);
+  struct Scored {
+    float score, truth;
+  };
+  std::vector<Scored> sorted;
+  sorted.reserve(rows.size());
+  for (const Outcome& row : rows) sorted.push_back({row.score, row.truth});
+  std::ranges::sort(sorted, {}, &Scored::score);
   double ranks = 0, second = 0;
   for (std::size_t i = 0; i < sorted.size();) {
     std::size_t end = i;
@@ -63,7 +68,8 @@ Json auc(std::span<const Outcome> rows) {
 Json class_metrics(std::span<const Outcome> rows, std::int64_t classes) {
   Json json{Json::Object{}};
   if (rows.empty()) return json;
-  json["val_loss"] = mean(rows, [](const Outcome& row) { return row.loss; });
+  json["val_loss"] = mean(
+      rows, [](const Outcome& row) { return static_cast<double>(row.loss); });
   json["val_accuracy"] = mean(rows, [](const Outcome& row) {
     return row.truth == row.guess ? 1.0 : 0.0;
   });
@@ -94,15 +100,18 @@ Json balance_metrics(std::span<const Outcome> rows, std::int64_t classes) {
 
 double top_share(std::span<const Outcome> rows, std::int64_t first) {
   return mean(rows, [first](const Outcome& row) {
-    return row.before < static_cast<double>(first) ? 1.0 : 0.0;
+    return row.before < static_cast<float>(first) ? 1.0 : 0.0;
   });
 }
 
 Json number_metrics(std::span<const Outcome> rows, double unit) {
   Json json{Json::Object{}};
   if (rows.empty()) return json;
-  auto error = [](const Outcome& row) { return row.guess - row.truth; };
-  json["val_loss"] = mean(rows, [](const Outcome& row) { return row.loss; });
+  auto error = [](const Outcome& row) {
+    return static_cast<double>(row.guess) - static_cast<double>(row.truth);
+  };
+  json["val_loss"] = mean(
+      rows, [](const Outcome& row) { return static_cast<double>(row.loss); });
   json["val_rmse"] = unit * std::sqrt(mean(rows, [&](const Outcome& row) {
                        return error(row) * error(row);
                      }));

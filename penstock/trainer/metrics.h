@@ -8,13 +8,14 @@
 
 namespace penstock {
 
-/// What a model said of a held-out row.
+/// What a model said of a held-out row, in the float32 that it computes in:
+/// there may be as many as rows that are predicted.
 struct Outcome {
-  double loss = 0;
-  double truth = 0;  ///< a class, from 0, or a number
-  double guess = 0;
-  double score = 0;   ///< of two classes: how much the second is preferred
-  double before = 0;  ///< classes that were held more likely than the truth
+  float loss = 0;
+  float truth = 0;  ///< a class, from 0, or a number
+  float guess = 0;
+  float score = 0;   ///< of two classes: how much the second is preferred
+  float before = 0;  ///< classes that were held more likely than the truth
 };
 
 /// "val_loss", "val_accuracy" and "val_macro_f1": the mean of F1 over the

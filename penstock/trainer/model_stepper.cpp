@@ -361,6 +361,10 @@ const NamedTensor* find_tensor(const Batch& batch, std::string_view name) {
 
 }  // namespace
 
+bool has_tensor(const Batch& batch, const std::string& name) {
+  return find_tensor(batch, name) != nullptr;
+}
+
 at::Tensor tensor_of(const Batch& batch, const std::string& name) {
   const NamedTensor* found = find_tensor(batch, name);
   PENSTOCK_ASSERT(found != nullptr, "a batch has its fields");

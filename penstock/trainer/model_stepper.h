@@ -36,6 +36,8 @@ struct ModelFacts {
   /// How its weights are written for other programs, with the files that these
   /// expect beside them.
   WeightsForm form = {};
+  /// What the numbers mean that it gives for each row.
+  AnswerFacts answers = {};
   /// What must be the same in a run that continues from a checkpoint.
   Json description;
 };
@@ -55,8 +57,13 @@ class Model {
   /// The loss of so many made-up rows, which leaves no trace but gradients;
   /// undefined for a model whose memory is not estimated.
   virtual at::Tensor made_up_loss(std::int64_t /*rows*/) { return {}; }
-  /// Looks at a batch of held-out rows, without learning from it.
-  virtual void look(const Batch& batch) = 0;
+  /// What it says of each row, [rows, numbers] as ModelFacts::answers names
+  /// them, without learning from it. Where the batch has the target, seen()
+  /// takes the rows into account.
+  virtual at::Tensor look(const Batch& batch) = 0;
+  /// What follows each row, as Predictor::generate() has it.
+  virtual std::vector<std::vector<std::int32_t>> generate(
+      const Batch& batch, std::int64_t first, const Generation& settings);
   /// What look() saw since the last call, as Stepper::validated() gives it.
   virtual Json seen() = 0;
 
@@ -68,12 +75,6 @@ class Model {
 using MakeModel = std::unique_ptr<Model> (*)(const ModelSpec& spec,
                                              const FittedFields& data,
                                              const at::TensorOptions& options);
-template <class Kind>
-std::unique_ptr<Model> make_kind(const ModelSpec& spec,
-                                 const FittedFields& data,
-                                 const at::TensorOptions& options) {
-  return std::make_unique<Kind>(spec, data, options);
-}
 
 /// The steps of a model: its loss goes backward, and AdamW moves the weights at
 /// the rate that the schedule has for the step's number.
@@ -82,6 +83,12 @@ std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
                                             Device& device, std::int64_t steps,
                                             MakeModel make);
 
+/// Makes predictions of a model whose weights are fixed.
+std::unique_ptr<Predictor> make_model_predictor(const ModelSpec& spec,
+                                                const FittedFields& data,
+                                                Device& device, MakeModel make);
+
+bool has_tensor(const Batch& batch, const std::string& name);
 /// A tensor of a batch, which must have it, where it lies.
 at::Tensor tensor_of(const Batch& batch, const std::string& name);
 /// What each row counts, [rows], float32: 0 for padding, else 1.

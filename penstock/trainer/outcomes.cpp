@@ -4,33 +4,44 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <utility>
+
 namespace penstock {
+namespace {
+
+constexpr std::size_t kBatchesThere = 256;  // before they are fetched
+
+}  // namespace
 
 void Outcomes::add(const BatchOutcomes& batch) {
-  const at::Tensor loss = batch.loss.to(at::kDouble);
-  auto exact = [&](const at::Tensor& of) {
-    return of.defined() ? of.to(at::kDouble) : at::zeros_like(loss);
+  const at::Tensor loss = batch.loss.to(at::kFloat);
+  auto alike = [&](const at::Tensor& of) {
+    return of.defined() ? of.to(at::kFloat) : at::zeros_like(loss);
   };
   seen_.push_back(
-      at::stack({loss, exact(batch.truth), exact(batch.guess),
-                 exact(batch.score), exact(batch.before), exact(batch.weight)},
+      at::stack({loss, alike(batch.truth), alike(batch.guess),
+                 alike(batch.score), alike(batch.before), alike(batch.weight)},
                 1));
+  if (seen_.size() == kBatchesThere) fetch();
+}
+
+void Outcomes::fetch() {
+  if (seen_.empty()) return;
+  const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
+  seen_.clear();
+  const float* row = all.const_data_ptr<float>();
+  for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1))
+    if (row[5] != 0)
+      rows_.push_back({.loss = row[0],
+                       .truth = row[1],
+                       .guess = row[2],
+                       .score = row[3],
+                       .before = row[4]});
 }
 
 std::vector<Outcome> Outcomes::take() {
-  std::vector<Outcome> rows;
-  if (seen_.empty()) return rows;
-  const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
-  seen_.clear();
-  const double* row = all.const_data_ptr<double>();
-  for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1))
-    if (row[5] != 0)
-      rows.push_back({.loss = row[0],
-                      .truth = row[1],
-                      .guess = row[2],
-                      .score = row[3],
-                      .before = row[4]});
-  return rows;
+  fetch();
+  return std::exchange(rows_, {});
 }
 
 }  // namespace penstock

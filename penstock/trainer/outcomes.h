@@ -17,8 +17,8 @@ struct BatchOutcomes {
   at::Tensor weight;       ///< 0: the row has no truth
 };
 
-/// What a model said of all rows that it looked at. On the device until it is
-/// taken, so that no batch waits for the one before. One thread.
+/// What a model said of all rows that it looked at. On the device for some
+/// batches, so that none waits for the one before. One thread.
 class Outcomes {
  public:
   void add(const BatchOutcomes& batch);
@@ -27,7 +27,10 @@ class Outcomes {
   std::vector<Outcome> take();
 
  private:
-  std::vector<at::Tensor> seen_;  // [rows, 6] each, float64
+  void fetch();
+
+  std::vector<at::Tensor> seen_;  // [rows, 6] each, float32
+  std::vector<Outcome> rows_;     // of the batches before
 };
 
 }  // namespace penstock

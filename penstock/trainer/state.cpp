@@ -20,7 +20,7 @@ Dtype dtype_of(const at::Tensor& tensor) {
   return Dtype::int64;
 }
 
-[[noreturn]] void refuse(const std::string& name, std::string why) {
+[[noreturn]] void refuse_state(const std::string& name, std::string why) {
   throw Error(
       ErrorKind::request,
       {.code = "resume.other_model",
@@ -66,17 +66,17 @@ void copy_state(const ModelState& state,
   for (const Parameter& tensor : tensors) {
     auto at = found.find(tensor.name);
     if (at == found.end())
-      refuse(tensor.name, "the checkpoint does not have this tensor");
+      refuse_state(tensor.name, "the checkpoint does not have this tensor");
     const TensorView& view = *at->second;
     Dtype dtype = dtype_of(tensor.value);
     Shape shape = tensor.value.sizes().vec();
     if (view.dtype != dtype || view.shape != shape)
-      refuse(tensor.name, "found " + described(view.dtype, view.shape) +
-                              ", expected " + described(dtype, shape));
+      refuse_state(tensor.name, "found " + described(view.dtype, view.shape) +
+                                    ", expected " + described(dtype, shape));
   }
   for (const auto& [name, view] : found)
     if (std::ranges::find(tensors, name, &Parameter::name) == tensors.end())
-      refuse(name, "the model of this job has no such tensor");
+      refuse_state(name, "the model of this job has no such tensor");
 
   at::NoGradGuard no_graph;
   for (const Parameter& tensor : tensors)

@@ -114,6 +114,15 @@ Target target_of_classifier(const std::string& name, const FittedFields& data,
   return target;
 }
 
+AnswerFacts answers_about_classes(const Target& target, const Field& field,
+                                  const Json& statistics) {
+  AnswerFacts facts{
+      .of = target.many ? AnswerFacts::Of::labels : AnswerFacts::Of::one_class,
+      .names = class_names(field, statistics)};
+  facts.names.resize(static_cast<std::size_t>(target.classes));
+  return facts;
+}
+
 Truth truth_of(const Batch& batch, const Target& target) {
   const std::int64_t rows = batch.rows();
   at::Tensor weight = weights_of(batch);

@@ -29,7 +29,8 @@ struct Target {
   std::int64_t classes = 0;  ///< that are known; 0: a number
   bool unknown = false;      ///< class `classes` is unknown: not a truth
   bool masked = false;       ///< NAME_mask says where there is a truth
-  double unit = 1;           ///< what 1 is in the target's own unit
+  Scale scale = {};          ///< of a number: what undoes its standardisation
+  bool log1p = false;        ///< of a number: it is the log1p of the column's
   bool many = false;         ///< a row has any number of the classes: labels
   /// How much each class counts while learning; empty: all the same. Of labels,
   /// how much a row that has it counts beside one that has not.
@@ -55,6 +56,10 @@ std::vector<float> balanced_weights(std::span<const std::int64_t> counts);
 /// it through those with it, torch's `pos_weight`; 1 for one without a row.
 std::vector<float> balanced_label_weights(std::span<const std::int64_t> counts,
                                           std::int64_t rows);
+
+/// What a model of classes says of a row.
+AnswerFacts answers_about_classes(const Target& target, const Field& field,
+                                  const Json& statistics);
 
 /// What the rows of a batch are: a class from 0 or a number, and what it
 /// counts.

@@ -30,6 +30,11 @@ std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
                                       const FittedFields& data, Device& device,
                                       std::int64_t steps);
 
+/// The same model for predictions alone: without gradients and optimiser.
+std::unique_ptr<Predictor> make_predictor(const ModelSpec& spec,
+                                          const FittedFields& data,
+                                          Device& device);
+
 /// Why libtorch cannot compute on a GPU here; empty when it can. Opens its CUDA
 /// half.
 std::string cuda_unavailable_reason();

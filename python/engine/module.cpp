@@ -12,6 +12,7 @@
 #include "python/engine/messages.h"
 #include "python/engine/monitor.h"
 #include "python/engine/object_texts.h"
+#include "python/engine/predict.h"
 #include "python/engine/prepare.h"
 #include "python/engine/progress_line.h"
 #include "python/engine/ranks.h"
@@ -65,6 +66,7 @@ NB_MODULE(_engine, module) {
   bind_table(module);
   bind_tokenizer(module);
   bind_train(module);
+  bind_predict(module);
   bind_verdict(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");

@@ -150,26 +150,29 @@ ModelState OwnStepper::state_in(std::vector<std::byte> memory) {
 
 void OwnStepper::restore(const ModelState& state) {
   in_python([&] {
-    nb::list tensors;
-    for (const NamedTensor& tensor : state.tensors) {
-      TensorView bytes{
-          .data = tensor.view.data,
-          .dtype = Dtype::uint8,
-          .shape = {static_cast<std::int64_t>(tensor.view.bytes())}};
-      tensors.append(
-          nb::make_tuple(tensor.name, std::string(name_of(tensor.view.dtype)),
-                         tensor.view.shape, numpy_array(bytes, nullptr)));
-    }
-    stepper_.attr("restore")(tensors, state.json.dump());
+    stepper_.attr("restore")(saved_entries(state), state.json.dump());
   });
+}
+
+nb::list saved_entries(const ModelState& state) {
+  nb::list tensors;
+  for (const NamedTensor& tensor : state.tensors) {
+    TensorView bytes{.data = tensor.view.data,
+                     .dtype = Dtype::uint8,
+                     .shape = {static_cast<std::int64_t>(tensor.view.bytes())}};
+    tensors.append(
+        nb::make_tuple(tensor.name, std::string(name_of(tensor.view.dtype)),
+                       tensor.view.shape, numpy_array(bytes, nullptr)));
+  }
+  return tensors;
 }
 
 namespace {
 
-Json facts_of_fields(const Job& job, const Session& session) {
+Json facts_of_fields(const std::vector<penstock::Field>& of,
+                     const FittedFields* rows) {
   Json fields{Json::Object{}};
-  const auto rows = session.opened()->facts().fitted;
-  for (const penstock::Field& field : job.fields) {
+  for (const penstock::Field& field : of) {
     Json& facts = fields[field.name];
     facts["recipe"] = field.kind->facts().recipe;
     facts["statistics"] =
@@ -181,9 +184,9 @@ Json facts_of_fields(const Job& job, const Session& session) {
   return fields;
 }
 
-Json facts_of_tensors(Session& session) {
+Json facts_of_tensors(const std::vector<BatchTensor>& of) {
   Json tensors{Json::Object{}};
-  for (const BatchTensor& tensor : session.tensors()) {
+  for (const BatchTensor& tensor : of) {
     Json& facts = tensors[tensor.name];
     facts["dtype"] = std::string(name_of(tensor.dtype));
     facts["shape"] = Json::Array{};
@@ -193,11 +196,9 @@ Json facts_of_tensors(Session& session) {
   return tensors;
 }
 
-}  // namespace
-
-Json facts_of(const Job& job, Session& session, std::int64_t steps) {
+/// What does not depend on the rows.
+Json facts_of_model(const Job& job, const Device& device, std::int64_t steps) {
   Json facts;
-  const Device& device = session.device();
   facts["device"] = device.memory_kind() == MemoryKind::cuda
                         ? "cuda:" + std::to_string(device.number())
                         : std::string("cpu");
@@ -206,13 +207,32 @@ Json facts_of(const Job& job, Session& session, std::int64_t steps) {
   learning.threads = threads_of(job.model);
   learning.warmup_steps = warmup_steps_of(learning, steps);
   facts["learning"] = learning_settings().shown(learning);
+  return facts;
+}
+
+}  // namespace
+
+Json facts_of(const Job& job, Session& session, std::int64_t steps) {
+  Json facts = facts_of_model(job, session.device(), steps);
+  const auto fitted = session.opened()->facts().fitted;
   facts["steps"] = steps;
   facts["steps_per_epoch"] = session.steps_per_epoch();
   facts["rows"]["train"] = session.rows().rows_on(Side::train);
   facts["rows"]["val"] = session.rows().rows_on(Side::val);
   facts["rows"]["test"] = session.rows().rows_on(Side::test);
-  facts["fields"] = facts_of_fields(job, session);
-  facts["tensors"] = facts_of_tensors(session);
+  facts["fields"] = facts_of_fields(job.fields, fitted.get());
+  facts["tensors"] = facts_of_tensors(session.tensors());
+  return facts;
+}
+
+Json facts_of_predictions(const Job& job, const FittedFields& fields,
+                          Session& session) {
+  Json facts = facts_of_model(job, session.device(), 1);
+  DatasetFacts rows{.outputs = outputs_of(fields.fields)};
+  facts["steps"] = 1;
+  facts["fields"] = facts_of_fields(fields.fields, &fields);
+  facts["tensors"] =
+      facts_of_tensors(batch_tensors(rows, Side::val, /*weights=*/false));
   return facts;
 }
 

@@ -45,6 +45,14 @@ Error error_in_python(const nb::python_error& raised);
 
 /// What a module's maker is told of the job and its rows, as JSON.
 Json facts_of(const Job& job, Session& session, std::int64_t steps);
+/// The same of a model that predicts batches of the session, which may lack the
+/// target among `fields`.
+Json facts_of_predictions(const Job& job, const FittedFields& fields,
+                          Session& session);
+
+/// The tensors of a state as Python has them: (name, dtype, shape, bytes). They
+/// borrow its memory. With Python's lock.
+nb::list saved_entries(const ModelState& state);
 
 /// Calls Python with its lock, and hands over what was logged meanwhile.
 template <class Work>

@@ -20,6 +20,10 @@ or over a data set of torch's kind:
 
     loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
 
+and predicting rows with the model of a run:
+
+    penstock.predict("runs/latest", "new.csv", out="answers.csv")
+
 with the rows of a job read and kept ahead of training:
 
     penstock.prepare("job.json")
@@ -66,9 +70,9 @@ __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OomGuard",
            "OutOfMemory", "RequestError", "SourceError", "Tokenizer",
            "TransformError", "__version__", "bench", "clear_device_cache",
-           "device_info", "estimate_memory", "fast_math", "get_worker_info",
-           "max_batch_size", "open", "prepare", "progress", "show", "start",
-           "stop", "trace", "train", "watch"]
+           "device_info", "estimate_memory", "evaluate", "fast_math",
+           "get_worker_info", "max_batch_size", "open", "predict", "prepare",
+           "progress", "show", "start", "stop", "trace", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -82,6 +86,7 @@ if TYPE_CHECKING:
     from .images import ImageFolder, show
     from .memory import (OomGuard, device_info, estimate_memory, fast_math,
                          max_batch_size)
+    from .predictions import evaluate, predict
     from .preparing import prepare
     from .tokenizer import Tokenizer
     from .training import train
@@ -94,6 +99,7 @@ else:
               "OomGuard": "memory", "device_info": "memory",
               "estimate_memory": "memory", "fast_math": "memory",
               "max_batch_size": "memory",
+              "evaluate": "predictions", "predict": "predictions",
               "prepare": "preparing", "Tokenizer": "tokenizer",
               "train": "training", "watch": "watched"}
 

@@ -204,7 +204,7 @@ def main() -> NoReturn:
         else:
             code = _program(request)
     except Error as error:
-        code = _report(error, request["json"])
+        code = report_error(error, request["json"])
     sys.stdout.flush()
     sys.exit(code)
 
@@ -224,7 +224,7 @@ def _program(request: Mapping[str, Any]) -> int:
     return 128 + stopped_by if stopped_by else 0
 
 
-def _report(error: Error, as_json: bool) -> int:
+def report_error(error: Error, as_json: bool) -> int:
     """Says what went wrong, as the program does; its exit code."""
     if error.__cause__ is not None:
         traceback.print_exception(error.__cause__)

@@ -53,9 +53,9 @@ DECODER = {"model_type": "llama", "vocab_size": 20, "hidden_size": 16,
            "hidden_act": "silu"}
 
 
-@unittest.skipUnless(has_part("csv") and has_part("trainer"),
-                     "the parts for CSV or models were not built")
-class Models(Case):
+class ModelJobs(Case):
+    """A table with an input and a target for each kind of model."""
+
     def setUp(self):
         super().setUp()
         draw = random.Random(7)
@@ -89,6 +89,10 @@ class Models(Case):
             "train": {"epochs": 1, "warmup_steps": 2, "threads": 1, **train},
             "output": {"dir": "runs"}})
 
+
+@unittest.skipUnless(has_part("csv") and has_part("trainer"),
+                     "the parts for CSV or models were not built")
+class Models(ModelJobs):
     def test_each_trains_with_its_targets_and_refuses_the_others(self):
         for kind, target in itertools.product(MODELS, TARGETS):
             with self.subTest(kind=kind, target=target):

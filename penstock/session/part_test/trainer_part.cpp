@@ -11,6 +11,12 @@ extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
                                          .what = "a test part was used",
                                          .where = spec.kind});
       },
+      .make_predictor = [](const ModelSpec& spec, const FittedFields&,
+                           Device&) -> std::unique_ptr<Predictor> {
+        throw Error(ErrorKind::request, {.code = "test.thrown",
+                                         .what = "a test part was used",
+                                         .where = spec.kind});
+      },
       .build_info = [] { return std::string("a test part"); },
       .cuda_unavailable_reason =
           [] { return std::string("a test part has no CUDA"); }};

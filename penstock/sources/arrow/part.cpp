@@ -1,4 +1,5 @@
 #include "penstock/sources/arrow/arrow_file.h"
+#include "penstock/sources/arrow/table_file.h"
 #include "penstock/sources/files/file_source.h"
 
 namespace penstock {
@@ -24,5 +25,11 @@ const files::FileKind& kind_of(const SourceSpec& spec) {
 }  // namespace penstock
 
 extern "C" const penstock::SourcePlugin* penstock_source_part() {
-  return &penstock::files::kFilePlugin<penstock::arrow_files::kind_of>;
+  static constexpr penstock::SourcePlugin kPart = [] {
+    penstock::SourcePlugin part =
+        penstock::files::kFilePlugin<penstock::arrow_files::kind_of>;
+    part.create_table = penstock::arrow_files::make_table;
+    return part;
+  }();
+  return &kPart;
 }

@@ -122,6 +122,64 @@ class Named:
     def seen(self) -> dict[str, float | None]:
         return self._metrics.take()
 
+    # -- predictions of rows, with or without a truth
+
+    @classmethod
+    def of_predictions(cls, torch: Any, settings: Mapping[str, Any],
+                       fields: Mapping[str, Field],
+                       learning: Mapping[str, Any]) -> Named:
+        """That of a model that is to make predictions. Raises RequestError,
+        code predict.no_target, for one that gives its loss alone."""
+        target = settings.get("target", "")
+        if not target:
+            raise refused(
+                "predict.no_target", "cannot make predictions",
+                "model.target", "the model gives its loss, and what it "
+                "predicts is not known", "name the field that it predicts as "
+                "model.target, and train again")
+        return cls(torch, settings["loss"], fields[target],
+                   float(learning["label_smoothing"]))
+
+    def answers(self) -> dict[str, Any]:
+        """What the numbers of a row are: {"of", "names"}."""
+        if self._name == "binary_cross_entropy":
+            known = (self._target.classes or [])[:2]
+            return {"of": "one_class",
+                    "names": known if len(known) == 2 else [False, True]}
+        if self._name == "cross_entropy":
+            classes = self._target.classes or []
+            return {"of": "one_class", "names": classes[:self._known]}
+        entries = _entries(self._target.statistics)
+        names = list(self._target.statistics)
+        if self._target.size == 1 or len(entries) != self._target.size:
+            names = [self._target.name] if self._target.size == 1 else [
+                f"{self._target.name}_{at}" for at in range(self._target.size)]
+        return {"of": "values", "names": names}
+
+    def predicted(self, answer: Any, batch: Tensors, rows: int) -> Any:
+        """[rows, numbers]: probabilities, or numbers in their own units. Where
+        the batch has the target, seen() takes it into account."""
+        if self._target.name in batch:
+            self.look(answer, batch)
+        prediction = self._prediction(answer)
+        if self._name == "binary_cross_entropy":
+            second = prediction.reshape(rows, 1).sigmoid()
+            return self._torch.cat((1 - second, second), 1)
+        if self._name == "cross_entropy":
+            wide = len(self.answers()["names"])
+            return prediction.reshape(rows, -1)[:, :wide].softmax(1)
+        prediction = prediction.reshape(rows, -1).double()
+        entries = _entries(self._target.statistics)
+        if len(entries) != prediction.shape[1]:
+            return prediction
+        columns = []
+        for at, entry in enumerate(entries):
+            column = prediction[:, at]
+            if entry.get("standardize", True):
+                column = column * entry["divisor"] + entry["mean"]
+            columns.append(column.expm1() if entry.get("log1p") else column)
+        return self._torch.stack(columns, 1)
+
     def _prediction(self, answer: Any) -> Any:
         parts = parts_of(answer)
         found = parts.get("prediction", parts.get("logits", answer))

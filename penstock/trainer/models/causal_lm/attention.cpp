@@ -17,7 +17,9 @@ at::Tensor fused(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const at::Tensor& mask) {
   std::optional<at::Tensor> seen;
   if (mask.defined()) seen = mask;
-  return at::scaled_dot_product_attention(q, k, v, seen, 0, !mask.defined(),
+  // A query that stands behind all keys sees each of them.
+  const bool causal = !mask.defined() && q.size(2) == k.size(2);
+  return at::scaled_dot_product_attention(q, k, v, seen, 0, causal,
                                           std::nullopt, q.size(1) != k.size(1));
 }
 

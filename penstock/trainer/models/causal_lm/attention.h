@@ -22,7 +22,8 @@ struct Sight {
 at::Tensor mask_of(const at::Tensor& documents);
 
 /// The fused kernel of libtorch: softmax(q k / sqrt(head)) v. `q`: [rows,
-/// length, heads, head]; `k`, `v`: [rows, length, groups, head] -> as q.
+/// length, heads, head]; `k`, `v`: [rows, length, groups, head] -> as q. One
+/// query of a row may stand behind more keys.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const Sight& sight);
 

@@ -1,12 +1,15 @@
 #include "penstock/trainer/models/causal_lm/network.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/rms_norm.h>
 #include <ATen/ops/silu.h>
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/recompute.h"
@@ -129,13 +132,15 @@ at::Tensor DecoderNetwork::heads(const Product& product, std::size_t norm,
 // x + attention(norm(x)), then + down(silu(gate) * up) of norm: the block of
 // Llama, whose residual stream stays in float32.
 at::Tensor DecoderNetwork::through(const Block& block, const at::Tensor& x,
-                                   const Turns& turns,
-                                   const Sight& sight) const {
+                                   const Turns& turns, const Sight& sight,
+                                   const Keep& keep) const {
   const Autocast cast(device_, options_.precision);
   at::Tensor seen = normed(block.before, x);
+  at::Tensor keys = turned(heads(block.k, block.k_norm, seen), turns);
+  at::Tensor values = heads(block.v, Layers::kNone, seen);
+  if (keep) std::tie(keys, values) = keep(keys, values);
   at::Tensor joined = attend(turned(heads(block.q, block.q_norm, seen), turns),
-                             turned(heads(block.k, block.k_norm, seen), turns),
-                             heads(block.v, Layers::kNone, seen), sight);
+                             keys, values, sight);
   at::Tensor middle = x + multiplied(block.o, joined.flatten(2));
   at::Tensor inner = normed(block.after, middle);
   return middle +
@@ -158,6 +163,35 @@ at::Tensor DecoderNetwork::hidden(const at::Tensor& ids,
     else
       x = through(block, x, turns, sight);
   }
+  return normed(last_norm_, x);
+}
+
+at::Tensor DecoderNetwork::hidden(const at::Tensor& ids,
+                                  SeenTokens& seen) const {
+  const std::int64_t begin = seen.length, count = ids.size(1);
+  PENSTOCK_ASSERT(begin == 0 || count == 1, "one token follows at a time");
+  PENSTOCK_ASSERT(begin + count <= seen.most, "there is room for the token");
+  seen.keys.resize(blocks_.size());
+  seen.values.resize(blocks_.size());
+  at::Tensor x = layers_.rows_of(embedding_, ids).to(at::kFloat);
+  const Turns turns =
+      turns_of(frequencies_,
+               at::arange(begin, begin + count, ids.options()).unsqueeze(0));
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    const auto with = [&](at::Tensor& all, const at::Tensor& more) {
+      if (!all.defined())
+        all = at::empty({1, seen.most, more.size(2), more.size(3)},
+                        more.options());
+      all.slice(1, begin, begin + count).copy_(more);
+      return all.slice(1, 0, begin + count);
+    };
+    x = through(blocks_[b], x, turns, {},
+                [&](const at::Tensor& keys, const at::Tensor& values) {
+                  return std::pair(with(seen.keys[b], keys),
+                                   with(seen.values[b], values));
+                });
+  }
+  seen.length += count;
   return normed(last_norm_, x);
 }
 

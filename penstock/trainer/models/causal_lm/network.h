@@ -3,8 +3,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/tensor.h"
@@ -13,6 +15,14 @@
 #include "penstock/trainer/models/causal_lm/attention.h"
 
 namespace penstock {
+
+/// The keys and values of the tokens that one text has so far, by block: what
+/// the next token sees of them need not be computed again.
+struct SeenTokens {
+  /// [1, most, groups, head] each, of which the first `length` are filled.
+  std::vector<at::Tensor> keys = {}, values = {};
+  std::int64_t length = 0, most = 0;
+};
 
 /// A decoder of the class Llama (Touvron et al., 2023), with the names and the
 /// rules of transformers: modeling_llama.py, modeling_qwen3.py.
@@ -35,6 +45,9 @@ class DecoderNetwork {
   /// hidden], from which logits() tells the next tokens.
   at::Tensor hidden(const at::Tensor& ids, const at::Tensor& positions,
                     const Sight& sight) const;
+  /// The same of one row: all tokens of a text that begins, or one that follows
+  /// those that `seen` has. They are added to it.
+  at::Tensor hidden(const at::Tensor& ids, SeenTokens& seen) const;
   /// [.., hidden] -> float32 [.., vocabulary].
   at::Tensor logits(const at::Tensor& hidden) const;
 
@@ -64,8 +77,12 @@ class DecoderNetwork {
   at::Tensor normed(std::size_t weight, const at::Tensor& x) const;
   at::Tensor heads(const Product& product, std::size_t norm,
                    const at::Tensor& x) const;
+  /// What the tokens of a row see: all keys and values up to theirs.
+  using Keep = std::function<std::pair<at::Tensor, at::Tensor>(
+      const at::Tensor& keys, const at::Tensor& values)>;
   at::Tensor through(const Block& block, const at::Tensor& x,
-                     const Turns& turns, const Sight& sight) const;
+                     const Turns& turns, const Sight& sight,
+                     const Keep& keep = {}) const;
 
   const Options options_;
   const at::Device device_;

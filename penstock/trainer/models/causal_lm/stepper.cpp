@@ -1,5 +1,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/where.h>
@@ -12,6 +13,7 @@
 #include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/causal_lm/adapter_files.h"
+#include "penstock/trainer/models/causal_lm/generate.h"
 #include "penstock/trainer/models/causal_lm/network.h"
 #include "penstock/trainer/recompute.h"
 #include "penstock/trainer/trainer.h"
@@ -66,6 +68,7 @@ class CausalLmModel final : public Model {
               .in_force = in_force(),
               .row_work = work_of(data, options),
               .form = form_of(spec),
+              .answers = {.names = {Json("loss_per_token")}},
               .description = description()};
   }
 
@@ -88,13 +91,19 @@ class CausalLmModel final : public Model {
     return loss_of(all, 0).mean;
   }
 
-  void look(const Batch& batch) override {
+  at::Tensor look(const Batch& batch) override {
     const Rows rows = rows_of(batch);
-    at::Tensor sum = sum_of(rows, 0);
-    seen_ = seen_.defined() ? seen_ + sum.to(at::kDouble) : sum.to(at::kDouble);
-    at::Tensor count = count_of(rows).to(at::kDouble);
+    const at::Tensor losses = row_sums(rows);
+    const at::Tensor counts = next_labels(rows).ne(kIgnored).sum(1);
+    const at::Tensor sum = losses.sum(), count = counts.sum();
+    seen_ = seen_.defined() ? seen_ + sum : sum;
     seen_tokens_ = seen_tokens_.defined() ? seen_tokens_ + count : count;
+    return (losses / counts).unsqueeze(1);
   }
+
+  std::vector<std::vector<std::int32_t>> generate(
+      const Batch& batch, std::int64_t first,
+      const Generation& settings) override;
 
   Json seen() override {
     Json json{Json::Object{}};
@@ -145,6 +154,8 @@ class CausalLmModel final : public Model {
   }
 
   at::Tensor sum_of(const Rows& rows, double smoothing) const;
+  /// Of each row, [rows], float64.
+  at::Tensor row_sums(const Rows& rows) const;
 
   const CausalLm settings_;
   const Learning learning_;
@@ -203,6 +214,65 @@ at::Tensor CausalLmModel::sum_of(const Rows& rows, double smoothing) const {
                            hidden.slice(0, at, at + most));
   }
   return all;
+}
+
+at::Tensor CausalLmModel::row_sums(const Rows& rows) const {
+  const at::NoGradGuard no_graph;
+  const at::Tensor labels = next_labels(rows);
+  const at::Tensor truth = labels.reshape(-1);
+  const at::Tensor hidden =
+      network_.hidden(rows.ids, rows.positions, rows.sight)
+          .slice(1, 0, -1)
+          .reshape({truth.size(0), network_.config().hidden});
+  const std::int64_t most =
+      std::max<std::int64_t>(1, kMostLogits / network_.config().vocabulary);
+  std::vector<at::Tensor> losses;
+  for (std::int64_t at = 0; at < truth.size(0); at += most)
+    losses.push_back(at::cross_entropy_loss(
+        network_.logits(hidden.slice(0, at, at + most)),
+        truth.slice(0, at, at + most), {}, at::Reduction::None, kIgnored));
+  return at::cat(losses).reshape(labels.sizes()).to(at::kDouble).sum(1);
+}
+
+/// What stands before the first target; where that is nothing, all tokens, but
+/// for one that ends the text.
+std::vector<std::int32_t> prompt_of(std::span<const std::int64_t> ids,
+                                    std::span<const std::int64_t> labels,
+                                    const std::vector<std::int32_t>& ends) {
+  std::size_t count = 0;
+  while (count < ids.size() && labels[count] == kIgnored) ++count;
+  if (count == 0) count = ids.size();
+  std::vector<std::int32_t> prompt;
+  for (std::int64_t id : ids.first(count))
+    prompt.push_back(static_cast<std::int32_t>(id));
+  if (prompt.size() > 1 && std::ranges::count(ends, prompt.back()) > 0)
+    prompt.pop_back();
+  return prompt;
+}
+
+std::vector<std::vector<std::int32_t>> CausalLmModel::generate(
+    const Batch& batch, std::int64_t first, const Generation& settings) {
+  PENSTOCK_ASSERT(!packed_, "a row of predictions is one document");
+  const std::vector<std::int64_t> ids =
+      on_host(tensor_of(batch, name("input_ids")));
+  const std::vector<std::int64_t> labels =
+      on_host(tensor_of(batch, name("labels")));
+  const std::vector<std::int64_t> lengths =
+      on_host(tensor_of(batch, name("input_ids") + "_lengths"));
+  const std::size_t width = ids.size() / lengths.size();
+  std::vector<std::vector<std::int32_t>> texts;
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    const auto length = static_cast<std::size_t>(lengths[row]);
+    const std::vector<std::int32_t> prompt = prompt_of(
+        std::span(ids).subspan(row * width, length),
+        std::span(labels).subspan(row * width, length), settings.ends);
+    texts.emplace_back();
+    if (!prompt.empty())
+      texts.back() =
+          generated(network_, prompt, first + static_cast<std::int64_t>(row),
+                    settings, device_);
+  }
+  return texts;
 }
 
 // The first row of several documents, and each of these by itself.
@@ -327,12 +397,10 @@ Json CausalLmModel::description() const {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_causal_lm_stepper(const ModelSpec& spec,
-                                                const FittedFields& data,
-                                                Device& device,
-                                                std::int64_t steps) {
-  return make_model_stepper(spec, data, device, steps,
-                            make_kind<CausalLmModel>);
+std::unique_ptr<Model> make_causal_lm(const ModelSpec& spec,
+                                      const FittedFields& data,
+                                      const at::TensorOptions& options) {
+  return std::make_unique<CausalLmModel>(spec, data, options);
 }
 
 }  // namespace penstock

@@ -15,9 +15,11 @@ const char* name_of(ImageClassifier::Network network) {
   return network == Network::resnet18 ? "resnet18" : "resnet50";
 }
 
-std::unique_ptr<Model> make_model(const ModelSpec& spec,
-                                  const FittedFields& data,
-                                  const at::TensorOptions& where) {
+}  // namespace
+
+std::unique_ptr<Model> make_image_classifier(const ModelSpec& spec,
+                                             const FittedFields& data,
+                                             const at::TensorOptions& where) {
   const ImageClassifier& settings = image_classifier_of(spec);
   const Output picture =
       target_field(settings.image, data).kind->facts().outputs[0];
@@ -31,6 +33,9 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
       .target = target_of_classifier(settings.target, data,
                                      spec.learning.balanced_classes),
       .learning = spec.learning};
+  options.answers =
+      answers_about_classes(options.target, target_field(settings.target, data),
+                            data.statistics_of(settings.target));
   options.description["kind"] = "image_classifier";
   options.description["network"] = name_of(settings.network);
   options.description["seed"] = static_cast<std::int64_t>(settings.seed);
@@ -48,15 +53,6 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
                              ? nullptr
                              : std::make_shared<WeightFiles>(spec.path)),
       where.device());
-}
-
-}  // namespace
-
-std::unique_ptr<Stepper> make_image_classifier_stepper(const ModelSpec& spec,
-                                                       const FittedFields& data,
-                                                       Device& device,
-                                                       std::int64_t steps) {
-  return make_model_stepper(spec, data, device, steps, make_model);
 }
 
 }  // namespace penstock

@@ -28,11 +28,18 @@ at::Tensor from_mean(const at::Tensor& values, Scale scale) {
   return values * scale.divisor;
 }
 
-struct Target {
+struct Place {
   at::Tensor latitude, longitude;  // degrees from the receivers' mean
 };
 
-Target from_means(const Geography& geography, const at::Tensor& target) {
+/// What lies at `guess`, km to the east and to the north.
+Place from_plane(const LocalTangentPlane& plane, const at::Tensor& guess) {
+  const at::Tensor km = guess.to(at::kDouble);
+  return {plane.latitude + km.select(1, 1) / kKmPerDegree,
+          plane.longitude + km.select(1, 0) / (plane.narrowing * kKmPerDegree)};
+}
+
+Place from_means(const Geography& geography, const at::Tensor& target) {
   const Scale& lat = geography.target_latitude_scale;
   const Scale& lon = geography.target_longitude_scale;
   at::Tensor exact = target.to(at::kDouble);
@@ -80,11 +87,19 @@ LocalTangentPlane plane_of(const Geography& geography, const at::Tensor& set,
 
 at::Tensor on_plane(const Geography& geography, const LocalTangentPlane& plane,
                     const at::Tensor& target) {
-  Target truth = from_means(geography, target);
+  Place truth = from_means(geography, target);
   at::Tensor east =
       wrapped(truth.longitude - plane.longitude) * plane.narrowing;
   at::Tensor north = truth.latitude - plane.latitude;
   return (at::stack({east, north}, 1) * kKmPerDegree).to(at::kFloat);
+}
+
+at::Tensor place_of(const Geography& geography, const LocalTangentPlane& plane,
+                    const at::Tensor& guess) {
+  const Place place = from_plane(plane, guess);
+  return at::stack({place.latitude + geography.latitude_scale.mean,
+                    wrapped(place.longitude + geography.longitude_scale.mean)},
+                   1);
 }
 
 // The haversine formula, which stays exact for small distances:
@@ -94,11 +109,8 @@ at::Tensor on_plane(const Geography& geography, const LocalTangentPlane& plane,
 at::Tensor distance_km(const Geography& geography,
                        const LocalTangentPlane& plane, const at::Tensor& guess,
                        const at::Tensor& target) {
-  Target truth = from_means(geography, target);
-  at::Tensor km = guess.to(at::kDouble);
-  at::Tensor latitude = plane.latitude + km.select(1, 1) / kKmPerDegree;
-  at::Tensor longitude =
-      plane.longitude + km.select(1, 0) / (plane.narrowing * kKmPerDegree);
+  Place truth = from_means(geography, target);
+  const auto& [latitude, longitude] = from_plane(plane, guess);
   at::Tensor north = (latitude - truth.latitude) * (kRadian / 2);
   at::Tensor east = (longitude - truth.longitude) * (kRadian / 2);
   double mean = geography.latitude_scale.mean;

@@ -39,6 +39,11 @@ LocalTangentPlane plane_of(const Geography& geography, const at::Tensor& set,
 at::Tensor on_plane(const Geography& geography, const LocalTangentPlane& plane,
                     const at::Tensor& target);
 
+/// The place that lies at `guess` ([rows, 2], km) on the plane: [rows, 2],
+/// degrees of latitude and longitude (from -180 to 180), float64.
+at::Tensor place_of(const Geography& geography, const LocalTangentPlane& plane,
+                    const at::Tensor& guess);
+
 /// The great-circle distance in km, [rows] in float64, between `target` and the
 /// place that lies at `guess` ([rows, 2], km) on the plane.
 at::Tensor distance_km(const Geography& geography,

@@ -31,7 +31,7 @@ constexpr double kMostLogSigma = 8;
 struct Inputs {
   at::Tensor set;     // [rows, max, keys]
   at::Tensor mask;    // [rows, max]
-  at::Tensor target;  // [rows, 2]
+  at::Tensor target;  // [rows, 2]; undefined where the batch has none
   at::Tensor weight;  // [rows], 0 for padding
 };
 
@@ -87,6 +87,17 @@ std::int64_t keys_of(const SetPosition& settings, const FittedFields& data) {
   return std::ssize(statistics_of(data, settings.set));
 }
 
+/// The target's columns, and how far off the place is at most in nine of ten
+/// rows, as the model itself states it.
+AnswerFacts answers_about(const SetPosition& settings,
+                          const FittedFields& data) {
+  AnswerFacts answers;
+  for (const Standardization& column : statistics_of(data, settings.target))
+    answers.names.emplace_back(column.name);
+  answers.names.emplace_back("within_90_km");
+  return answers;
+}
+
 class SetPositionModel final : public Model {
  public:
   SetPositionModel(const ModelSpec& spec, const FittedFields& data,
@@ -103,6 +114,7 @@ class SetPositionModel final : public Model {
         network_({.inputs = keys_ + 2, .width = settings_.width},
                  settings_.seed, options) {
     facts_ = {.parameters = network_.parameters(),
+              .answers = answers_about(settings_, data),
               .description = description()};
   }
 
@@ -117,10 +129,23 @@ class SetPositionModel final : public Model {
     return {(losses(guess, truth) * inputs.weight).sum() / rows};
   }
 
-  void look(const Batch& batch) override {
+  at::Tensor look(const Batch& batch) override {
     Inputs inputs = inputs_of(batch);
     LocalTangentPlane plane = plane_of(geography_, inputs.set, inputs.mask);
     Prediction guess = guess_of(inputs, plane);
+    if (inputs.target.defined()) measure(inputs, plane, guess);
+    at::Tensor within = guess.log_sigma.exp().to(at::kDouble) *
+                        (spread_km_ * deviations_within_90());
+    return at::cat({place_of(geography_, plane, guess.place * spread_km_),
+                    within.unsqueeze(1)},
+                   1);
+  }
+
+  Json seen() override { return validation_.take(); }
+
+ private:
+  void measure(const Inputs& inputs, const LocalTangentPlane& plane,
+               const Prediction& guess) {
     at::Tensor truth = on_plane(geography_, plane, inputs.target) / spread_km_;
     at::Tensor km =
         distance_km(geography_, plane, guess.place * spread_km_, inputs.target);
@@ -128,9 +153,6 @@ class SetPositionModel final : public Model {
     validation_.add(losses(guess, truth), km, deviations, inputs.weight);
   }
 
-  Json seen() override { return validation_.take(); }
-
- private:
   Json description() const {
     Json json;
     json["kind"] = "set_position";
@@ -151,7 +173,9 @@ class SetPositionModel final : public Model {
   Inputs inputs_of(const Batch& batch) const {
     return {.set = tensor_of(batch, settings_.set),
             .mask = tensor_of(batch, settings_.set + "_mask"),
-            .target = tensor_of(batch, settings_.target),
+            .target = has_tensor(batch, settings_.target)
+                          ? tensor_of(batch, settings_.target)
+                          : at::Tensor(),
             .weight = weights_of(batch)};
   }
 
@@ -188,12 +212,10 @@ class SetPositionModel final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_set_position_stepper(const ModelSpec& spec,
-                                                   const FittedFields& data,
-                                                   Device& device,
-                                                   std::int64_t steps) {
-  return make_model_stepper(spec, data, device, steps,
-                            make_kind<SetPositionModel>);
+std::unique_ptr<Model> make_set_position(const ModelSpec& spec,
+                                         const FittedFields& data,
+                                         const at::TensorOptions& options) {
+  return std::make_unique<SetPositionModel>(spec, data, options);
 }
 
 }  // namespace penstock

@@ -18,6 +18,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
+double deviations_within_90() { return std::sqrt(-2 * std::log(0.1)); }
+
 void Validation::add(const at::Tensor& loss, const at::Tensor& km,
                      const at::Tensor& deviations, const at::Tensor& weight) {
   auto exact = [](const at::Tensor& tensor) {
@@ -34,8 +36,7 @@ Json Validation::take() {
   seen_.clear();
   const double* rows = all.const_data_ptr<double>();
   auto count = static_cast<std::size_t>(all.size(1));
-  // Of a two-dimensional normal distribution, 90 % lie within so many.
-  const double most_deviations = std::sqrt(-2 * std::log(0.1));
+  const double most_deviations = deviations_within_90();
   std::vector<double> km;
   double loss = 0, sum_km = 0, within = 0;
   for (std::size_t row = 0; row < count; ++row) {

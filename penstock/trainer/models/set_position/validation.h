@@ -8,6 +8,10 @@
 
 namespace penstock {
 
+/// Of a two-dimensional normal distribution, 90 % lie within so many
+/// deviations.
+double deviations_within_90();
+
 /// The results of the held-out rows, until they are taken. Keeps two numbers
 /// per row, so that the median is exact. Adding never waits for the device.
 class Validation {

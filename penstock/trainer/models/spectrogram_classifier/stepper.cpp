@@ -97,9 +97,11 @@ class SmallNetwork final : public ClassNetwork {
   Layers::Layer head_;
 };
 
-std::unique_ptr<Model> make_model(const ModelSpec& spec,
-                                  const FittedFields& data,
-                                  const at::TensorOptions& where) {
+}  // namespace
+
+std::unique_ptr<Model> make_spectrogram_classifier(
+    const ModelSpec& spec, const FittedFields& data,
+    const at::TensorOptions& where) {
   const SpectrogramClassifier& settings = spectrogram_classifier_of(spec);
   const Output input =
       target_field(settings.spectrogram, data).kind->facts().outputs[0];
@@ -111,6 +113,9 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
                                      spec.learning.balanced_classes),
       .learning = spec.learning,
       .balance = true};
+  options.answers =
+      answers_about_classes(options.target, target_field(settings.target, data),
+                            data.statistics_of(settings.target));
   options.description["kind"] = "spectrogram_classifier";
   options.description["width"] = settings.width;
   options.description["depth"] = settings.depth;
@@ -119,14 +124,6 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
                                                 options.target.classes, where);
   return make_classifier(std::move(options), std::move(network),
                          where.device());
-}
-
-}  // namespace
-
-std::unique_ptr<Stepper> make_spectrogram_classifier_stepper(
-    const ModelSpec& spec, const FittedFields& data, Device& device,
-    std::int64_t steps) {
-  return make_model_stepper(spec, data, device, steps, make_model);
 }
 
 }  // namespace penstock

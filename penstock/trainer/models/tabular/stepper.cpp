@@ -55,11 +55,21 @@ Target target_from(const Tabular& settings, const FittedFields& data) {
   target.masked = numbers && numbers->missing == MissingValue::By::mask;
   if (classifies(settings, field))
     target.classes = 2;
-  else
-    target.unit =
-        scale_of(standardizations_from(data.statistics_of(field.name))[0])
-            .divisor;
+  else {
+    const Standardization number =
+        standardizations_from(data.statistics_of(field.name))[0];
+    target.scale = scale_of(number);
+    target.log1p = number.log1p;
+  }
   return target;
+}
+
+AnswerFacts answers_about(const Target& target, const FittedFields& data) {
+  const Field& field = target_field(target.name, data);
+  if (target.classes == 0) return {.names = {Json(target.name)}};
+  if (classes_of(data, field))
+    return answers_about_classes(target, field, data.statistics_of(field.name));
+  return {.of = AnswerFacts::Of::one_class, .names = {Json(false), Json(true)}};
 }
 
 TabularShape shape_of(const Tabular& settings, const std::vector<Input>& inputs,
@@ -91,6 +101,7 @@ class TabularModel final : public Model {
                  options) {
     facts_ = {.parameters = network_.parameters(),
               .smoothing = smoothing_,
+              .answers = answers_about(target_, data),
               .description = description()};
   }
 
@@ -102,9 +113,24 @@ class TabularModel final : public Model {
             all};
   }
 
-  void look(const Batch& batch) override {
-    const Truth truth = truth_of(batch, target_);
+  at::Tensor look(const Batch& batch) override {
     at::Tensor answers = answers_of(batch, {});
+    if (has_tensor(batch, target_.name)) measure(answers, batch);
+    if (target_.classes > 0) return answers.softmax(1);
+    at::Tensor number =
+        answers.to(at::kDouble) * target_.scale.divisor + target_.scale.mean;
+    return target_.log1p ? number.expm1() : number;
+  }
+
+  Json seen() override {
+    const std::vector<Outcome> rows = seen_.take();
+    return target_.classes > 0 ? class_metrics(rows, target_.classes)
+                               : number_metrics(rows, target_.scale.divisor);
+  }
+
+ private:
+  void measure(const at::Tensor& answers, const Batch& batch) {
+    const Truth truth = truth_of(batch, target_);
     const bool two = target_.classes == 2;
     seen_.add({.loss = losses(answers, truth.value, 0),
                .truth = truth.value,
@@ -115,13 +141,6 @@ class TabularModel final : public Model {
                .weight = truth.weight});
   }
 
-  Json seen() override {
-    const std::vector<Outcome> rows = seen_.take();
-    return target_.classes > 0 ? class_metrics(rows, target_.classes)
-                               : number_metrics(rows, target_.unit);
-  }
-
- private:
   Json description() const {
     Json json;
     json["kind"] = "tabular";
@@ -198,11 +217,10 @@ class TabularModel final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_tabular_stepper(const ModelSpec& spec,
-                                              const FittedFields& data,
-                                              Device& device,
-                                              std::int64_t steps) {
-  return make_model_stepper(spec, data, device, steps, make_kind<TabularModel>);
+std::unique_ptr<Model> make_tabular(const ModelSpec& spec,
+                                    const FittedFields& data,
+                                    const at::TensorOptions& options) {
+  return std::make_unique<TabularModel>(spec, data, options);
 }
 
 }  // namespace penstock

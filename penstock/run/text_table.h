@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+
+/// How rows are written as text.
+enum class TextFormat : std::uint8_t {
+  csv,    ///< RFC 4180, with '\n' behind each row
+  tsv,    ///< the same with tabs
+  jsonl,  ///< an object a line
+};
+
+/// The line of column names; empty for JSON lines.
+std::string heading_text(TextFormat format,
+                         const std::vector<NewColumn>& columns);
+/// The rows of a block that has these columns, a line each. Floats have as many
+/// digits as bring back the same bits; a NULL is an empty cell or null.
+std::string rows_text(TextFormat format, const std::vector<NewColumn>& columns,
+                      const Block& block);
+/// One value as a person reads it: without quotation marks.
+std::string cell_text(const Column& column, std::int64_t row);
+
+}  // namespace penstock

@@ -1,0 +1,230 @@
+"""Predictions of rows by the model of a run.
+
+    import penstock
+
+    found = penstock.predict("runs/latest", "new.csv")
+    found.columns["prediction"][:5]             # ["Adelie", ...]
+    penstock.predict("runs/latest", "new.parquet", out="answers.parquet")
+    penstock.evaluate("runs/latest", "test.csv")    # {"loss": ..., ...}
+
+The run says how rows are read and what its numbers and classes mean, so that
+the source need have no more than the columns of the fields.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any, Mapping, NoReturn, Union
+
+from . import _engine, program
+from ._training import module as modules
+from ._training.predictor import Predictor
+from ._training.raised import torch_or_refused
+from ._training.switches import torch_as_asked
+from .errors import Error, made, refused
+from .printing import printable
+
+__all__ = ["Predictions", "evaluate", "predict"]
+
+Source = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+class Predictions:
+    """What a run's model said of the rows of a source."""
+
+    def __init__(self, document: Mapping[str, Any],
+                 columns: dict[str, list[Any]]) -> None:
+        #: How many rows were predicted.
+        self.rows = int(document["rows"])
+        #: How many could not be used, and were left out.
+        self.bad = int(document["bad"])
+        #: As the run's report names them; {} where the rows have no target.
+        self.metrics: dict[str, Any] = dict(document.get("metrics", {}))
+        #: The file that they were written to, or None.
+        self.out: str | None = document["out"]
+        #: By name, a list with an entry for each row: "key", "prediction", ...
+        #: Empty where they were written to a file.
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __repr__(self) -> str:
+        to = f" in {printable(self.out)}" if self.out else ""
+        return f"<penstock.Predictions: {self.rows} rows{to}>"
+
+
+def predict(run: str | os.PathLike[str], source: Source, *,
+            out: str | os.PathLike[str] = "", model: Any = None) -> Predictions:
+    """Predicts all rows of `source` in their order.
+
+    `run` is a run's folder, or what `output` of `penstock.train` left. `source`
+    is a path or URI as `penstock peek` takes it, or a job's section `source`.
+    With `out`, a file that ends with .csv, .tsv, .jsonl, .parquet or .arrow,
+    predictions are written there as they are made, and memory does not grow
+    with the rows; else they are in `columns`.
+
+    `model` is the class or function of a torch module that was trained in
+    Python, where its file and name cannot tell it. Raises RequestError for a
+    run or rows that do not fit, and what reading and preparing raise.
+    """
+    return _predicted(run, source, os.fspath(out), model, False)
+
+
+def evaluate(run: str | os.PathLike[str], source: Source, *,
+             model: Any = None) -> dict[str, Any]:
+    """The measures of a run's model over the rows of `source`, which has the
+    target: {"loss", "accuracy", ...}, as the run's report has them of its
+    held-out rows. Else as predict()."""
+    return _predicted(run, source, "", model, True).metrics
+
+
+def _predicted(run: str | os.PathLike[str], source: Source, out: str,
+               model: Any, measures: bool) -> Predictions:
+    folder = os.fspath(run)
+    rows = dict(source) if isinstance(source, Mapping) else os.fspath(source)
+    trained = json.loads(_engine.model_of_run(folder))
+    if trained["kind"] != "own":
+        return _by_program(folder, rows if isinstance(rows, str)
+                           else json.dumps(rows), out, measures)
+    if model is None:
+        model = modules.found(trained["class"])
+    return Predictions(*_by_module(folder, json.dumps(rows), out, model,
+                                   measures, not out and not measures))
+
+
+class _Maker:
+    """What the engine asks for when the first rows are there."""
+
+    def __init__(self, torch: Any, model: Any) -> None:
+        self._torch, self._model = torch, model
+
+    def cuda_unavailable_reason(self) -> str:
+        if self._torch.version.cuda is None:
+            return f"torch {self._torch.__version__} was built without CUDA"
+        if not self._torch.cuda.is_available():
+            return "torch.cuda.is_available() is false"
+        return ""
+
+    def predictor(self, facts: str) -> Predictor:
+        return Predictor(self._torch, self._model, json.loads(facts))
+
+
+def _by_module(run: str, source: str, out: str, model: Any, measures: bool,
+               keep: bool) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    torch = torch_or_refused()
+    columns: dict[str, list[Any]] = {}
+    with torch_as_asked(torch):
+        document = _engine.predict(run, source, out, measures,
+                                   _Maker(torch, model),
+                                   columns if keep else None)
+    return json.loads(document), columns
+
+
+def _by_program(run: str, source: str, out: str,
+                measures: bool) -> Predictions:
+    """The trainer of the other kinds of models is a part of the program."""
+    path = program.path()
+    named = str(path) if path.is_file() else \
+        os.environ.get("PENSTOCK") or shutil.which("penstock")
+    if not named:
+        raise refused("predict.no_program", "cannot make predictions",
+                      "the program penstock", "it is neither in this package "
+                      "nor on PATH, and models of this kind run in it",
+                      "install the program, or name it as PENSTOCK")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = pathlib.Path(folder) / "rows.jsonl"
+        command = [named, "evaluate" if measures else "predict", run, source,
+                   "--json"]
+        if not measures:
+            command += ["--out", out or str(rows)]
+        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True,
+                                check=False)
+        document = _document_in(answer.stdout)
+        if "error" in document:
+            error = document["error"]
+            raise made(error["kind"], _line_of(error), **{
+                part: error[part] for part in ("code", "what", "where", "why",
+                                               "next")})
+        if out or measures:
+            return Predictions({"out": None, **document}, {})
+        document["out"] = None
+        return Predictions(document, _columns_of(rows))
+
+
+def _document_in(text: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(text)
+        return found
+    except json.JSONDecodeError:
+        return {"error": {
+            "kind": "internal", "code": "predict.no_answer",
+            "what": "cannot make predictions", "where": "the program penstock",
+            "why": "it ended without an answer",
+            "next": "run it by itself: penstock predict"}}
+
+
+def _line_of(error: Mapping[str, str]) -> str:
+    return (f"{error['what']} at {error['where']}: {error['why']}; "
+            f"{error['next']}")
+
+
+def _columns_of(rows: pathlib.Path) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {}
+    with open(rows, encoding="utf-8") as file:
+        for line in file:
+            for name, value in json.loads(line).items():
+                columns.setdefault(name, []).append(value)
+    return columns
+
+
+class _Words(logging.Formatter):
+    """As the program writes its log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"penstock {record.levelname.lower()}: {record.getMessage()}"
+
+
+def main() -> NoReturn:
+    """What the program becomes when the model of a run is one's own:
+    `python3 -m penstock.predictions REQUEST`, REQUEST being JSON."""
+    from .training import report_error
+
+    request = json.loads(sys.argv[1])
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Words())
+    logging.getLogger("penstock").addHandler(handler)
+    code = 0
+    try:
+        _program(request)
+    except Error as error:
+        code = report_error(error, request["json"])
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _program(request: Mapping[str, Any]) -> None:
+    named = json.loads(_engine.model_of_run(request["run"]))
+    out, measures = request["out"], request["measures"]
+    to = out or ("" if measures or request["json"] else "-")
+    document, _ = _by_module(request["run"], json.dumps(request["source"]), to,
+                             modules.found(named["class"]), measures, False)
+    if request["json"]:
+        print(json.dumps(document, indent=2))
+    elif measures:
+        for name, value in document.get("metrics", {}).items():
+            print(f"{name:<20} " + ("n/a" if value is None else f"{value:.6g}"))
+    else:
+        print(f"{document['rows']} rows predicted, {document['bad']} left out",
+              file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

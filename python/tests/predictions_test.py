@@ -1,0 +1,164 @@
+"""penstock.predict() and penstock.evaluate(): of models of one's own, and of
+those that the program has."""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+import penstock
+from entry import main
+from own_model import NET, Case, needs_torch
+from penstock import program
+
+
+class Predicting(Case):
+    def held_out(self, folder):
+        """The rows of the side val as a table, in the order of their keys."""
+        with penstock.open(self.job(), side="val") as loader:
+            keys = [key for batch in loader for key in batch.ids.tolist()]
+        with sqlite3.connect("train.sqlite") as base:
+            base.execute("CREATE TABLE held_out AS SELECT * FROM rows WHERE id "
+                         f"IN ({','.join(map(str, keys))}) ORDER BY id")
+        base.close()
+        return "sqlite:train.sqlite?key=id&query=SELECT * FROM held_out " \
+            "ORDER BY id"
+
+
+@needs_torch
+class Own(Predicting):
+    def test_numbers_are_in_the_unit_of_the_target(self):
+        job = self.job()
+        job["fields"]["y"]["standardize"] = True
+        trained = self.train(job, output="left")
+        for run in (trained.folder, "runs/latest", "left"):
+            found = penstock.predict(run, "sqlite:train.sqlite#rows")
+            self.assertEqual(list(found.columns), ["key", "y"])
+            self.assertEqual((len(found), found.bad, found.out), (200, 0, None))
+            self.assertEqual(found.columns["key"], list(range(200)))
+            truth = [i % 7 - 2 * (i % 11) for i in range(200)]
+            error = sum((y - t) ** 2 for y, t in
+                        zip(found.columns["y"], truth)) / 200
+            self.assertAlmostEqual(error ** 0.5, found.metrics["rmse"], places=3)
+
+    def test_held_out_rows_are_measured_as_the_run_did_bit_for_bit(self):
+        trained = self.train(self.job())
+        self.assertEqual(
+            penstock.evaluate(trained.folder, self.held_out(trained.folder)),
+            trained.report["metrics"]["val"])
+
+    def test_rows_need_no_target(self):
+        self.train(self.job(), output="left")
+        self.write("new.csv", "a,b,kind,big\n1,2,u,0\n3,4,nobody,1\n")
+        found = penstock.predict("left", "new.csv")
+        self.assertEqual((found.rows, found.metrics), (2, {}))
+        with self.refused("request", "source.unknown_column", "y"):
+            penstock.evaluate("left", "new.csv")
+
+    def test_classes_have_their_names(self):
+        self.write("net.py", NET.replace("width, 1", "width, len(big.classes)")
+                   .replace("kind, width", "kind, big, width"))
+        self.train(self.job(model={"target": "big"}), output="left")
+        found = penstock.predict("left", "sqlite:train.sqlite#rows")
+        self.assertEqual(list(found.columns), ["key", "prediction", "p_0",
+                                               "p_1"])
+        self.assertLessEqual(set(found.columns["prediction"]), {0, 1})
+        for no, yes in zip(found.columns["p_0"], found.columns["p_1"]):
+            self.assertAlmostEqual(no + yes, 1, places=5)
+
+    def test_a_file_is_written_and_nothing_kept(self):
+        self.train(self.job(), output="left")
+        found = penstock.predict("left", "sqlite:train.sqlite#rows",
+                                 out="answers.csv")
+        self.assertEqual((found.columns, found.out), ({}, "answers.csv"))
+        with open("answers.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 200)
+        kept = penstock.predict("left", "sqlite:train.sqlite#rows")
+        self.assertEqual([float(row["y"]) for row in rows], kept.columns["y"])
+
+    def test_a_module_that_has_changed_is_refused_and_a_copy_is_kept(self):
+        self.train(self.job(), output="left")
+        wanted = penstock.predict("left", "sqlite:train.sqlite#rows").columns
+        with open("net.py", "a") as file:
+            file.write("# changed\n")
+        with self.refused("request", "predict.module_changed",
+                          "net.py", "left/files"):
+            penstock.predict("left", "sqlite:train.sqlite#rows")
+        os.remove("net.py")
+        self.assertEqual(penstock.predict(
+            "left", "sqlite:train.sqlite#rows").columns, wanted)
+
+    def test_a_model_that_gives_its_loss_predicts_nothing(self):
+        self.write("net.py", NET.replace("kind):\n        return", "kind, y):\n"
+                                         "        return ((y -")
+                   .replace("(x, kind)", "(x, kind)")
+                   .replace("], 1)))", "], 1)))[:, 0]) ** 2).mean()"))
+        self.train(self.job(model={"target": None}), output="left")
+        with self.refused("request", "predict.no_target"):
+            penstock.predict("left", "sqlite:train.sqlite#rows")
+
+    def test_weights_of_another_module_are_refused(self):
+        self.train(self.job(), output="left")
+        path = pathlib.Path("left/run.json")
+        document = json.loads(path.read_text())
+        document["job"]["model"]["arguments"] = {"width": 9}
+        path.write_text(json.dumps(document))
+        with self.refused("request", "predict.other_model"):
+            penstock.predict("left", "sqlite:train.sqlite#rows")
+
+    def test_the_program_becomes_this_python(self):
+        self.train(self.job(), output="left")
+        package = str(pathlib.Path(penstock.__file__).parent.parent)
+        done = subprocess.run(
+            [str(program.path()), "predict", "left",
+             "sqlite:train.sqlite#rows"], capture_output=True, text=True,
+            timeout=120, check=False, env={
+                **os.environ, "PYTHONPATH": package,
+                "PENSTOCK_PYTHON": sys.executable})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 201)
+        self.assertIn("200 rows predicted", done.stderr)
+
+
+class OfTheProgram(Predicting):
+    """A built-in kind: the program trains it, and predicts for Python."""
+
+    def setUp(self):
+        super().setUp()
+        job = self.job()
+        job["model"] = {"kind": "tabular", "target": "big", "width": 8,
+                        "depth": 1}
+        self.write("job.json", json.dumps(job))
+        done = subprocess.run(
+            [str(program.path()), "train", "job.json", "--output", "left"],
+            capture_output=True, text=True, timeout=120, check=False)
+        if "trainer.part_missing" in done.stderr or "plugin" in done.stderr:
+            self.skipTest("the trainer was not built")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_rows_are_predicted_and_measured(self):
+        found = penstock.predict("left", "sqlite:train.sqlite#rows")
+        self.assertEqual(list(found.columns), ["key", "prediction", "p_0",
+                                               "p_1"])
+        self.assertEqual(found.rows, 200)
+        self.assertEqual(penstock.evaluate("left", "sqlite:train.sqlite#rows"),
+                         found.metrics)
+        written = penstock.predict("left", "sqlite:train.sqlite#rows",
+                                   out="answers.csv")
+        self.assertEqual((written.columns, written.out), ({}, "answers.csv"))
+
+    def test_its_errors_are_those_of_the_package(self):
+        shutil.rmtree("left/nothing", ignore_errors=True)
+        with self.refused("request", "predict.out_format", "a.txt"):
+            penstock.predict("left", "sqlite:train.sqlite#rows", out="a.txt")
+        with self.refused("request", "predict.no_run", "nowhere"):
+            penstock.predict("nowhere", "sqlite:train.sqlite#rows")
+
+
+if __name__ == "__main__":
+    main()
