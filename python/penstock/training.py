@@ -4,7 +4,7 @@
 
     run = penstock.train("job.json", model=Net, output="weights")
     print(run.report["metrics"], run.folder)
-    run.module                       # with the weights of the last step
+    run.module                       # with the weights that the run kept
 
 `Net` is a torch.nn.Module whose forward() takes tensors of a batch by their
 names and returns predictions of the field that the job's `model.target` names,
@@ -45,8 +45,9 @@ class Trained:
         self.report = report
         #: The run's folder, which `resume` takes.
         self.folder = str(report["run"])
-        #: With the weights of the last step (with `train.ema` their average),
-        #: in eval(), on its device.
+        #: With the weights that the run kept (see `train.keep`; with
+        #: `train.ema` they are averages), in eval(), on its device. Those of
+        #: the last step, where the run was interrupted.
         self.module = module
 
     def __repr__(self) -> str:
