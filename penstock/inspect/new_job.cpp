@@ -372,6 +372,17 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
   return text + "  },\n";
 }
 
+// Of so few rows, none may be held out.
+constexpr std::int64_t kLeastForPatience = 50;
+constexpr const char* kPatience = ", \"patience\": 10";
+
+std::string patience_comment(bool patience) {
+  return std::string("  // The weights of the best epoch are kept") +
+         (patience ? "; after 10 epochs without a better one the\n"
+                     "  // training ends.\n"
+                   : ".\n");
+}
+
 /// Larger tables: larger batches, fewer epochs.
 std::string training_text(std::int64_t rows, const std::string& target) {
   const std::int64_t train = std::max<std::int64_t>(1, rows * 4 / 5);
@@ -383,6 +394,7 @@ std::string training_text(std::int64_t rows, const std::string& target) {
   batch = std::min(batch, std::max<std::int64_t>(1, train / 4));
   const std::int64_t epochs =
       std::clamp<std::int64_t>(3000 * batch / train, 8, 60);
+  const bool patience = rows >= kLeastForPatience;
   return "  // Which rows are held out follows from their keys or places.\n"
          "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
          "  \"loader\": {\"batch_size\": " +
@@ -390,9 +402,11 @@ std::string training_text(std::int64_t rows, const std::string& target) {
          "},\n"
          "  \"model\": {\"kind\": \"tabular\", \"target\": " +
          quoted(target) +
-         ",\n            \"width\": 128, \"depth\": 3, \"dropout\": 0.1},\n"
-         "  \"train\": {\"epochs\": " +
-         std::to_string(epochs) + ", \"lr\": 0.002}\n";
+         ",\n            \"width\": 128, \"depth\": 3, \"dropout\": "
+         "0.1},\n" +
+         patience_comment(patience) +
+         "  \"train\": {\"epochs\": " + std::to_string(epochs) +
+         ", \"lr\": 0.002" + (patience ? kPatience : "") + "}\n";
 }
 
 std::string begin_of_job(const std::string& of_what, const std::string& name) {
@@ -444,8 +458,10 @@ std::string image_job_text(const SourceSpec& spec, const std::string& target,
          "  // \"path\": a state_dict of torchvision's resnet18, to begin "
          "with.\n"
          "  \"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n"
-         "            \"target\": \"class\", \"network\": \"resnet18\"},\n"
-         "  \"train\": {\"epochs\": 20, \"lr\": 0.001}\n}\n";
+         "            \"target\": \"class\", \"network\": "
+         "\"resnet18\"},\n" +
+         patience_comment(true) +
+         "  \"train\": {\"epochs\": 20, \"lr\": 0.001" + kPatience + "}\n}\n";
 }
 
 }  // namespace
