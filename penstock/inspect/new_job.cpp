@@ -375,6 +375,17 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
   return text + "  },\n";
 }
 
+// Of so few rows, none may be held out.
+constexpr std::int64_t kLeastForPatience = 50;
+constexpr const char* kPatience = ", \"patience\": 10";
+
+std::string patience_comment(bool patience) {
+  return std::string("  // The weights of the best epoch are kept") +
+         (patience ? "; after 10 epochs without a better one the\n"
+                     "  // training ends.\n"
+                   : ".\n");
+}
+
 /// Larger tables: larger batches, fewer epochs.
 std::string training_text(std::int64_t rows, const std::string& target) {
   const std::int64_t train = std::max<std::int64_t>(1, rows * 4 / 5);
@@ -386,16 +397,19 @@ std::string training_text(std::int64_t rows, const std::string& target) {
   batch = std::min(batch, std::max<std::int64_t>(1, train / 4));
   const std::int64_t epochs =
       std::clamp<std::int64_t>(3000 * batch / train, 8, 60);
-  return "  // The keys or positions of rows decide which are held out.\n  "
-         "\"split\": {\"train\": 0.8, \"val\": 0.2},\n  \"loader\": "
-         "{\"batch_size\": " +
+  const bool patience = rows >= kLeastForPatience;
+  return "  // The keys or positions of rows decide which are held out.\n"
+         "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
+         "  \"loader\": {\"batch_size\": " +
          std::to_string(batch) +
          "},\n"
          "  \"model\": {\"kind\": \"tabular\", \"target\": " +
          quoted(target) +
-         ",\n            \"width\": 128, \"depth\": 3, \"dropout\": 0.1},\n"
-         "  \"train\": {\"epochs\": " +
-         std::to_string(epochs) + ", \"lr\": 0.002}\n";
+         ",\n            \"width\": 128, \"depth\": 3, \"dropout\": "
+         "0.1},\n" +
+         patience_comment(patience) +
+         "  \"train\": {\"epochs\": " + std::to_string(epochs) +
+         ", \"lr\": 0.002" + (patience ? kPatience : "") + "}\n";
 }
 
 std::string begin_of_job(const std::string& of_what, const std::string& name) {
@@ -437,13 +451,17 @@ std::string image_job_text(const SourceSpec& spec, const std::string& target,
                      " classes.",
                  "    ") +
          "    \"class\": {\"category\": {\"column\": \"class\", \"unknown\": "
-         "\"error\"}}\n  },\n  // The paths of pictures decide which are held "
-         "out.\n  \"split\": {\"train\": 0.8, \"val\": 0.2},\n  \"loader\": "
-         "{\"batch_size\": 32},\n  // To start from trained weights, set "
-         "\"path\" to a state_dict of\n  // torchvision's resnet18.\n  "
-         "\"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n  "
-         "          \"target\": \"class\", \"network\": \"resnet18\"},\n  "
-         "\"train\": {\"epochs\": 20, \"lr\": 0.001}\n}\n";
+         "\"error\"}}\n  },\n"
+         "  // The paths of pictures decide which are held out.\n"
+         "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
+         "  \"loader\": {\"batch_size\": 32},\n"
+         "  // To start from trained weights, set \"path\" to a state_dict of\n"
+         "  // torchvision's resnet18.\n"
+         "  \"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n"
+         "            \"target\": \"class\", \"network\": "
+         "\"resnet18\"},\n" +
+         patience_comment(true) +
+         "  \"train\": {\"epochs\": 20, \"lr\": 0.001" + kPatience + "}\n}\n";
 }
 
 }  // namespace

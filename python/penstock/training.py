@@ -5,7 +5,7 @@ model of a built-in kind.
 
     run = penstock.train("job.json", model=Net, output="weights")
     print(run.report["metrics"], run.folder)
-    run.module                       # with the weights of the last step
+    run.module                       # with the weights that the run kept
 
 `Net` is a torch.nn.Module whose forward() takes tensors of a batch by their
 names and returns predictions of the field that the job's `model.target` names,
@@ -46,9 +46,11 @@ class Trained:
         self.report = report
         #: The run's folder, which `resume` takes.
         self.folder = str(report["run"])
-        #: With the weights of the last step (with `train.ema` their average),
-        #: in eval(), on its device; None for a model of a built-in kind, whose
-        #: weights are in `output`, or in the checkpoints of the run.
+        #: With the weights that the run kept (see `train.keep`; with
+        #: `train.ema` they are averages), in eval(), on its device. Those of
+        #: the last step, where the run was interrupted. None for a model
+        #: of a built-in kind, whose weights are in `output`, or in the
+        #: folder of the run.
         self.module = module
 
     def __repr__(self) -> str:

@@ -2,6 +2,8 @@
 //
 //     FAIL_CALL=write FAIL_AT=3 FAIL_WITH=28    the third call fails (ENOSPC)
 //     FAIL_ALWAYS=1                             and each one after it
+//     FAIL_KILL=1                               the program is killed instead,
+//                                               before the call
 //     FAIL_COUNT=FILE                           the calls of each kind, when
 //                                               main() has returned
 //
@@ -13,6 +15,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,16 +36,18 @@ constexpr int kKinds = sizeof(kNames) / sizeof(kNames[0]);
 
 std::atomic<bool> counting{false};
 std::atomic<long> calls[kKinds];
-int failing = -1;  // set before counting begins, as are the next three
+int failing = -1;  // set before counting begins, as are the next four
 long at = 0;
 int with = EIO;
 bool always = false;
+bool kills = false;
 
 /// Counts a call; true: it shall fail, and errno says why.
 bool fails(Kind kind) {
   if (!counting.load(std::memory_order_relaxed)) return false;
   const long number = ++calls[kind];
   if (kind != failing || number < at || (number > at && !always)) return false;
+  if (kills) ::kill(::getpid(), SIGKILL);
   errno = with;
   return true;
 }
@@ -59,6 +64,7 @@ void read_settings() {
   if (const char* number = ::getenv("FAIL_AT")) at = ::atol(number);
   if (const char* number = ::getenv("FAIL_WITH")) with = ::atoi(number);
   always = ::getenv("FAIL_ALWAYS") != nullptr;
+  kills = ::getenv("FAIL_KILL") != nullptr;
 }
 
 void write_counts() {

@@ -152,6 +152,9 @@ class Keeping(Noise):
                               f"train.patience={patience}")
         short = answer.json()
         self.assertFalse(short["interrupted"])
+        self.assertIn("out of patience: the run ends after "
+                      f"{short['steps']} of {whole['steps']} steps; the last "
+                      f"{patience} validations", answer.err)
         self.assertEqual(len(short["epochs"]), best + patience + 1)
         self.assertEqual(short["best"], whole["best"])
         self.assertEqual(self.weights(short).read_bytes(),
