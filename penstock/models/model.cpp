@@ -30,7 +30,16 @@ const SettingsTable<Learning>& learning_settings() {
   static const SettingsTable<Learning> table =
       SettingsTable<Learning>()
           .number("lr", &Learning::lr, 0, 1000, "the peak, after the warm-up")
-          .integer("warmup_steps", &Learning::warmup_steps, 0, kMany, "")
+          .integer("warmup_steps", &Learning::warmup_steps, 0, kMany,
+                   "the rate rises in a straight line")
+          .number("warmup_ratio", &Learning::warmup_ratio, 0, 1,
+                  "share of all steps, in place of warmup_steps; 0: unused")
+          .choice("schedule", &Learning::decay,
+                  {{"cosine", Learning::Decay::cosine},
+                   {"linear", Learning::Decay::linear},
+                   {"constant", Learning::Decay::constant}},
+                  "how the rate falls after the warm-up: along half a cosine, "
+                  "in a straight line, or not at all")
           .number("weight_decay", &Learning::weight_decay, 0, 1000, "")
           .number("clip_norm", &Learning::clip_norm, 0, 1e9,
                   "of all gradients together; 0: no clipping")
@@ -150,6 +159,12 @@ Json model_schema() {
     schema["oneOf"].push_back(object_schema(settings));
   }
   return schema;
+}
+
+std::int64_t warmup_of(const Learning& learning, std::int64_t steps) {
+  if (learning.warmup_ratio == 0) return learning.warmup_steps;
+  return static_cast<std::int64_t>(
+      std::ceil(learning.warmup_ratio * static_cast<double>(steps)));
 }
 
 int threads_of(const ModelSpec& model) {

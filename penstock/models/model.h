@@ -18,6 +18,11 @@ inline constexpr std::int64_t kMany = std::int64_t{1} << 40;
 struct Learning {
   double lr = 2e-3;  ///< the peak, after the warm-up
   std::int64_t warmup_steps = 50;
+  /// A share of all steps, which then replaces `warmup_steps`; 0: unused.
+  double warmup_ratio = 0;
+  /// How the rate falls after the warm-up.
+  enum class Decay : std::uint8_t { cosine, linear, constant };
+  Decay decay = Decay::cosine;
   double weight_decay = 0.01;
   double clip_norm = 1;  ///< of all gradients together; 0: no clipping
   int threads = 0;       ///< of the model's mathematics; 0: all that we may use
@@ -94,6 +99,9 @@ void check_switches(const Spec& train, const ModelSpec& model);
 Json model_section(const ModelSpec& model);
 /// The JSON Schema of that section.
 Json model_schema();
+
+/// How many of a run's `steps` the warm-up takes.
+std::int64_t warmup_of(const Learning& learning, std::int64_t steps);
 
 /// How many threads the computations of a model may use here.
 int threads_of(const ModelSpec& model);

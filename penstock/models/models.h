@@ -5,3 +5,4 @@
 #include "penstock/models/class_target.h"
 #include "penstock/models/kinds.h"
 #include "penstock/models/model.h"
+#include "penstock/models/schedule.h"

@@ -204,6 +204,7 @@ Json facts_of(const Job& job, Session& session, std::int64_t steps) {
   facts["model"] = model_section(job.model);
   Learning learning = job.model.learning;
   learning.threads = threads_of(job.model);
+  learning.warmup_steps = warmup_of(learning, steps);
   facts["learning"] = learning_settings().shown(learning);
   facts["steps"] = steps;
   facts["steps_per_epoch"] = session.steps_per_epoch();

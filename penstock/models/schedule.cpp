@@ -1,9 +1,16 @@
-#include "penstock/trainer/schedule.h"
+#include "penstock/models/schedule.h"
 
 #include <cmath>
 #include <numbers>
 
 namespace penstock {
+
+Schedule schedule_of(const Learning& learning, std::int64_t steps) {
+  return {.peak = learning.lr,
+          .warmup_steps = warmup_of(learning, steps),
+          .steps = steps,
+          .decay = learning.decay};
+}
 
 double learning_rate(const Schedule& schedule, std::int64_t number) {
   if (number >= schedule.steps) return 0;
@@ -13,6 +20,14 @@ double learning_rate(const Schedule& schedule, std::int64_t number) {
            static_cast<double>(schedule.warmup_steps);
   auto gone = static_cast<double>(number - schedule.warmup_steps);
   auto whole = static_cast<double>(schedule.steps - schedule.warmup_steps);
+  switch (schedule.decay) {
+    case Learning::Decay::constant:
+      return schedule.peak;
+    case Learning::Decay::linear:
+      return schedule.peak * (1 - gone / whole);
+    case Learning::Decay::cosine:
+      break;
+  }
   return 0.5 * schedule.peak * (1 + std::cos(std::numbers::pi * gone / whole));
 }
 
