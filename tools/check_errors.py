@@ -21,11 +21,12 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "data.mdb",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
-          "loader.cache_dir", "loader.prefetch", "loader.prepare",
-          "loader.read", "loader.readers",
+          "loader.cache_dir", "loader.limit", "loader.prefetch",
+          "loader.prepare",
+          "loader.read", "loader.readers", "loader.seed", "loader.shuffle", "loader.tail",
           "loader.val_batch_size", "loader.weights", "loader.workers",
-          "model.kind",
-          "model.safetensors", "output.dir", "source.columns", "source.key",
+          "model.kind", "model.lora", "model.path", "model.seed",
+          "model.safetensors", "output.dir", "output.tensorboard", "source.columns", "source.key",
           "source.kind", "source.part_", "source.path", "tokenizer.json"}
 OF_FILES = {"memory", "run", "train"}
 

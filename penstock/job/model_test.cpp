@@ -115,6 +115,14 @@ TEST(Learning, IsReadFromTheTrainSection) {
   EXPECT_EQ(learning.threads, 3);
 }
 
+TEST(Learning, TakesAShareOfTheStepsAsWarmUp) {
+  Learning learning;
+  learning.warmup_steps = 7;
+  EXPECT_EQ(warmup_of(learning, 101), 7);
+  learning.warmup_ratio = 0.1;
+  EXPECT_EQ(warmup_of(learning, 101), 11);
+}
+
 TEST(Learning, ChecksItsRanges) {
   for (const char* key :
        {"lr", "warmup_steps", "weight_decay", "clip_norm", "threads"}) {

@@ -35,6 +35,15 @@ const SettingsTable<Learning>& learning_settings() {
               "warmup_steps", &Learning::warmup_steps, 0, kMany,
               "Steps over which the learning rate rises from 0 to its peak. "
               "Default: 5 % of the run's steps, at most 50")
+          .number("warmup_ratio", &Learning::warmup_ratio, 0, 1,
+                  "Share of all steps over which the learning rate rises, in "
+                  "place of warmup_steps. 0: unused")
+          .choice("schedule", &Learning::decay,
+                  {{"cosine", Learning::Decay::cosine},
+                   {"linear", Learning::Decay::linear},
+                   {"constant", Learning::Decay::constant}},
+                  "How the learning rate falls after the warm-up: along half a "
+                  "cosine, in a straight line, or not at all")
           .number("weight_decay", &Learning::weight_decay, 0, 1000,
                   "Weight decay of AdamW")
           .number("clip_norm", &Learning::clip_norm, 0, 1e9,
@@ -75,11 +84,6 @@ const SettingsTable<Learning>& learning_settings() {
                   "attention mask; documents: one attention call per document; "
                   "auto: documents on the cpu, else mask");
   return table;
-}
-
-std::int64_t warmup_steps_of(const Learning& learning, std::int64_t steps) {
-  constexpr std::int64_t kMost = 50, kPart = 20;
-  return learning.warmup_steps.value_or(std::min(kMost, steps / kPart));
 }
 
 SettingsTable<ModelSpec> with_shared(SettingsTable<ModelSpec> own) {
@@ -179,6 +183,14 @@ Json model_schema() {
     schema["oneOf"].push_back(object_schema(settings));
   }
   return schema;
+}
+
+std::int64_t warmup_of(const Learning& learning, std::int64_t steps) {
+  constexpr std::int64_t kMost = 50, kPart = 20;
+  if (learning.warmup_ratio == 0)
+    return learning.warmup_steps.value_or(std::min(kMost, steps / kPart));
+  return static_cast<std::int64_t>(
+      std::ceil(learning.warmup_ratio * static_cast<double>(steps)));
 }
 
 int threads_of(const ModelSpec& model) {

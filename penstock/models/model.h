@@ -18,8 +18,13 @@ inline constexpr std::int64_t kMany = std::int64_t{1} << 40;
 /// The settings of `train` that a model needs.
 struct Learning {
   double lr = 2e-3;  ///< the peak, after the warm-up
-  /// Missing: see warmup_steps_of().
+  /// Missing: see warmup_of().
   std::optional<std::int64_t> warmup_steps;
+  /// A share of all steps, which then replaces `warmup_steps`; 0: unused.
+  double warmup_ratio = 0;
+  /// How the rate falls after the warm-up.
+  enum class Decay : std::uint8_t { cosine, linear, constant };
+  Decay decay = Decay::cosine;
   double weight_decay = 0.01;
   double clip_norm = 1;  ///< of all gradients together; 0: no clipping
   int threads = 0;       ///< of the model's mathematics; 0: all that we may use
@@ -42,9 +47,6 @@ struct Learning {
   Attention attention = Attention::by_device;
 };
 const SettingsTable<Learning>& learning_settings();
-/// The steps over which the learning rate rises in a run of so many steps:
-/// those that the job names, else 5 % of the run, at most 50.
-std::int64_t warmup_steps_of(const Learning& learning, std::int64_t steps);
 
 /// The `model` section of a job, checked, with the settings of `train` that a
 /// model needs. A value.
@@ -107,6 +109,10 @@ void check_metric(const Spec& train, const std::string& metric,
 Json model_section(const ModelSpec& model);
 /// The JSON Schema of that section.
 Json model_schema();
+
+/// Over how many of a run's `steps` the learning rate rises: as many as the job
+/// names, else 5 % of them, at most 50.
+std::int64_t warmup_of(const Learning& learning, std::int64_t steps);
 
 /// How many threads the computations of a model may use here.
 int threads_of(const ModelSpec& model);

@@ -6,3 +6,4 @@
 #include "penstock/models/kinds.h"
 #include "penstock/models/metric.h"
 #include "penstock/models/model.h"
+#include "penstock/models/schedule.h"

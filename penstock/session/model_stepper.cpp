@@ -112,7 +112,7 @@ void check_model(const Job& job, const Dataset& rows, Device& device,
 }
 
 std::string warmup_line(const Job& job, std::int64_t steps) {
-  const std::int64_t warmup = warmup_steps_of(job.model.learning, steps);
+  const std::int64_t warmup = warmup_of(job.model.learning, steps);
   if (job.model.none() || warmup < steps) return "";
   return "the warm-up is longer than the run: train.warmup_steps is " +
          std::to_string(warmup) + ", but the run takes only " +

@@ -16,7 +16,6 @@
 #include "penstock/trainer/gradients.h"
 #include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/pending_losses.h"
-#include "penstock/trainer/schedule.h"
 #include "penstock/trainer/serial_stream.h"
 #include "penstock/trainer/state.h"
 #include "penstock/trainer/torch_error.h"
@@ -54,8 +53,7 @@ class ModelStepper final : public Stepper {
                at::Device torch, std::int64_t steps, MakeModel make)
       : Stepper({.has_model = true}),
         threads_(threads_of(spec)),
-        schedule_{spec.learning.lr, warmup_steps_of(spec.learning, steps),
-                  steps},
+        schedule_(schedule_of(spec.learning, steps)),
         turns_(device, torch),
         staging_(device, 2 * kStagedSteps),
         losses_(device),

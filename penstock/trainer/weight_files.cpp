@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kOneFile = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-[[noreturn]] void refuse(const std::string& path, std::string why) {
+[[noreturn]] void refuse_file(const std::string& path, std::string why) {
   refuse_weights(path, std::move(why),
                  "name the safetensors file of such a model, its "
                  "model.safetensors.index.json, or their folder");
@@ -45,8 +45,8 @@ void WeightFiles::open_folder() {
     return open_index((folder / kIndex).string());
   if (std::filesystem::exists(folder / kOneFile))
     return open_file((folder / kOneFile).string());
-  refuse(path_, std::string("the folder holds neither ") + kOneFile + " nor " +
-                    kIndex);
+  refuse_file(path_, std::string("the folder holds neither ") + kOneFile +
+                         " nor " + kIndex);
 }
 
 void WeightFiles::open_index(const std::string& file) {
@@ -56,22 +56,24 @@ void WeightFiles::open_index(const std::string& file) {
     const Json index = Json::parse(real_files().read(file), file);
     const Json* map = index.is_object() ? index.find("weight_map") : nullptr;
     if (map == nullptr || !map->is_object())
-      refuse(file, "the file has no object \"weight_map\"");
+      refuse_file(file, "the file has no object \"weight_map\"");
     for (const auto& [name, part] : map->object()) {
       if (!part.is_string() || part.string().find('/') != std::string::npos)
-        refuse(file, "tensor '" + name + "' is in " + part.dump() +
-                         ", expected the name of a file in the same folder");
+        refuse_file(file,
+                    "tensor '" + name + "' is in " + part.dump() +
+                        ", expected the name of a file in the same folder");
       parts[name] = part.string();
       files.insert(part.string());
     }
   } catch (const Error& error) {
     if (error.parts().code == "model.weights") throw;
-    refuse(file, error.parts().why);
+    refuse_file(file, error.parts().why);
   }
   const auto folder = std::filesystem::path(file).parent_path();
   for (const std::string& part : files) open_file((folder / part).string());
   for (const auto& [name, part] : parts)
-    if (!has(name)) refuse(file, "tensor '" + name + "' is not in " + part);
+    if (!has(name))
+      refuse_file(file, "tensor '" + name + "' is not in " + part);
 }
 
 void WeightFiles::open_file(const std::string& file) {
@@ -83,7 +85,7 @@ void WeightFiles::open_file(const std::string& file) {
         {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::request) throw;
-    refuse(file, error.parts().why);
+    refuse_file(file, error.parts().why);
   }
   for (auto& [name, tensor] : weights_in(view)) tensors_[name] = {file, tensor};
 }
@@ -96,13 +98,13 @@ at::Tensor WeightFiles::take(const std::string& name,
                              at::IntArrayRef shape) const {
   auto found = tensors_.find(name);
   if (found == tensors_.end())
-    refuse(path_, "the file has no tensor '" + name + "'");
+    refuse_file(path_, "the file has no tensor '" + name + "'");
   const auto& [file, view] = found->second;
   if (view.shape != shape.vec() || !fits(view.dtype))
-    refuse(file, "tensor '" + name + "' is " +
-                     std::string(name_of(view.dtype)) + " " +
-                     text_of(view.shape) + ", expected numbers of shape " +
-                     text_of(shape.vec()));
+    refuse_file(file, "tensor '" + name + "' is " +
+                          std::string(name_of(view.dtype)) + " " +
+                          text_of(view.shape) + ", expected numbers of shape " +
+                          text_of(shape.vec()));
   taken_.insert(name);
   // The header of a safetensors file has any length unless its writer pads it,
   // so a tensor may begin anywhere. An aligned one is used where it is mapped,
@@ -120,7 +122,7 @@ void WeightFiles::check_all_taken(const std::vector<std::string>& known) const {
     if (std::ranges::none_of(known, [&, &name = name](const std::string& end) {
           return name.ends_with(end);
         }))
-      refuse(place.file, "the model has no tensor '" + name + "'");
+      refuse_file(place.file, "the model has no tensor '" + name + "'");
   }
 }
 

@@ -205,7 +205,7 @@ Json facts_of_model(const Job& job, const Device& device, std::int64_t steps) {
   facts["model"] = model_section(job.model);
   Learning learning = job.model.learning;
   learning.threads = threads_of(job.model);
-  learning.warmup_steps = warmup_steps_of(learning, steps);
+  learning.warmup_steps = warmup_of(learning, steps);
   facts["learning"] = learning_settings().shown(learning);
   return facts;
 }

@@ -15,7 +15,7 @@ training:
 config:
   device: cpu
   optim: adafactor
-  warmup: 10
+  warmpu_steps: 10
 """
 
 
@@ -37,11 +37,12 @@ class Manifests(Case):
         self.assertEqual(keys["training.prefetch_factor"]["settings"],
                          ["loader.prefetch = 6"])
         self.assertFalse(keys["config.optim"]["understood"])
-        self.assertFalse(keys["config.warmup"]["understood"])
+        self.assertFalse(keys["config.warmpu_steps"]["understood"])
         self.assertTrue(keys["training.pin_memory"]["understood"])
         self.assertEqual(report["steps"], 2 * 64 // 8)
         for told in ("training.batch_size = 8 -> loader.batch_size = 8",
-                     "config.warmup = 10 IS NOT USED",
+                     "config.warmpu_steps = 10 IS NOT USED: no such key is known: did "
+                     "you mean 'warmup_steps'?",
                      "training.pin_memory = true: no setting is needed"):
             self.assertIn(told, done.err)
 

@@ -12,18 +12,29 @@ from .saving import copied, refuse_other
 from .switches import Switches
 
 
-def factor(number: int, warmup: int, steps: int) -> float:
-    """The learning rate of step `number`, as a share of the peak: up in a
-    straight line, then down along half a cosine.
+def factor(number: int, warmup: int, steps: int,
+           schedule: str = "cosine") -> float:
+    """The learning rate of step `number`, as a share of the peak. It rises in a
+    straight line, and then falls along half a cosine ("cosine"), in a straight
+    line ("linear"), or stays ("constant").
 
     >>> [round(factor(n, 2, 6), 3) for n in range(7)]
     [0.5, 1.0, 1.0, 0.854, 0.5, 0.146, 0.0]
+    >>> [factor(n, 2, 6, "linear") for n in range(7)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
+    >>> [factor(n, 2, 6, "constant") for n in range(7)]
+    [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0]
     """
     if number >= steps:
         return 0.0
     if number < warmup:
         return (number + 1) / warmup
-    return 0.5 * (1 + math.cos(math.pi * (number - warmup) / (steps - warmup)))
+    gone = (number - warmup) / (steps - warmup)
+    if schedule == "constant":
+        return 1.0
+    if schedule == "linear":
+        return 1 - gone
+    return 0.5 * (1 + math.cos(math.pi * gone))
 
 
 class Optimiser:

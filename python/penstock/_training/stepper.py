@@ -110,9 +110,10 @@ class Stepper:
         if number == last:
             self._torn = "its last step ended while the weights changed"
             with told("its weights were changed", self._file):
+                learning = self._facts["learning"]
                 self._optimiser.move(factor(
-                    first, int(self._facts["learning"]["warmup_steps"]),
-                    steps))
+                    first, int(learning["warmup_steps"]), steps,
+                    learning["schedule"]))
             self._torn = ""
         self._remember(loss)
 

@@ -1,4 +1,4 @@
-#include "penstock/trainer/schedule.h"
+#include "penstock/models/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -30,6 +30,25 @@ TEST(Schedule, EndsAtNearlyNothing) {
 
 TEST(Schedule, MayHaveNoWarmUp) {
   EXPECT_EQ(learning_rate({.peak = 3, .warmup_steps = 0, .steps = 10}, 0), 3);
+}
+
+TEST(Schedule, FallsInAStraightLine) {
+  Schedule schedule = kSchedule;
+  schedule.decay = Learning::Decay::linear;
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 3), 2.0);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 4), 2.0);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 9), 1.5);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 14), 1.0);
+  EXPECT_EQ(learning_rate(schedule, 24), 0);
+}
+
+TEST(Schedule, StaysAtItsPeak) {
+  Schedule schedule = kSchedule;
+  schedule.decay = Learning::Decay::constant;
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 0), 0.5);
+  EXPECT_EQ(learning_rate(schedule, 4), 2);
+  EXPECT_EQ(learning_rate(schedule, 23), 2);
+  EXPECT_EQ(learning_rate(schedule, 24), 0);
 }
 
 TEST(Schedule, MayBeShorterThanItsWarmUp) {
