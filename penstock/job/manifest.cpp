@@ -134,7 +134,7 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
     if (entry == nullptr) {
       const std::string near = nearest(name_in(key), manifest_keys());
       leave_out(key,
-                "no such key is known" +
+                "the key is unknown" +
                     (near.empty() ? "" : ": did you mean '" + near + "'?"));
     } else if (key.value.is_null()) {
       key.why = "it is null";

@@ -60,10 +60,10 @@ TEST_F(ManifestTest, SaysWhatBecameOfEveryKey) {
   EXPECT_THAT(only(R"({"pin_memory": true})").text(),
               HasSubstr("no setting is needed: "));
   EXPECT_THAT(only(R"({"batchsize": 16})").text(),
-              HasSubstr("IS NOT USED: no such key is known: did you mean "
+              HasSubstr("IS NOT USED: the key is unknown: did you mean "
                         "'batch_size'?"));
   EXPECT_THAT(only(R"({"frobnicate_quux": 1})").text(),
-              EndsWith("no such key is known"));
+              EndsWith("the key is unknown"));
   EXPECT_THAT(only(R"({"optim": "paged_adamw_8bit"})").text(),
               HasSubstr("IS NOT USED"));
   EXPECT_THAT(only(R"({"image_size": 256})").text(),

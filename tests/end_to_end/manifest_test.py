@@ -41,7 +41,7 @@ class Manifests(Case):
         self.assertTrue(keys["training.pin_memory"]["understood"])
         self.assertEqual(report["steps"], 2 * 64 // 8)
         for told in ("training.batch_size = 8 -> loader.batch_size = 8",
-                     "config.warmpu_steps = 10 IS NOT USED: no such key is known: did "
+                     "config.warmpu_steps = 10 IS NOT USED: the key is unknown: did "
                      "you mean 'warmup_steps'?",
                      "training.pin_memory = true: no setting is needed"):
             self.assertIn(told, done.err)
