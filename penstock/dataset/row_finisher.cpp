@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-// A field goes one of three ways into a batch. Without a finisher its stored
+// A field takes one of three ways into a batch. Without a finisher its stored
 // tensors are copied, many rows at once, and its run by the range that is
 // wanted. With one, rows are handed to it, all of the call at once, padding and
 // rejected ones left out: `at_[r]` is the place of its row r in the item. What

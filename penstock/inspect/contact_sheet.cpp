@@ -13,7 +13,7 @@
 #include "penstock/report/report.h"
 
 // A PNG file (ISO/IEC 15948) needs no compression: deflate (RFC 1951) also has
-// blocks of up to 65,535 bytes as they are.
+// blocks of up to 65,535 uncompressed bytes.
 
 namespace penstock {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "penstock/inspect/survey.h"
 
-// Each column goes one way: into the one field of numbers, into a field of its
+// Each column takes one way: into the one field of numbers, into a field of its
 // own, or into the list of those that are left out, with the reason. The text
 // is put together line by line, since JSON documents keep no comments.
 namespace penstock {

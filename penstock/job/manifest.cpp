@@ -62,7 +62,7 @@ std::string ManifestKey::text() const {
   const bool section = settings.size() == 1 && !value.is_null() &&
                        (value.is_object() || value.is_array()) &&
                        settings[0] == name_in(*this);
-  if (section) return line + ": a section of the job, as it is";
+  if (section) return line + ": a section of the job, copied";
   line += " = " + value.dump();
   if (!understood) return line + " IS NOT USED: " + why;
   if (settings.empty()) return line + ": no setting is needed: " + why;

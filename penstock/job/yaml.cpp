@@ -174,7 +174,7 @@ class YamlReader {
     return made;
   }
 
-  /// Empty where there is none. Refuses a tag.
+  /// Empty without an anchor. Refuses a tag.
   std::string anchor_of(const yaml_event_t& event) const {
     const unsigned char *anchor = nullptr, *tag = nullptr;
     if (event.type == YAML_SCALAR_EVENT) {

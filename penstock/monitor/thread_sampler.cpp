@@ -185,7 +185,7 @@ ThreadSampler::ThreadSampler(Nanoseconds period)
                        .body = [state](int) { state->look(); },
                        .failed = [](const std::exception_ptr&) {},
                        .last = [] {}});
-  } catch (const Error& error) {  // what is done goes on, and is not seen
+  } catch (const Error& error) {  // the work continues unseen
     log(LogLevel::debug, error.what());
   }
 }

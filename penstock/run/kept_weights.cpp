@@ -88,7 +88,7 @@ std::optional<OutputFolder> output_of(const Job& job,
                 {.code = "output.no_model",
                  .what = "cannot leave the weights of the model",
                  .where = "--output",
-                 .why = "\"model\" is none",
+                 .why = "the job has no model",
                  .next = "name a model in the job, or leave out --output"});
   return OutputFolder(real_files(), options.output, "--output");
 }

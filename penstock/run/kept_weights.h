@@ -35,7 +35,7 @@ struct KeptWeights {
   void write_output(OutputFolder& output, bool all) const;
 
  private:
-  const Best* best() const;  ///< whose weights are kept; null: there is none
+  const Best* best() const;  ///< whose weights are kept; null: none
 };
 
 /// The folder of `--output`, made before the first step. Throws Error(request)

@@ -72,7 +72,7 @@ std::optional<std::string> note_rows(SavedState& state, const Job& job,
 /// large as a model. One that is being written stays.
 void sweep_checkpoints(const std::filesystem::path& run_folder) noexcept;
 
-/// Where a run goes on from.
+/// Where a run continues from.
 struct Resumption {
   SavedState state;
   std::optional<ModelState> model;  ///< where the run had one
@@ -85,8 +85,8 @@ struct Resumption {
 };
 
 /// The newest commit of a run whose checkpoint is whole; the one before it,
-/// with a warning, when the newest is damaged. Throws Error(request) when there
-/// is none, or when the statistics or the best weights are not those that were
+/// with a warning, when the newest is damaged. Throws Error(request) if none
+/// exists, or when the statistics or the best weights are not those that were
 /// saved.
 Resumption read_resumption(const std::string& run_folder);
 

@@ -59,7 +59,7 @@ struct RunNumbers {
   Snapshot snapshot;
   /// Of the whole run, those before a resumption included.
   std::optional<Best> best;
-  Json test = {};  ///< of the test side, by name; null: there is none
+  Json test = {};  ///< of the test side, by name; null: none
   RowWork row;     ///< what the model does with each
   Json model;      ///< StepperFacts::about
   /// What the tuner changed, and why it went no further; none: it was off, or

@@ -38,7 +38,7 @@ DeviceFields kept_there(DeviceFields fields) {
 }
 
 /// Where it keeps a part of them, all tensors are made there, of the rows that
-/// it keeps and of others that are copied as they are stored: a run of one row
+/// it keeps and of others that are copied as stored: a run of one row
 /// or none.
 DeviceFields kept_in_part(DeviceFields fields,
                           const TableDatasetOptions& asked) {

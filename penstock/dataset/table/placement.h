@@ -85,7 +85,7 @@ class Placer {
   /// From here on the rows are in their store.
   void are_stored() { measured_.in_store = true; }
   /// After an error of who took the memory that the plan names. False: it
-  /// stays as it is.
+  /// stays unchanged.
   bool places_again(const Error& error);
 
  private:

@@ -34,7 +34,7 @@ std::string why_left_out(const AskedField& field) {
   return "field '" + field.name + "' may leave rows out";
 }
 
-/// Why rows cannot be read by position as they are.
+/// Why rows cannot be read by position unchanged.
 std::string why_not_readable(const AskedRows& rows,
                              const SourceTraits& source) {
   std::string why = why_no_positions(rows, source);

@@ -211,7 +211,7 @@ std::shared_ptr<const Store> write_store(const TableOrigin& origin,
   if (options.drawing) draws = draws_in(scanned.rows);
   log(LogLevel::info, "writing " + file.path.string());
   std::error_code none;
-  if (!options.anew)
+  if (!options.remake)
     std::filesystem::remove(file.path, none);  // it could not be used
   std::optional<StoreWriter> whole;
   if (scanned.begun == nullptr) {

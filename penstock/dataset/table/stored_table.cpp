@@ -42,7 +42,7 @@ void copy_part(std::span<const std::byte> from, std::size_t first,
 }
 
 /// What the store of a table's rows was made from: makes its bytes again where
-/// they are damaged, while a run goes on.
+/// they are damaged, while a run continues.
 ///
 /// Rows and their runs are read from the source by key or position and encoded
 /// with the stored statistics; anything else (keys, sides, lengths) needs the
@@ -147,7 +147,7 @@ void StoreRemaker::rebuild(bool with_statistics) const {
   if (!with_statistics) again.statistics.reset();
   again.cache = "disk";
   again.budgets = {};
-  again.anew = true;
+  again.remake = true;
   again.resumable = again.plan_only = false;
   again.open = nullptr;
   static_cast<RowsUse&>(again) = {};
@@ -203,7 +203,7 @@ FoundRows found_in(const std::shared_ptr<const Store>& store,
 }
 
 /// Of a store that is damaged where it says what it holds, so that nothing of
-/// it can be used. False: it stays as it is.
+/// it can be used. False: it stays unchanged.
 bool rebuild(const StoreRemaker& remaker, const TableOrigin& origin,
              const TableStore& file, const Error& error) {
   if (error.kind() != ErrorKind::source || origin.options.plan_only ||

@@ -28,7 +28,7 @@ class TableDataset final : public Dataset {
   /// The same of a source that its fields are bound to.
   static std::shared_ptr<const TableDataset> prepare(
       const TableDatasetOptions& options, BoundSource source, Device& device);
-  /// Those that an earlier run has left in their store; null: there is none
+  /// Those that an earlier run has left in their store; null: none
   /// that can be used. Throws what prepare() throws of such rows.
   static std::shared_ptr<const TableDataset> of_store(
       const TableDatasetOptions& options, BoundSource source, Device& device);

@@ -65,10 +65,10 @@ struct RowsKeeping {
   std::string store_dir = {};
   Preparing preparing = Preparing::automatic;
   /// Rows by position go to files as they are parsed, so that a scan that is
-  /// interrupted goes on where it was, and its memory does not grow with them.
+  /// interrupted continues where it was, and its memory does not grow with them.
   bool resumable = false;
   /// The store of an earlier run is not looked at, but replaced.
-  bool anew = false;
+  bool remake = false;
   /// Bytes of host memory that the scan may hold before values go to temporary
   /// files; empty: a share of what is free.
   std::optional<std::size_t> scan_bytes = {};
@@ -82,7 +82,7 @@ struct RowsUse {
   std::optional<std::int64_t> epochs = 1;
   std::int64_t first_epoch = 0;  ///< in which it begins: it may be resumed
   int ranks = 1;                 ///< that share the rows of each epoch
-  /// How many of them share the memory of this machine; missing: nobody says.
+  /// How many of them share the memory of this machine; missing: it is unknown.
   std::optional<int> ranks_here = {};
   /// What the loaders' rings will take; empty: nothing.
   std::function<RingBytes(const DatasetFacts&)> ring_bytes = {};

@@ -67,7 +67,7 @@ std::vector<TableStore> stores_of(const TableDatasetOptions& options,
   if (!uses_stores(options)) return stores;
   for (const bool statistics : {false, true})
     if (statistics ? options.statistics.has_value()
-                   : !options.anew || !options.statistics)
+                   : !options.remake || !options.statistics)
       stores.push_back(table_store(options, source, statistics));
   return stores;
 }

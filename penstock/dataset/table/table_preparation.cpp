@@ -24,7 +24,7 @@ TablePreparation::TablePreparation(Begun, const TableDatasetOptions& options,
 TablePreparation::TablePreparation(const TableDatasetOptions& options,
                                    BoundSource source, Device& device)
     : TablePreparation(Begun(), options, std::move(source), device) {
-  if (options.anew) {
+  if (options.remake) {
     file_ = origin_->stores.back();
   } else {
     take_from_store();
@@ -118,7 +118,7 @@ FitRows TablePreparation::fit_rows() const {
 /// the same.
 bool TablePreparation::written_by_others(const Placer& placer) {
   const TableDatasetOptions& options = origin_->options;
-  if (options.anew || placer.plan().tier != Tier::disk || turn_.held() ||
+  if (options.remake || placer.plan().tier != Tier::disk || turn_.held() ||
       !file_.why_not.empty() || !wait_for_turn(turn_, options, file_))
     return false;
   take_from_store();

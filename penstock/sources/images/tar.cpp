@@ -97,7 +97,7 @@ class Tar {
   template <class Take>
   void walk(Take take) {
     std::string long_name, last;
-    std::optional<std::int64_t> long_size;
+    std::int64_t long_size = -1;  // of a pax header; -1: it has none
     std::int64_t at = 0;
     while (at + kBlock <= bytes_) {
       end_if_stopped(stop_);
@@ -105,7 +105,7 @@ class Tar {
       read(at, std::span(header));
       if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) return;
       std::optional<std::int64_t> size = number_of(header, 124, 12);
-      if (size && long_size) size = std::exchange(long_size, std::nullopt);
+      if (long_size >= 0) size = std::exchange(long_size, -1);
       if (!has_checksum(header) || !size)
         fail("the member at byte " + std::to_string(at) +
              " has a damaged header");
@@ -173,7 +173,7 @@ class Tar {
   /// a header holds for the next member alone; a path in it overrides name and
   /// prefix, and a size that of the header, which has 8 GiB at most in octal.
   void read_records(std::string_view records, std::string& path,
-                    std::optional<std::int64_t>& size) const {
+                    std::int64_t& size) const {
     while (!records.empty() && records[0] != '\0') {
       std::size_t length = 0;
       auto [at, error] = std::from_chars(

@@ -76,7 +76,7 @@ std::uint64_t odd_so_far(std::uint64_t bits) {
   return bits;
 }
 
-/// Where quotation marks stand as they are meant to: around whole cells, and
+/// Where quotation marks stand where they belong: around whole cells, and
 /// two within them for one. False: elsewhere, too. The parity of the marks
 /// before a byte says whether it is inside, as a doubled mark flips it twice.
 /// This holds only where each opening mark stands at the start of a cell;

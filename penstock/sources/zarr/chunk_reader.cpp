@@ -30,7 +30,7 @@ class ChunkFile {
  public:
   /// Throws files.changed where a file has changed since `opened_ns`.
   explicit ChunkFile(std::int64_t opened_ns) : opened_ns_(opened_ns) {}
-  /// False: there is none, and the chunk has the fill value. A chunk without a
+  /// False: no file, and the chunk has the fill value. A chunk without a
   /// file is legitimate, and has the fill value (Zarr V3, "Core specification",
   /// Fill value). It looks just like one that was deleted, hence the look at
   /// the time of its folder.

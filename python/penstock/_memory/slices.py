@@ -14,7 +14,7 @@ else:
 
 
 def tensors_of(batch: Any) -> Any:
-    """A batch of Penstock as a dictionary of tensors; anything else as it is."""
+    """A batch of Penstock as a dictionary of tensors; anything else unchanged."""
     from .. import Batch
 
     return batch.torch() if isinstance(batch, Batch) else batch

@@ -11,7 +11,7 @@
 #include "penstock/trainer/trainer.h"
 
 // [channels, bands, times] -> stages of two convolutions with their batch
-// normalisation; the larger of each two neighbours goes on -> the mean over all
+// normalisation; the larger of each two neighbours continues -> the mean over all
 // places -> how likely each class is.
 namespace penstock {
 namespace {
