@@ -229,7 +229,7 @@ struct Begun {
   const Job& job;
   const TrainOptions& options;
   Nanoseconds started;
-  std::string resumed;  // the run that it goes on from; or empty
+  std::string resumed;  // the run that it continues; or empty
   Resumption from;
   std::shared_ptr<Device> device;
   std::optional<OutputFolder> weights;
