@@ -19,8 +19,8 @@ class AnswerTable {
   AnswerTable(AnswerFacts facts, ColumnType key, bool texts = false);
 
   const std::vector<NewColumn>& columns() const { return columns_; }
-  /// Adds a row. Its key is a number or a text, as the table has it; a number
-  /// that is none becomes NULL.
+  /// Adds a row. Its key is a number or a text, as the table has it; NaN
+  /// becomes NULL.
   void add(const Json& key, std::span<const double> answers);
   /// The text of the row that was added last.
   void add_text(std::string_view text);

@@ -17,7 +17,7 @@
 namespace penstock {
 namespace {
 
-/// The field that the model predicts; empty without one.
+/// The field that the model predicts; empty for a model of text.
 std::string target_of(const ModelSpec& model) {
   const Json section = model_section(model);
   const Json* target = section.find("target");
@@ -162,7 +162,7 @@ std::optional<OpenWindow> Prediction::next_window() {
   return OpenWindow{rows, std::move(session)};
 }
 
-/// Makes the model once the first rows are there, or the source has no rows.
+/// Makes the model once the first rows are known, or that no row comes.
 void Prediction::begin(const std::optional<OpenWindow>& first) {
   if (run_.job.model.kind != "own") {
     predictor_ = open_predictor(run_.job.model, fields_, *device_);

@@ -39,8 +39,8 @@ struct Predicted {
   Json metrics = Json(Json::Object{});
 };
 
-/// {"rows", "bad", "metrics", "out"}; no "metrics" without a target, and
-/// "out" is null where no file was written.
+/// {"rows", "bad", "metrics", "out"}; "metrics" where the rows have the
+/// target, and "out" is null where no file was written.
 Json json_of(const Predicted& predicted, const std::string& out);
 /// The same for people: "2,000 rows predicted, 3 left out: answers.csv".
 std::string summary_of(const Predicted& predicted, const std::string& out);

@@ -71,7 +71,7 @@ void append_json(std::string& to, const std::vector<std::string>& names,
       to += "null";
     else if (column.type == ColumnType::text)
       to += Json(column.text(row)).dump();
-    else  // a column of JSON is written unchanged
+    else  // a column of JSON stays JSON
       append_value(to, column, row);
   }
   to += '}';

@@ -107,7 +107,7 @@ TrainedRun read_trained_run(const std::string& folder) {
     use_carried_files(*carried, run.folder, job);
   run.job = parse_job(job);
   if (run.job.model.none())
-    refuse("predict.no_model", folder + "/run.json", "the run has no model",
+    refuse("predict.no_model", folder + "/run.json", "the job has no model",
            "name a run that has trained a model");
   run.statistics = statistics_of(folder, run.job.fields);
   return run;

@@ -68,7 +68,7 @@ def predict(run: str | os.PathLike[str], source: Source, *,
     `run` is a run's folder, or what `output` of `penstock.train` left. `source`
     is a path or URI as `penstock peek` takes it, or a job's section `source`.
     With `out`, a file that ends with .csv, .tsv, .jsonl, .parquet or .arrow,
-    predictions are written there one by one, and memory does not grow
+    predictions are written there batch by batch, and memory does not grow
     with the rows; else they are in `columns`.
 
     `model` is the class or function of a torch module that was trained in

@@ -1,5 +1,5 @@
-"""penstock.predict() and penstock.evaluate(): of models of one's own, and of
-those that the program has."""
+"""penstock.predict() and penstock.evaluate(): of modules of your own, and of
+the kinds that the program has."""
 import csv
 import json
 import os
@@ -53,7 +53,7 @@ class Own(Predicting):
 
     def test_rows_need_no_target(self):
         self.train(self.job(), output="left")
-        self.write("new.csv", "a,b,kind,big\n1,2,u,0\n3,4,nobody,1\n")
+        self.write("new.csv", "a,b,kind,big\n1,2,u,0\n3,4,unseen,1\n")
         found = penstock.predict("left", "new.csv")
         self.assertEqual((found.rows, found.metrics), (2, {}))
         with self.refused("request", "source.unknown_column", "y"):

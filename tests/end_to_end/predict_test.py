@@ -79,7 +79,7 @@ class Kinds(Predicting, models_test.ModelJobs):
 
 @unittest.skipUnless(TRAINED, "the parts for CSV or models were not built")
 class Texts(Predicting, models_test.ModelJobs):
-    """A language model goes on with the text of each row."""
+    """A language model continues the text of each row."""
 
     def texts(self, *arguments):
         return [row["text"] for row in

@@ -9,7 +9,7 @@ namespace penstock::arrow_files {
 
 /// Writes the file `spec.path`, Parquet or Arrow IPC as `spec.kind` says, in
 /// pieces of about 64,000 rows, so that its memory does not grow with the rows.
-/// An existing file is replaced in finish(), and no file exists before. Throws
+/// finish() replaces an existing file, or makes the file. Throws
 /// Error(request): source.write for what Arrow says, source.read_only for a
 /// kind that is not a file's.
 std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,

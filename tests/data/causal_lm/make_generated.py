@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes how transformers goes on with some tokens, always by the likeliest one,
+"""Writes how transformers continues some tokens, always by the likeliest one,
 for the models that make_golden.py has made: generated.json.
 
     python3 make_generated.py               (torch 2.15.0, transformers 5.24.0)
