@@ -53,7 +53,8 @@ TEST(CauseInItems, NamesItemsThatCompute) {
     EXPECT_EQ(verdict.limit, Limit::data);
     EXPECT_EQ(verdict.stage, "__getitem__");
     EXPECT_THAT(verdict.cause,
-                HasSubstr("__getitem__ takes 20.00 ms: it computes for 95 %"));
+                HasSubstr("__getitem__ takes 20.00 ms, of which it computes "
+                          "for 95 %"));
   }
 }
 
@@ -62,7 +63,7 @@ TEST(CauseInItems, NamesOtherWorkThatHasTheProcessors) {
   crowded.making->seen.running = 95;
   crowded.making->seen.other = 5;
   EXPECT_THAT(diagnose(crowded).cause,
-              AllOf(HasSubstr("of which it computes for 20 %"),
+              AllOf(HasSubstr("it computes for 20 %"),
                     HasSubstr("waits for a processor")));
   crowded.making->seen.running = 30;
   crowded.making->seen.asleep = 70;

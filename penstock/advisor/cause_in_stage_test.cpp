@@ -71,7 +71,7 @@ TEST(CauseInStageTest, OneStallThatWasTimedAmongShortPiecesIsNotAShareOfThem) {
   };
   EXPECT_EQ(stalled(1), std::nullopt);
   EXPECT_EQ(stalled(3), std::nullopt) << "as if each thread opened something";
-  EXPECT_THAT(stalled(6).value_or(""), HasSubstr("the longest 40 ms"));
+  EXPECT_THAT(stalled(6).value_or(""), HasSubstr("the longest takes 40 ms"));
   StageNumbers longer = stage(1);  // from 32 us on each is timed
   longer.times.add(40us, 1'000);
   longer.times.add(40ms, 5);

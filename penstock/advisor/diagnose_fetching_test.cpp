@@ -105,7 +105,7 @@ TEST(FetchingTest, WhatACrowdedMachineTakesIsNotTheInputsFault) {
   EXPECT_EQ(verdict.limit, Limit::compute);
   EXPECT_THAT(verdict.actions, IsEmpty());
   EXPECT_THAT(verdict.cause, HasSubstr("made 4.2 times as fast"));
-  EXPECT_THAT(verdict.cause, HasSubstr("other work has the processors"));
+  EXPECT_THAT(verdict.cause, HasSubstr("other programs use the processors"));
   crowded.worker_s = 8;
   EXPECT_EQ(limit_of(crowded), Limit::data) << "the workers are no faster";
   crowded = window(5, 5, 2, 1);

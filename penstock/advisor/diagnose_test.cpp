@@ -278,7 +278,7 @@ TEST(Diagnose, SeesAQueryPerSample) {
   StageNumbers read = stage("read per sample", 0, 1000, 5s, 0.1);
   read.calls = 1000;
   Verdict verdict = diagnose(window(5s, pool({read})));
-  EXPECT_THAT(verdict.cause, HasSubstr("once per sample, 5.00 ms"));
+  EXPECT_THAT(verdict.cause, HasSubstr("once per sample, which takes 5.00 ms"));
   ASSERT_EQ(verdict.actions.size(), 1u);
   EXPECT_EQ(verdict.actions[0].knob, "loader.read");
   EXPECT_NEAR(verdict.actions[0].predicted_gain, 4.0, 1e-9);

@@ -80,7 +80,7 @@ TEST(Nearest, FindsATypingErrorAndRefusesToGuessWildly) {
   EXPECT_EQ(did_you_mean("sed", known), "did you mean 'seed'?");
   EXPECT_EQ(did_you_mean("quantisation", known),
             "choose one of: batch_size, seed");
-  EXPECT_EQ(did_you_mean("seed", {}), "nothing can be chosen");
+  EXPECT_EQ(did_you_mean("seed", {}), "nothing can be chosen here");
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ TEST(SettingsTable, RefusesByThePathWhatDoesNotFit) {
   EXPECT_THAT(refusal(R"("overlap": 2)"), HasSubstr("expected 0.0 to 1.0"));
   EXPECT_THAT(refusal(R"("padded": 1)"), HasSubstr("true or false"));
   EXPECT_THAT(refusal(R"("edge": "kepe")"), HasSubstr("drop, keep"));
-  EXPECT_THAT(refusal(R"("name": "")"), HasSubstr("it is empty"));
+  EXPECT_THAT(refusal(R"("name": "")"), HasSubstr("is empty"));
   EXPECT_THAT(refusal(R"("tags": "t")"), HasSubstr("a list of texts"));
   EXPECT_THAT(refusal(R"("lenght": 1)"), HasSubstr("did you mean 'length'"));
   EXPECT_THAT(refusal(R"("stride": 11)"), HasSubstr("larger than the length"));

@@ -258,17 +258,17 @@ TEST(Chat, ATemplateEndsAtALimitAndNotTheProgram) {
   for (const auto& [text, says] :
        std::initializer_list<std::pair<std::string, std::string>>{
            {"{% set ns = namespace(a=1) %}{% set ns.a = ns %}{{ ns }}",
-            "holds itself"},
+            "contains itself"},
            {"{% set ns = namespace(a=1) %}{% set ns.a = [ns] %}{{ ns.a|tojson "
             "}}",
-            "holds itself"},
+            "contains itself"},
            {"{% set ns = namespace(a=1) %}{% set ns.a = [ns] %}{{ ns.a == "
             "[ns, 1][:1] }}{{ [ns.a] == [[ns]] }}{{ ns }}",
-            "holds itself"},
+            "contains itself"},
            {grown("[]", "[ns.s]", 100000, "{{ ns.s|tojson }}"), deep},
            {grown("{}", "{'a': ns.s}", 100000, "{{ ns.s }}"), deep},
            {grown("[]", "[namespace(a=ns.s)]", 100000, "{{ ns.s }}"),
-            "holds itself"},
+            "contains itself"},
            {"{{ " + repeated("1+", 100000) + "1 }}", often},
            {"{{ 1" + repeated(" or 1", 100000) + " }}", often},
            {"{{ messages" + repeated(".a", 100000) + " }}", often},

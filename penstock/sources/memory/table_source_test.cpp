@@ -424,7 +424,7 @@ TEST(ArrowTable, AStreamThatFailsIsReleasedAndItsWordsAreTold) {
     EXPECT_THAT(error.what(), HasSubstr("the connection was lost"));
   }
   EXPECT_EQ(made.open(), 0);
-  EXPECT_THROW(ArrowTable::read(stream), Error) << "it was released";
+  EXPECT_THROW(ArrowTable::read(stream), Error) << "was released";
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ TEST(CopyDecoder, RefusesAnotherBeginning) {
 TEST(CopyDecoder, RefusesAStreamThatEndsTooEarly) {
   std::string stream = header() + row({"1", "one"}) + trailer();
   for (std::size_t size = 1; size < stream.size(); ++size)
-    EXPECT_THAT(refusal(stream.substr(0, size)), HasSubstr("it ends")) << size;
+    EXPECT_THAT(refusal(stream.substr(0, size)), HasSubstr("the data end"))
+        << size;
   CopyDecoder nothing(2, "a test");
   EXPECT_EQ(error_of([&] { nothing.finish(); }).parts().code,
             "postgres.stream");

@@ -59,7 +59,7 @@ TEST_F(TfRecordTest, AValueOfAnotherTypeIsAProblemOfItsRow) {
   const auto found = rows(bytes, {"label"});
   ASSERT_EQ(found.size(), 102u);
   EXPECT_THAT(found[100], HasSubstr("has 2 values, expected one"));
-  EXPECT_THAT(found[101], HasSubstr("of another type"));
+  EXPECT_THAT(found[101], HasSubstr("another type"));
 }
 
 TEST_F(TfRecordTest, SeveralTextsInARecordAreLeftOutAndRefusedByName) {

@@ -524,9 +524,9 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
   EXPECT_THAT(faults[1].why, HasSubstr("not PNG"));
   EXPECT_THAT(faults[2].why, HasSubstr("16 bits"));
   EXPECT_THAT(refused(R"({"mode": "P", "interpolation": "bilinear"})"),
-              HasSubstr("cannot be mixed"));
+              HasSubstr("would mix classes"));
   EXPECT_THAT(refused(R"({"mode": "P", "dtype": "float32"})"),
-              HasSubstr("whole numbers"));
+              HasSubstr("classes are integers"));
   EXPECT_THAT(refused(R"({"dtype": "int64"})"), HasSubstr("for masks"));
 }
 
