@@ -21,7 +21,7 @@ Json part(const char* name, bool there, const std::string& says) {
 Json source_part(const SourceKind& kind) {
   try {
     load_source_plugin(kind.name);
-    return part(kind.name.c_str(), true, "ready");
+    return part(kind.name.c_str(), true, source_way(kind.name));
   } catch (const Error& error) {
     return part(kind.name.c_str(), false, error.what());
   }

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPrefix = "libpart_";
 
 /// A folder with trainers for 2.9 and 2.11, and with a torch that says which
-/// one it is, but whose libraries are none.
+/// one it is, but whose libraries cannot be loaded.
 class TorchLibrariesTest : public testing::Test {
  protected:
   TorchLibrariesTest()

@@ -30,7 +30,7 @@ std::unique_ptr<Predictor> open_predictor(const ModelSpec& spec,
                                           const FittedFields& data,
                                           Device& device);
 
-/// What libpenstock_trainer.so gives to the program.
+/// What libpenstock_trainer_RELEASE.so gives to the program.
 struct TrainerPlugin {
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
                                            const FittedFields& data,
@@ -53,8 +53,9 @@ std::unique_ptr<Device> training_device(
     std::unique_ptr<Device> opened, const DeviceSpec& wanted,
     const std::function<std::string()>& cuda_unavailable_reason);
 
-/// The trainer out of the first of these folders that has it. Throws
-/// Error(request), "trainer.part_missing", with what to do.
+/// The trainer out of these folders that was built for the torch that is loaded
+/// or found (torch_libraries.h). Throws Error(request): "trainer.part_missing"
+/// with what to do, "trainer.torch" for a torch that none was built for.
 const TrainerPlugin& load_trainer(
     const std::vector<std::filesystem::path>& folders = plugin_folders());
 

@@ -57,5 +57,9 @@ std::string source_examples();
 /// Throws Error(source) that says what to install where the plugin of this kind
 /// cannot be loaded.
 void load_source_plugin(const std::string& name);
+/// How sources of this kind are read, for people: "ready" where a plugin was
+/// built for it, or which release of Arrow or pyarrow reads. Throws as
+/// load_source_plugin().
+std::string source_way(const std::string& name);
 
 }  // namespace penstock

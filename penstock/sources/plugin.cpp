@@ -82,4 +82,11 @@ void load_source_plugin(const std::string& name) {
   source_plugin(name, plugin_folders());
 }
 
+std::string source_way(const std::string& name) {
+  load_source_plugin(name);
+  const SourceKind* kind = source_kind(name);
+  if (kind == nullptr || kind->plugin != "arrow") return "ready";
+  return arrow_files::chosen_way(plugin_folders());
+}
+
 }  // namespace penstock

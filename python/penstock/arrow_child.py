@@ -59,7 +59,7 @@ class Answers:
         self._to.flush()
 
 
-# Where a file was written anew, it is opened anew.
+# A file that was written again is opened again.
 _Stamp = tuple[int, int, int]
 
 

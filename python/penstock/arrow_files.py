@@ -36,7 +36,7 @@ def folder_of(package: str) -> str:
 
 
 def libraries() -> str:
-    """The folder of the package pyarrow; "" without one."""
+    """The folder of the package pyarrow; "" without it."""
     return folder_of("pyarrow")
 
 

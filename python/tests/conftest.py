@@ -1,5 +1,5 @@
 """pytest in place of `python NAME_test.py`: `pytest -k "not gpu"` leaves out what
-needs a GPU, which is skipped without one."""
+needs a GPU, and without one is skipped."""
 import pytest
 
 GPU_FILES = {"cuda_torch_test", "dataloader_pinning_test"}

@@ -67,7 +67,7 @@ class PythonChild {
 /// time. Thread-safe.
 class PythonChildren {
  public:
-  /// One that is used for a while, and by nobody else.
+  /// One that is used for a while, by one thread alone.
   class Lease {
    public:
     Lease(PythonChildren& of, std::unique_ptr<PythonChild> child)

@@ -65,15 +65,15 @@ class ArrowScanner {
                                                   const std::string& path) = 0;
 };
 
-/// Who reads Parquet and Arrow files, and object stores: where the plugin for
-/// them cannot be loaded, or is not to be, a scanner.
+/// How Parquet and Arrow files and object stores are read: by the plugin for
+/// the installed pyarrow, or by a scanner where no plugin fits.
 class ArrowChoice {
  public:
   virtual ~ArrowChoice() = default;
-  /// The folder of a package pyarrow, whose libraries the plugin uses where
-  /// they are those that it was built with; may be empty.
+  /// The folder of the installed package pyarrow; empty where none is known.
+  /// The plugin that was built for its release uses its libraries.
   virtual std::string pyarrow() = 0;
-  /// Whether the plugin is left alone.
+  /// Whether the scanner reads even where a plugin could.
   virtual bool scanner_first() = 0;
   /// Throws Error(source) that says what to install.
   virtual std::shared_ptr<ArrowScanner> scanner() = 0;
@@ -83,7 +83,8 @@ class ArrowChoice {
       const std::string& uri) = 0;
 };
 
-/// From now on `choice` is asked. Thread-safe; at most once in a process.
+/// From now on `choice` is asked, and not that of a program
+/// (child_scanner.h). Thread-safe.
 void choose_arrow(std::shared_ptr<ArrowChoice> choice);
 
 }  // namespace penstock

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "penstock/base/error.h"
-
 namespace penstock::files {
 
 /// A file in an object store, open for reading. Thread-safe.
@@ -41,18 +39,8 @@ class ObjectStore {
 /// do where that is known.
 [[noreturn]] void refuse_stored(const std::string& path, std::string says);
 
-/// Who reaches object stores, where that is to be decided: called with null
-/// before the plugin for them is loaded, and with what it says when it cannot
-/// be. Gives a store, or null: the plugin, or that error. May throw.
-using StoreChoice = std::shared_ptr<const ObjectStore> (*)(
-    const std::string& uri, const Error* why);
-
-/// From now on connect_store() asks `choice`. Thread-safe.
-void choose_store(StoreChoice choice);
-/// What was chosen; null: nothing.
-StoreChoice store_choice();
-
-/// What the plugin libpenstock_object_store.so gives to those that read files.
+/// What the plugin libpenstock_object_store_RELEASE.so gives to those that read
+/// files.
 struct ObjectStorePlugin {
   std::shared_ptr<const ObjectStore> (*connect)(const std::string& uri);
 };
@@ -69,8 +57,8 @@ std::string path_of_stored(const std::string& uri);
 /// credentials or an option that is not known. It is not shown then.
 void check_stored(const std::string& uri);
 
-/// The store that a URI names, by what was chosen or by the plugin. Throws as
-/// check_stored(), and Error(source): source.part_missing where the plugin is
+/// The store that a URI names, by the plugin or by pyarrow. Throws as
+/// check_stored(), and Error(source): source.part_missing where both are
 /// missing, files.store.
 std::shared_ptr<const ObjectStore> connect_store(const std::string& uri);
 
