@@ -65,6 +65,15 @@ std::string measures_line(std::int64_t at, std::int64_t epochs,
   return line;
 }
 
+/// The metrics of a validation; its details go to `run`.
+Json without_details(const Json& validated, RunNumbers& run) {
+  Json metrics{Json::Object{}};
+  run.details = {};
+  for (const auto& [name, value] : validated.object())
+    (name == kOutcomeDetails ? run.details : metrics[name]) = value;
+  return metrics;
+}
+
 constexpr const char* kLookAtRows =
     "lower train.lr, look at the rows of that step ('penstock batch'), or "
     "leave them out: --resume RUN --skip STEPS";
@@ -398,7 +407,7 @@ void Loop::validate(std::int64_t at) {
   Nanoseconds start = wall_clock().now(), saving = run.checkpoints;
   p_.state.to_validate = at;
   if (see_held_out_rows()) {
-    run.epochs[at].validated = p_.stepper.validated();
+    run.epochs[at].validated = without_details(p_.stepper.validated(), run);
     const Json* loss = run.epochs[at].validated.find("val_loss");
     if (loss != nullptr && !loss->is_number()) refuse_validation(at);
     p_.state.to_validate.reset();

@@ -4,12 +4,18 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <utility>
+
 namespace penstock {
 
 void Outcomes::add(const BatchOutcomes& batch) {
   const at::Tensor loss = batch.loss.to(at::kDouble);
-  auto exact = [&](const at::Tensor& of) {
-    return of.defined() ? of.to(at::kDouble) : at::zeros_like(loss);
+  const std::size_t rows =
+      samples_.size() + static_cast<std::size_t>(loss.size(0));
+  samples_.insert(samples_.end(), batch.samples.begin(), batch.samples.end());
+  samples_.resize(rows, -1);
+  auto exact = [&](const at::Tensor& each) {
+    return each.defined() ? each.to(at::kDouble) : at::zeros_like(loss);
   };
   seen_.push_back(
       at::stack({loss, exact(batch.truth), exact(batch.guess),
@@ -22,6 +28,7 @@ std::vector<Outcome> Outcomes::take() {
   if (seen_.empty()) return rows;
   const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
   seen_.clear();
+  const std::vector<SampleId> samples = std::exchange(samples_, {});
   const double* row = all.const_data_ptr<double>();
   for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1))
     if (row[5] != 0)
@@ -29,7 +36,8 @@ std::vector<Outcome> Outcomes::take() {
                       .truth = row[1],
                       .guess = row[2],
                       .score = row[3],
-                      .before = row[4]});
+                      .before = row[4],
+                      .sample = samples[static_cast<std::size_t>(i)]});
   return rows;
 }
 

@@ -8,6 +8,7 @@
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/tabular/network.h"
+#include "penstock/trainer/outcome_details.h"
 #include "penstock/trainer/outcomes.h"
 #include "penstock/trainer/target.h"
 #include "penstock/trainer/trainer.h"
@@ -53,12 +54,17 @@ Target target_from(const Tabular& settings, const FittedFields& data) {
   Target target{.name = field.name};
   const std::optional<NumberFacts>& numbers = field.kind->facts().numbers;
   target.masked = numbers && numbers->missing == MissingValue::By::mask;
-  if (classifies(settings, field))
+  if (classifies(settings, field)) {
     target.classes = 2;
-  else
-    target.unit =
-        scale_of(standardizations_from(data.statistics_of(field.name))[0])
-            .divisor;
+    return target;
+  }
+  const Standardization number =
+      standardizations_from(data.statistics_of(field.name))[0];
+  const Scale scale = scale_of(number);
+  target.unit = scale.divisor;
+  target.constant = {.unit = scale.divisor,
+                     .zero = scale.mean,
+                     .known = number.standardize && !number.min_max};
   return target;
 }
 
@@ -112,13 +118,20 @@ class TabularModel final : public Model {
                                             : answers.select(1, 0),
                .score = two ? answers.select(1, 1) - answers.select(1, 0)
                             : at::Tensor(),
-               .weight = truth.weight});
+               .weight = truth.weight,
+               .samples = batch.ids()});
   }
 
   Json seen() override {
     const std::vector<Outcome> rows = seen_.take();
-    return target_.classes > 0 ? class_metrics(rows, target_.classes)
-                               : number_metrics(rows, target_.unit);
+    const bool classes = target_.classes > 0;
+    Json json = classes ? class_metrics(rows, target_.classes)
+                        : number_metrics(rows, target_.unit);
+    if (!rows.empty())
+      json[kOutcomeDetails] =
+          classes ? class_details(rows, target_.classes, target_.constant)
+                  : number_details(rows, target_.constant);
+    return json;
   }
 
  private:
