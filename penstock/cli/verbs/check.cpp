@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "penstock/base/json_path.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/terminal.h"
@@ -67,6 +68,8 @@ std::string summary_of_check(const Json& json) {
   if (const Json* train = json.find("train"))
     text += "train " + train->dump() + ", val " + json.find("val")->dump() +
             ", too short " + json.find("too_short")->dump() + "\n";
+  if (const std::string why = text_in(json, {"no_batch"}); !why.empty())
+    text += "no batch can be made of the train rows: " + why + "\n";
   if (const Json* twice = json.find("duplicate_keys"))
     text += twice->dump() +
             " keys are those of more than one row: name a column of different "
@@ -126,6 +129,8 @@ void run_check(const CheckArguments& arguments, Invocation& invocation) try {
   if (json.find("bad_rows")->integer() > 0 ||
       json.find("duplicate_keys") != nullptr)
     invocation.exit_code = exit_code_of(ErrorKind::transform);
+  else if (!text_in(json, {"no_batch"}).empty())
+    invocation.exit_code = exit_code_of(ErrorKind::request);
   if (invocation.json) return print_document(json);
   print(summary_of_check(json));
 } catch (const Error& error) {

@@ -19,7 +19,8 @@ namespace penstock {
 namespace {
 
 struct TrainArguments {
-  std::string job, resume, init, target, out, model, output, manifest;
+  std::string job, resume, init, target, input, base, out, model, output;
+  std::string manifest;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
   bool plan = false, trace = false;
@@ -46,7 +47,9 @@ void check_what_is_named(const TrainArguments& arguments) {
            "name it beside a job file, or alone");
   const char* const next =
       "name a job file, --resume RUN, or --init TABLE --target COLUMN";
-  if (named == 0 && arguments.target.empty())
+  const bool of_init = !arguments.target.empty() || !arguments.input.empty() ||
+                       !arguments.base.empty();
+  if (named == 0 && !of_init)
     refuse("the command line", "neither a job nor a run is named", next);
   if (named > 1)
     refuse("the command line",
@@ -54,15 +57,17 @@ void check_what_is_named(const TrainArguments& arguments) {
                ? "both a job and a run are named"
                : "a job is to be written, and a job or a run is named",
            next);
-  if (arguments.init.empty() != arguments.target.empty())
-    refuse(arguments.init.empty() ? "--target" : "--init",
-           arguments.init.empty() ? "no table is named"
-                                  : "the column to be predicted is not named",
-           "write both: --init train.parquet --target species, or of "
-           "pictures --init images:photos --target class");
-  if (!arguments.out.empty() && arguments.init.empty())
-    refuse("--out", "no job is to be written",
-           "write it beside --init TABLE --target COLUMN");
+  if (!arguments.init.empty()) return;
+  const std::pair<const char*, const std::string*> options[] = {
+      {"--target", &arguments.target},
+      {"--input", &arguments.input},
+      {"--base", &arguments.base},
+      {"--out", &arguments.out}};
+  for (const auto& [option, value] : options)
+    if (!value->empty())
+      refuse(option, "no job is to be written",
+             "write it beside --init: --init train.parquet --target species, "
+             "--init images:photos, --init chats.jsonl --base MODEL");
 }
 
 /// "penguins.json" for data/penguins.csv.gz; of a database its table's; of
@@ -98,9 +103,13 @@ std::string write_new_job(const TrainArguments& arguments, Terminal& terminal,
                  .next = "train it with 'penstock train " + name +
                          "', or name another with --out"});
   if (source.kind != "images")
-    terminal.note("reading the table once, to see what it holds");
-  const std::string text =
-      new_job_text(source, arguments.target, name, {invocation.stop});
+    terminal.note("reading the rows once, to see what they hold");
+  const std::string text = new_job_text({.source = source,
+                                         .target = arguments.target,
+                                         .name = name,
+                                         .input = arguments.input,
+                                         .base = arguments.base},
+                                        {invocation.stop});
   real_files().write_atomic(name, text);
   terminal.note("wrote " + name + "; 'penstock train " + name +
                 "' runs it again");
@@ -250,10 +259,14 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   options.add("--resume", arguments->resume,
               "Resume an interrupted run: its folder");
   options.add("--init", arguments->init,
-              "Write a job file for this table (a file, or a source as peek "
-              "takes it), and run it");
+              "Write a job file for this table, or folder of images, "
+              "or file of texts (a source as peek takes it), and run it");
   options.add("--target", arguments->target,
-              "With --init: the column to be predicted");
+              "With --init of a table: the column to be predicted");
+  options.add("--input", arguments->input,
+              "With --init of HDF5: the array that the model sees, of several");
+  options.add("--base", arguments->base,
+              "With --init of texts: the folder of a Hugging Face model");
   options.add("--out", arguments->out,
               "With --init: the job file; default: the table's name + .json");
   options.add("--manifest", arguments->manifest,
