@@ -356,6 +356,10 @@ std::string comparison_text(const Json& comparison) {
   auto both = [&](const std::string& name, auto shown) {
     rows.push_back({name, shown(first), shown(second)});
   };
+  for (const Json& metric : list_in(comparison, {"metrics"}))
+    rows.push_back({printable(text_in(metric, {"name"})),
+                    shown_number(number_in(metric, {"first"})),
+                    shown_number(number_in(metric, {"second"}))});
   both("AU",
        [](const Json& run) { return shown_share(number_in(run, {"au"})); });
   both("samples/s", rate);

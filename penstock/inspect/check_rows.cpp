@@ -226,6 +226,19 @@ Json check_rows_of(TableDatasetOptions options, StopFlag stop) {
   return json;
 }
 
+/// Why no batch can be made of so many train rows; null: some can.
+Json no_batch(const Job& job, std::int64_t train_rows) {
+  DatasetFacts facts;
+  facts.on_side[0] = train_rows;
+  try {
+    steps_per_epoch(train_order(job, facts));
+    return {};
+  } catch (const Error& error) {
+    if (error.parts().code != "sampling.too_few") throw;
+    return error.parts().why + "; " + error.parts().next;
+  }
+}
+
 /// Of each source of several, and their sums.
 Json check_mixed(const Job& job, StopFlag stop) {
   Json all;
@@ -255,6 +268,8 @@ Json check_job(const Job& job, StopFlag stop) {
   const Nanoseconds start = wall_clock().now();
   Json json = job.sources.empty() ? check_rows_of(dataset_options(job), stop)
                                   : check_mixed(job, stop);
+  if (job.sources.empty())
+    json["no_batch"] = no_batch(job, json.find("train")->integer());
   json["seconds"] = seconds(wall_clock().now() - start);
   return json;
 }

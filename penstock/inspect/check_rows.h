@@ -21,8 +21,9 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop);
 /// The same with the eyes of a job: the rows that its fields, its split and its
 /// weights cannot use, whatever its `source.on_bad`; in place of `columns`:
 ///
-///     {too_short, train, val, fields: [NAME, ...]}
+///     {too_short, train, val, fields: [NAME, ...], no_batch}
 ///
+/// `no_batch` says why no batch can be made of the train rows; null: some can.
 /// Of several sources the sums, each of "bad" with its "source", and "sources",
 /// the same of each. Nothing is kept. Throws what preparing these rows throws
 /// but for rows that are not usable.

@@ -1,11 +1,13 @@
 #include "penstock/inspect/new_job.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <set>
 
-#include "penstock/inspect/survey.h"
+#include "penstock/inspect/array_job.h"
+#include "penstock/inspect/class_folder.h"
+#include "penstock/inspect/job_text.h"
+#include "penstock/inspect/text_job.h"
 
 // Each column takes one way: into the one field of numbers, into a field of its
 // own, or into the list of those that are left out, with the reason. The text
@@ -13,60 +15,12 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kFewIntegers =
-    20;  // of a target, or whole numbers: classes
 constexpr std::int64_t kRowsPerText = 4;  // on average, of a category
 constexpr std::int64_t kSureOnBothSides = 20;
-constexpr std::size_t kLineWidth = 76;
-
-std::string quoted(const std::string& text) { return Json(text).dump(); }
-
-/// 344 -> "344", 336776 -> "336,776".
-std::string shown_count(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t at = std::ssize(text) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
-std::string counted(std::int64_t number, const std::string& what) {
-  return shown_count(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 std::string shown_number(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.4g", value);
   return text;
-}
-
-/// Pieces with `between` after each but the last, in lines that fit.
-std::string lines_of(const std::vector<std::string>& pieces,
-                     const std::string& first, const std::string& next,
-                     const std::string& between) {
-  std::string all, line = first;
-  bool begun = false;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const std::string piece =
-        pieces[i] + (i + 1 < pieces.size() ? between : "");
-    if (begun && line.size() + 1 + piece.size() > kLineWidth) {
-      all += line + "\n";
-      line = next;
-      begun = false;
-    }
-    line += (begun ? " " : "") + piece;
-    begun = true;
-  }
-  return all + line;
-}
-
-std::string comment(const std::string& text, const std::string& indent) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines_of(words, indent + "// ", indent + "// ", "") + "\n";
 }
 
 /// What becomes of the columns.
@@ -107,11 +61,6 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
          ", a type that is not chosen automatically";
 }
 
-/// Integers that number classes with names; -1 means no sample.
-bool is_label(const ColumnSurvey& column) {
-  return column.integer() && !column.info.values.empty();
-}
-
 JobPlan plan_of(const Survey& survey, const ColumnSurvey& target) {
   JobPlan plan;
   for (const ColumnSurvey& column : survey.columns) {
@@ -144,23 +93,6 @@ class FieldNames {
  private:
   std::set<std::string> taken_ = {"", "weight", "__metadata__"};
 };
-
-bool is_class(const ColumnSurvey& target) {
-  if (target.text() || target.boolean() || is_label(target)) return true;
-  const bool whole = target.integer() || (target.real() && target.whole);
-  return whole && !target.many_values &&
-         std::ssize(target.values) <= kFewIntegers;
-}
-
-[[noreturn]] void refuse_target(const std::string& name, std::string why,
-                                std::string next) {
-  throw Error(ErrorKind::request,
-              {.code = "init.target",
-               .what = "cannot write a job that predicts a column",
-               .where = "column '" + name + "'",
-               .why = std::move(why),
-               .next = std::move(next)});
-}
 
 const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
   auto found = std::ranges::find_if(
@@ -206,24 +138,6 @@ const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
   if (counted ? std::ssize(target.values) < 2 : target.one_number())
     refuse_target(name, "all values are the same", another);
   return target;
-}
-
-/// Those that are not as by default.
-std::vector<std::string> settings_of(const SourceSpec& spec) {
-  const Json ours = without_secrets_of_source(source_section(spec));
-  const Json defaults =
-      source_section(source_kind(spec.kind)->settings.defaults());
-  std::vector<std::string> settings;
-  for (const auto& [key, value] : ours.object()) {
-    const Json* otherwise = defaults.find(key);
-    if (key != "kind" && otherwise != nullptr && *otherwise == value) continue;
-    settings.push_back(quoted(key) + ": " + value.dump());
-  }
-  return settings;
-}
-
-std::string source_line(const std::vector<std::string>& settings) {
-  return lines_of(settings, "  \"source\": {", "             ", ",") + "},\n";
 }
 
 std::string source_text(const SourceSpec& spec, const Survey& survey,
@@ -412,65 +326,17 @@ std::string training_text(std::int64_t rows, const std::string& target) {
          ", \"lr\": 0.002" + (patience ? kPatience : "") + "}\n";
 }
 
-std::string begin_of_job(const std::string& of_what, const std::string& name) {
-  return comment("Written by penstock train --init from what " + of_what +
-                     ". Change it as you like. To run it:",
-                 "") +
-         "//   penstock train " + name +
-         "\n// All keys: penstock schema, docs/reference/job.\n{\n";
-}
-
-/// Of pictures: no row is read, since their classes are known.
-std::string image_job_text(const SourceSpec& spec, const std::string& target,
-                           const std::string& name) {
-  const Schema schema = read_schema(spec);
-  const ColumnInfo* classes = schema.find("class");
-  if (target != "class")
-    refuse_target(target, "for pictures, the target is their class",
-                  "write --target class");
-  if (classes == nullptr || classes->values.size() < 2)
-    refuse_target(
-        target,
-        classes == nullptr || classes->values.empty()
-            ? "'" + spec.path + "' has no classes"
-            : "all pictures have the class '" + classes->values[0] + "'",
-        "put the pictures of each class into one folder per class, or set "
-        "\"labels\"");
-  return begin_of_job("is in " + quoted(spec.path), name) +
-         "  // Folders of pictures, one for each class.\n" +
-         source_line(settings_of(spec)) +
-         "  // 224 x 224 pixels; the model converts the bytes to floats.\n  "
-         "\"fields\": {\n    \"image\": {\"image\": {\n      \"size\": 224,\n  "
-         "    // Augmentation of training pictures: another part of each in "
-         "every\n      // epoch, 8 to 100 % of its area. Without this line the "
-         "middle is used,\n      // as it is for held-out pictures.\n      "
-         "\"train\": \"random_resized_crop\",\n      // Half of them are "
-         "mirrored. Remove this where left and right differ in\n      // "
-         "meaning, as in letters or road signs.\n      \"flip\": 0.5}},\n" +
-         comment("The target: " + shown_count(std::ssize(classes->values)) +
-                     " classes.",
-                 "    ") +
-         "    \"class\": {\"category\": {\"column\": \"class\", \"unknown\": "
-         "\"error\"}}\n  },\n"
-         "  // The paths of pictures decide which are held out.\n"
-         "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
-         "  \"loader\": {\"batch_size\": 32},\n"
-         "  // To start from trained weights, set \"path\" to a state_dict of\n"
-         "  // torchvision's resnet18.\n"
-         "  \"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n"
-         "            \"target\": \"class\", \"network\": "
-         "\"resnet18\"},\n" +
-         patience_comment(true) +
-         "  \"train\": {\"epochs\": 20, \"lr\": 0.001" + kPatience + "}\n}\n";
-}
-
 }  // namespace
 
-std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
-                         const std::string& name, StopFlag stop) {
-  if (spec.kind == "images") return image_job_text(spec, target_name, name);
+std::string new_job_text(const NewJob& job, StopFlag stop) {
+  const SourceSpec& spec = job.source;
+  if (spec.kind == "images") return image_job_text(job);
+  if (job.target.empty() && holds_texts(spec)) return text_job_text(job, stop);
+  if (job.target.empty()) refuse_without_target(spec);
+  if (spec.kind == "hdf5" && holds_arrays(spec))
+    return array_job_text(job, stop);
   const Survey survey = survey_rows(spec, stop);
-  const ColumnSurvey& target = target_of(survey, target_name);
+  const ColumnSurvey& target = target_of(survey, job.target);
   const JobPlan plan = plan_of(survey, target);
   if (plan.numbers.empty() && plan.texts.empty() && plan.times.empty()) {
     std::string why = "no other column can be an input";
@@ -486,10 +352,10 @@ std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
              "write the fields of the job yourself: docs/how-to/fields.md"});
   }
   FieldNames names;
-  const std::string target_field = names.name(target_name, true);
+  const std::string target_field = names.name(job.target, true);
   return begin_of_job("the " + counted(survey.rows, "row") + " of " +
                           quoted(survey.shown) + " hold",
-                      name) +
+                      job.name) +
          source_text(spec, survey, target) +
          fields_text(plan, target, target_field, names) +
          training_text(survey.rows - target.missing, target_field) + "}\n";

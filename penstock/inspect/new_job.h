@@ -6,16 +6,26 @@
 
 namespace penstock {
 
-/// The text of a job file, with comments, that trains a `tabular` model of one
-/// column of a table from the others. All rows are read once: what they hold
-/// decides, by rules that the comments state. Of pictures an `image_classifier`
-/// of their class, of which none is read.
+/// What a new job is to be of.
+struct NewJob {
+  SourceSpec source;
+  std::string target = {};  ///< a column; of media and texts it may be empty
+  std::string name = {};    ///< what the file will be called
+  std::string input = {};   ///< of arrays: the column that the model sees
+  std::string base = {};    ///< of texts: the folder of a language model
+};
+
+/// The text of a job file, with comments, that trains unchanged: of a table a
+/// `tabular` model of one column from the others, of pictures an
+/// `image_classifier` of their class, of arrays the one of these that fits
+/// their shape, of texts and chats a `causal_lm`. All rows of a table are read
+/// once, and what they hold decides, by rules that the comments state; of the
+/// others no more than is needed to know their number and shape.
 ///
-/// `name` is what the file will be called. Throws Error(request) for a target
-/// that is not there or that cannot be learned: init.target, init.no_inputs;
-/// what the source throws; and the error of an interrupted read when `stop` is
-/// set.
-std::string new_job_text(const SourceSpec& spec, const std::string& target,
-                         const std::string& name, StopFlag stop = {});
+/// Throws Error(request) for a target that is not there or that cannot be
+/// learned, and for what cannot be decided, with the option that decides it:
+/// init.target, init.no_inputs, init.base; what the source throws; and the
+/// error of an interrupted read when `stop` is set.
+std::string new_job_text(const NewJob& job, StopFlag stop = {});
 
 }  // namespace penstock

@@ -20,11 +20,13 @@ using testing::Not;
 
 std::string job_of_pictures(const std::string& folder,
                             const std::string& target) {
-  return new_job_text(parse_source_spec(Json("images:" + folder), ""), target,
-                      "t.json");
+  return new_job_text(
+      {.source = parse_source_spec(Json("images:" + folder), ""),
+       .target = target,
+       .name = "t.json"});
 }
 
-class NewJob : public testing::Test {
+class NewJobTest : public testing::Test {
  protected:
   void SetUp() override {
     try {
@@ -43,8 +45,9 @@ class NewJob : public testing::Test {
   std::string text(const std::string& csv, const std::string& target) const {
     std::ofstream(folder_ + "/t.csv") << csv;
     return new_job_text(
-        parse_source_spec(Json("csv:" + folder_ + "/t.csv"), ""), target,
-        "t.json");
+        {.source = parse_source_spec(Json("csv:" + folder_ + "/t.csv"), ""),
+         .target = target,
+         .name = "t.json"});
   }
   /// That job, as the program reads it.
   Job job(const std::string& csv, const std::string& target) const {
@@ -93,7 +96,7 @@ std::string fruits() {
   return csv;
 }
 
-TEST_F(NewJob, EachColumnBecomesWhatItHolds) {
+TEST_F(NewJobTest, EachColumnBecomesWhatItHolds) {
   Job made = job(fruits(), "ripe");
   EXPECT_THAT(names(made), ElementsAre("numbers", "colour", "picked", "ripe"));
   const NumberFacts& numbers = *facts(made, "numbers").numbers;
@@ -108,7 +111,7 @@ TEST_F(NewJob, EachColumnBecomesWhatItHolds) {
   EXPECT_EQ(tabular_of(made.model).target, "ripe");
 }
 
-TEST_F(NewJob, WhatIsLeftOutIsNamedWithTheReason) {
+TEST_F(NewJobTest, WhatIsLeftOutIsNamedWithTheReason) {
   std::string said = text(fruits(), "ripe");
   std::erase(said, '\n');
   for (std::size_t at; (at = said.find("  // ")) != said.npos;)
@@ -120,7 +123,7 @@ TEST_F(NewJob, WhatIsLeftOutIsNamedWithTheReason) {
                           HasSubstr("\"same\" (a single value)")));
 }
 
-TEST_F(NewJob, WhatIsNearlyNumbersIsAskedAbout) {
+TEST_F(NewJobTest, WhatIsNearlyNumbersIsAskedAbout) {
   std::string csv = "age,y\n";
   for (int i = 0; i < 100; ++i)
     csv += (i == 70 ? "?" : std::to_string(i % 40)) + (i % 2 ? ",u\n" : ",v\n");
@@ -130,7 +133,7 @@ TEST_F(NewJob, WhatIsNearlyNumbersIsAskedAbout) {
                                   HasSubstr("t.csv:72"), HasSubstr("na=,?")));
 }
 
-TEST_F(NewJob, NumbersOfRowsWithoutANameAreLeftOut) {
+TEST_F(NewJobTest, NumbersOfRowsWithoutANameAreLeftOut) {
   std::string csv = ",x,y\n";
   for (int i = 0; i < 100; ++i)
     csv += std::to_string(i) + "," + std::to_string(i % 7) +
@@ -139,7 +142,7 @@ TEST_F(NewJob, NumbersOfRowsWithoutANameAreLeftOut) {
               HasSubstr("\"c1\" (the number of the row, without a name)"));
 }
 
-TEST_F(NewJob, ANumberIsARegression) {
+TEST_F(NewJobTest, ANumberIsARegression) {
   Job made = job(fruits(), "price");
   EXPECT_EQ(facts(made, "price").outputs[0].row_shape, Shape());
   EXPECT_THAT(text(fruits(), "price"),
@@ -148,7 +151,7 @@ TEST_F(NewJob, ANumberIsARegression) {
   EXPECT_EQ(made.source.where, "");
 }
 
-TEST_F(NewJob, FewIntegersAreClassesAndManyARegression) {
+TEST_F(NewJobTest, FewIntegersAreClassesAndManyARegression) {
   std::string few = "x,y\n", many = few;
   for (int i = 0; i < 100; ++i) {
     few += std::to_string(i * i) + "," + std::to_string(i % 20) + "\n";
@@ -158,7 +161,7 @@ TEST_F(NewJob, FewIntegersAreClassesAndManyARegression) {
   EXPECT_TRUE(facts(job(many, "y"), "y").numbers);
 }
 
-TEST_F(NewJob, FewWholeNumbersWithGapsAreClassesAsPandasWritesThem) {
+TEST_F(NewJobTest, FewWholeNumbersWithGapsAreClassesAsPandasWritesThem) {
   std::string few = "x,y\n", parts = few;
   for (int i = 0; i < 100; ++i) {
     few += std::to_string(i * i) + (i % 9 == 0 ? ",\n"
@@ -173,7 +176,7 @@ TEST_F(NewJob, FewWholeNumbersWithGapsAreClassesAsPandasWritesThem) {
   EXPECT_TRUE(facts(job(parts, "y"), "y").numbers);
 }
 
-TEST_F(NewJob, TimesThatAreMissingInSomeRowsAreInputsBesideAMask) {
+TEST_F(NewJobTest, TimesThatAreMissingInSomeRowsAreInputsBesideAMask) {
   std::string csv = "t,y\n";
   for (int i = 0; i < 100; ++i)
     csv += (i % 10 == 0 ? "" : "2026-01-" + std::to_string(10 + i % 19)) +
@@ -184,14 +187,14 @@ TEST_F(NewJob, TimesThatAreMissingInSomeRowsAreInputsBesideAMask) {
                                     HasSubstr("\"missing\": \"mask\"")));
 }
 
-TEST_F(NewJob, OfRareClassesTheOtherSideMayHaveOneMore) {
+TEST_F(NewJobTest, OfRareClassesTheOtherSideMayHaveOneMore) {
   std::string csv = "x,y\n";
   for (int i = 0; i < 100; ++i)
     csv += std::to_string(i * i) + (i == 50 ? ",rare\n" : ",often\n");
   EXPECT_TRUE(facts(job(csv, "y"), "y").classes->unknown);
 }
 
-TEST_F(NewJob, NamesThatAreTakenOrHardToQuoteAreStillFields) {
+TEST_F(NewJobTest, NamesThatAreTakenOrHardToQuoteAreStillFields) {
   std::string csv = "weight,numbers,\"a \"\"b\"\"\"\n";
   for (int i = 0; i < 100; ++i)
     csv += std::string(i % 2 == 0 ? "x" : "y") + "," + std::to_string(i * i) +
@@ -205,7 +208,7 @@ TEST_F(NewJob, NamesThatAreTakenOrHardToQuoteAreStillFields) {
   EXPECT_EQ(made.source.where, R"("a ""b""" IS NOT NULL)");
 }
 
-TEST_F(NewJob, SaysWhyATargetCannotBeLearned) {
+TEST_F(NewJobTest, SaysWhyATargetCannotBeLearned) {
   auto expect = [&](const std::string& target, const std::string& why) {
     Error error = refusal(fruits(), target);
     EXPECT_EQ(error.kind(), ErrorKind::request);
@@ -221,13 +224,13 @@ TEST_F(NewJob, SaysWhyATargetCannotBeLearned) {
   EXPECT_THAT(refusal("x,y\n", "y").what(), HasSubstr("has no rows"));
 }
 
-TEST_F(NewJob, RefusesATableWithNothingToPredictFrom) {
+TEST_F(NewJobTest, RefusesATableWithNothingToPredictFrom) {
   Error error = refusal("id,y\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n", "y");
   EXPECT_EQ(error.parts().code, "init.no_inputs");
   EXPECT_THAT(error.what(), HasSubstr("\"id\" (row numbers)"));
 }
 
-TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
+TEST_F(NewJobTest, OfPicturesTrainsAClassifierOfTheirClasses) {
   for (const char* name : {"ant", "bee"}) {
     std::filesystem::create_directories(folder_ + "/p/" + name);
     std::ofstream(folder_ + "/p/" + name + "/1.jpg") << "is not read";
@@ -243,6 +246,9 @@ TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
   EXPECT_THAT(text, HasSubstr("\"train\": \"random_resized_crop\""));
   EXPECT_THAT(text, HasSubstr("// Half of them are mirrored."));
   EXPECT_THAT(text, HasSubstr("\n      \"flip\": 0.5}},"));
+  // The class is the target where none is named, and two pictures make batches.
+  EXPECT_EQ(job_of_pictures(folder_ + "/p", ""), text);
+  EXPECT_EQ(job.loading.options.batch_size, 1);
   try {
     job_of_pictures(folder_ + "/p", "path");
     ADD_FAILURE() << "it is no class";
@@ -252,12 +258,44 @@ TEST_F(NewJob, OfPicturesTrainsAClassifierOfTheirClasses) {
   }
 }
 
-TEST_F(NewJob, EndsWhereItIsStopped) {
+TEST_F(NewJobTest, OfATableWithoutATargetNamesTheOptionAndTheColumns) {
+  const Error error = refusal("a,b\n1,2\n3,4\n", "");
+  EXPECT_EQ(error.parts().code, "init.target");
+  EXPECT_THAT(error.what(), HasSubstr("name it with --target: a, b"));
+}
+
+TEST_F(NewJobTest, OfTextsTrainsALanguageModelOfTheNamedFolder) {
+  std::filesystem::create_directories(folder_ + "/base");
+  std::string csv = "text\n";
+  for (int i = 0; i < 400; ++i)
+    csv += std::to_string(i) + " bottles of beer on the wall, and one more\n";
+  const Error error = refusal(csv, "");
+  EXPECT_EQ(error.parts().code, "init.base");
+  EXPECT_THAT(error.what(), HasSubstr("--base FOLDER"));
+  NewJob job{.source = parse_source_spec(Json("csv:" + folder_ + "/t.csv"), ""),
+             .name = "t.json",
+             .base = folder_ + "/base"};
+  EXPECT_THROW(new_job_text(job), Error);  // the folder is empty
+  for (const char* name : {"/tokenizer.json", "/config.json"})
+    std::ofstream(job.base + name) << "{}";
+  std::string text = new_job_text(job);
+  EXPECT_THAT(text, AllOf(HasSubstr("\"kind\": \"causal_lm\", \"config\": "),
+                          HasSubstr("\"eos\": true"),
+                          HasSubstr("the 400 documents of")));
+  std::ofstream(job.base + "/model.safetensors") << "";
+  text = new_job_text(job);
+  EXPECT_THAT(text, AllOf(HasSubstr("\"path\": "), HasSubstr("\"lora\": {")));
+}
+
+TEST_F(NewJobTest, EndsWhereItIsStopped) {
   std::ofstream(folder_ + "/t.csv") << fruits();
   std::atomic<bool> stop{true};
   try {
-    new_job_text(parse_source_spec(Json("csv:" + folder_ + "/t.csv"), ""),
-                 "ripe", "t.json", {&stop});
+    new_job_text(
+        {.source = parse_source_spec(Json("csv:" + folder_ + "/t.csv"), ""),
+         .target = "ripe",
+         .name = "t.json"},
+        {&stop});
     FAIL() << "it was not stopped";
   } catch (const Error& error) {
     EXPECT_TRUE(is_stop(error));

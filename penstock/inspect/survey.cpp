@@ -294,7 +294,11 @@ void Surveyor::add(const Surveyor& other) {
 }
 
 Survey survey_rows(const SourceSpec& spec, StopFlag stop) {
-  const Schema schema = surveyed_schema(spec);
+  return survey_columns(spec, surveyed_schema(spec), stop);
+}
+
+Survey survey_columns(const SourceSpec& spec, const Schema& schema,
+                      StopFlag stop) {
   std::unique_ptr<Source> source =
       open_source(spec, surveyed_columns(schema), {.stop = stop});
   Surveyor surveyor(schema, *source);

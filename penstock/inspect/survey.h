@@ -123,5 +123,8 @@ std::vector<ColumnRequest> surveyed_columns(const Schema& schema);
 /// column. Throws what opening the source for a job throws, and the error of an
 /// interrupted read when `stop` is set.
 Survey survey_rows(const SourceSpec& spec, StopFlag stop);
+/// Of the columns of `schema`, which is part of the source's, alone.
+Survey survey_columns(const SourceSpec& spec, const Schema& schema,
+                      StopFlag stop);
 
 }  // namespace penstock

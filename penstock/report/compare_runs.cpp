@@ -86,6 +86,26 @@ Json stages_beside(const Json& first, const Json& second) {
   return stages;
 }
 
+/// The metrics of the last validation of either run, by name.
+Json metrics_beside(const Json& first, const Json& second) {
+  Json metrics{Json::Array{}};
+  std::vector<std::string> names;
+  for (const Json* report : {&first, &second}) {
+    const Json* found = found_in(*report, {"metrics", "val"});
+    if (found == nullptr || !found->is_object()) continue;
+    for (const auto& [name, value] : found->object()) {
+      if (std::ranges::find(names, name) != names.end()) continue;
+      names.push_back(name);
+      Json entry;
+      entry["name"] = "val_" + name;
+      entry["first"] = known(number_in(first, {"metrics", "val", name}));
+      entry["second"] = known(number_in(second, {"metrics", "val", name}));
+      metrics.push_back(std::move(entry));
+    }
+  }
+  return metrics;
+}
+
 /// What the first run's verdict advised first, and what became of it.
 Json advice_of(const Json& first, const Json& settings, const Json& gain) {
   const Json::Array& actions = list_in(first, {"verdict", "actions"});
@@ -124,6 +144,7 @@ Json compare_runs(const Json& first, const Json& second) {
        after = number_in(second, {"samples_per_s"});
   json["gain"] =
       before && after && *before > 0 ? Json(*after / *before - 1) : Json();
+  json["metrics"] = metrics_beside(first, second);
   json["settings"] = differing_settings(first, second);
   json["stages"] = stages_beside(first, second);
   json["advice"] = advice_of(first, json["settings"], json["gain"]);

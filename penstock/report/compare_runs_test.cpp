@@ -47,6 +47,18 @@ TEST(CompareRuns, ClaimsNoGainForAdviceThatWasNotFollowed) {
   EXPECT_TRUE(advice.find("measured_gain")->is_null());
 }
 
+TEST(CompareRuns, PutsTheMetricsOfBothBesideOneAnother) {
+  Json first = sample_report(), second = sample_report();
+  first["metrics"]["val"]["accuracy"] = 0.5;
+  first["metrics"]["val"]["auc"] = nullptr;
+  second["metrics"]["val"]["accuracy"] = 0.75;
+  second["metrics"]["val"]["loss"] = 0.25;
+  EXPECT_EQ(compare_runs(first, second).find("metrics")->dump(),
+            R"([{"name": "val_accuracy", "first": 0.5, "second": 0.75}, )"
+            R"({"name": "val_auc", "first": null, "second": null}, )"
+            R"({"name": "val_loss", "first": null, "second": 0.25}])");
+}
+
 TEST(CompareRuns, PutsTheStagesOfBothBesideOneAnother) {
   Json second = sample_report();
   Json only;

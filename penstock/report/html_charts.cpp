@@ -106,7 +106,8 @@ std::pair<double, double> range_of(const std::vector<Curve>& curves) {
   return {low, high};
 }
 
-std::string line_chart(const std::vector<Curve>& curves) {
+std::string line_chart(const std::vector<Curve>& curves,
+                       std::optional<double> mark) {
   const auto [low, high] = range_of(curves);
   double from = std::numeric_limits<double>::infinity(), to = -from;
   for (const Curve& curve : curves)
@@ -115,6 +116,11 @@ std::string line_chart(const std::vector<Curve>& curves) {
   if (!(to > from)) return "";
   const double height = high > low ? high - low : 1;
   std::string drawing;
+  if (mark && *mark >= from && *mark <= to) {
+    const double x = kWidth * (*mark - from) / (to - from);
+    drawing +=
+        "<path class=\"best\" d=\"M" + at(x, 0) + "L" + at(x, kHeight) + "\"/>";
+  }
   for (const Curve& curve : curves) {
     std::string points;
     for (const auto& [x, y] : curve.points)

@@ -26,7 +26,9 @@ struct Curve {
   std::string style;  ///< the class of the line
   std::vector<std::pair<double, double>> points;
 };
-std::string line_chart(const std::vector<Curve>& curves);
+/// `mark`: a place on the axis, for an upright line.
+std::string line_chart(const std::vector<Curve>& curves,
+                       std::optional<double> mark = {});
 
 /// The lowest and the highest value of the curves, as the chart draws them.
 std::pair<double, double> range_of(const std::vector<Curve>& curves);

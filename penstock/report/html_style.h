@@ -57,6 +57,26 @@ polyline { fill: none; stroke-width: 1.6; stroke: var(--copy);
   vector-effect: non-scaling-stroke; }
 polyline.train { stroke: var(--compute); } polyline.val { stroke: var(--data); }
 .axis { display: flex; justify-content: space-between; margin-top: .15rem; }
+i.best { background: var(--ink); width: 2px; }
+path.best { fill: none; stroke: var(--ink); stroke-width: 1.6;
+  stroke-dasharray: 4 3; vector-effect: non-scaling-stroke; }
+.matrix { width: auto; }
+.matrix th { position: static; }
+.matrix .up { vertical-align: bottom; text-align: center; padding: .3rem .1rem; }
+.matrix .up span { writing-mode: vertical-rl; transform: rotate(180deg); }
+td.count { text-align: right; padding: .3rem .5rem; min-width: 2.4rem; }
+td.zero { color: var(--dim); }
+td.right { background: color-mix(in srgb, var(--compute) var(--strength),
+  transparent); }
+td.wrong { background: color-mix(in srgb, var(--sync) var(--strength),
+  transparent); }
+svg.scatter { max-width: 22rem; aspect-ratio: 1; }
+.scatter circle { fill: var(--copy); fill-opacity: .55; }
+.scatter .right { stroke: var(--dim); fill: none; stroke-width: .4; }
+.bars { display: flex; align-items: flex-end; gap: 1px; height: 9rem;
+  background: var(--card); border-radius: 4px; padding: .2rem; }
+.bars i { flex: 1; background: var(--copy); min-height: 1px; }
+td img { display: block; max-width: 4rem; border-radius: 3px; }
 .stage { margin: .55rem 0; }
 .name { display: flex; justify-content: space-between; gap: 1rem;
   font-size: .92rem; }

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "penstock/report/html_charts.h"
+#include "penstock/report/html_elements.h"
+#include "penstock/report/html_outcomes.h"
 #include "penstock/report/html_style.h"
 #include "penstock/report/report_facts.h"
 
@@ -12,75 +14,6 @@
 // them are HTML, so that both are readable at any width.
 namespace penstock {
 namespace {
-
-std::string element(const std::string& name, const std::string& style,
-                    const std::string& inside) {
-  return "<" + name + (style.empty() ? "" : " class=\"" + style + "\"") + ">" +
-         inside + "</" + name + ">";
-}
-
-std::string div(const std::string& style, const std::string& inside) {
-  return element("div", style, inside) + "\n";
-}
-
-std::string section(const std::string& title, const std::string& inside) {
-  return inside.empty()
-             ? ""
-             : "<section><h2>" + title + "</h2>\n" + inside + "</section>\n";
-}
-
-/// "width: 41.27%", of a share.
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.2f%%",
-                100 * std::clamp(share, 0.0, 1.0));
-  return text;
-}
-
-/// Rows of cells that are HTML already; the first are the headings.
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::string text = "<div class=\"wide\"><table>\n";
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    text += r == 0 ? "<thead><tr>" : "<tr>";
-    for (const std::string& cell : rows[r])
-      text += element(r == 0 ? "th" : "td", "", cell);
-    text += r == 0 ? "</tr></thead>\n<tbody>" : "</tr>\n";
-  }
-  return text + "</tbody></table></div>\n";
-}
-
-std::string number_cell(const Json& of,
-                        std::initializer_list<std::string_view> keys) {
-  auto number = number_in(of, keys);
-  return shown_data(number, shown_number(number));
-}
-
-std::string share_cell(const Json& of,
-                       std::initializer_list<std::string_view> keys) {
-  auto share = number_in(of, keys);
-  return shown_data(share, shown_share(share));
-}
-
-std::string figure(const std::string& number, const std::string& name) {
-  return div("figure", element("b", "", number) + element("span", "", name));
-}
-
-/// The metrics of the last validation, one tile each.
-std::string metric_tiles(const Json& report) {
-  const Json* metrics = found_in(report, {"metrics", "val"});
-  std::string text;
-  if (metrics == nullptr || !metrics->is_object()) return text;
-  constexpr std::size_t kMost = 4;
-  std::size_t tiles = 0;
-  for (const auto& [name, value] : metrics->object()) {
-    if (!value.is_number() || tiles == kMost) continue;
-    std::string shown = "val " + name;
-    std::ranges::replace(shown, '_', ' ');
-    text += figure(number_cell(*metrics, {name}), escaped(shown));
-    ++tiles;
-  }
-  return text;
-}
 
 /// The folder of a run, or the title of a loop, which has no folder.
 std::string name_of(const Json& report) {
@@ -119,7 +52,8 @@ std::string top_of(const Json& report) {
   auto first_ms = number_in(report, {"first_batch_ms"});
   text += div(
       "figures",
-      figure(share_cell(report, {"au"}), "accelerator utilisation") +
+      metric_tiles(report) +
+          figure(share_cell(report, {"au"}), "accelerator utilisation") +
           figure(number_cell(report, {"samples_per_s"}), "samples per second") +
           figure(number_cell(report, {"steps"}), "steps") +
           figure(number_cell(report, {"samples"}), "samples") +
@@ -127,8 +61,7 @@ std::string top_of(const Json& report) {
                                       : *first_ms < 1e3
                                           ? shown_number(*first_ms) + " ms"
                                           : shown_seconds(*first_ms / 1e3)),
-                 "until the first batch") +
-          metric_tiles(report));
+                 "until the first batch"));
   return text + "</header>\n";
 }
 
@@ -375,9 +308,7 @@ std::string epochs_table(const Json::Array& epochs) {
   numbers("train loss", "train_loss");
   numbers("val loss", "val_loss");
   for (const std::string& name : measures) {
-    std::string heading = name;
-    std::ranges::replace(heading, '_', ' ');
-    column(heading, [&](const Json& e) { return number_cell(e, {name}); });
+    column(spoken(name), [&](const Json& e) { return number_cell(e, {name}); });
   }
   for (const UseColumn& use : kUse)
     if (any({"use", use.name, "mean"}))
@@ -387,8 +318,8 @@ std::string epochs_table(const Json::Array& epochs) {
   return table(rows);
 }
 
-Curve loss_curve(const Json::Array& epochs, const char* key,
-                 const char* style) {
+Curve curve_over_epochs(const Json::Array& epochs, std::string_view key,
+                        const char* style) {
   Curve curve{.style = style, .points = {}};
   for (const Json& epoch : epochs)
     if (auto at = number_in(epoch, {"epoch"}))
@@ -397,23 +328,67 @@ Curve loss_curve(const Json::Array& epochs, const char* key,
   return curve;
 }
 
+/// Small curves of the metrics beside the loss, and of the learning rate.
+std::string small_curves(const Json& report, const Json::Array& epochs,
+                         std::optional<double> best) {
+  constexpr std::size_t kMost = 6;
+  std::string text;
+  auto add = [&](const std::string& name, Curve curve, const std::string& from,
+                 const std::string& to, std::optional<double> mark) {
+    const std::string chart = line_chart({curve}, mark);
+    if (chart.empty()) return;
+    const auto [low, high] = range_of({curve});
+    text += div(
+        "curve",
+        div("name",
+            element("b", "", escaped(name)) +
+                element("span", "of",
+                        shown_number(low) + " to " + shown_number(high))) +
+            chart +
+            div("axis", element("span", "", from) + element("span", "", to)));
+  };
+  const std::string last = "epoch " + std::to_string(epochs.size());
+  std::size_t shown = 0;
+  for (const std::string& name : measures_of(epochs))
+    if (name.starts_with("val_") && shown++ < kMost)
+      add(spoken(name), curve_over_epochs(epochs, name, "val"), "epoch 1", last,
+          best);
+  Curve rates{.style = "one", .points = {}};
+  for (const Json& point : list_in(report, {"learning_rate", "points"}))
+    if (point.is_array() && point.array().size() == 2 &&
+        point.array()[0].is_number() && point.array()[1].is_number())
+      rates.points.emplace_back(point.array()[0].number() + 1,
+                                point.array()[1].number());
+  if (!rates.points.empty())
+    add("learning rate", rates, "step 1",
+        "step " + shown_number(rates.points.back().first), std::nullopt);
+  return text.empty() ? "" : div("curves", text);
+}
+
 std::string epochs_section(const Json& report) {
   const Json::Array& epochs = list_in(report, {"epochs"});
   if (epochs.empty()) return "";
-  const std::vector<Curve> losses = {loss_curve(epochs, "train_loss", "train"),
-                                     loss_curve(epochs, "val_loss", "val")};
+  const std::vector<Curve> losses = {
+      curve_over_epochs(epochs, "train_loss", "train"),
+      curve_over_epochs(epochs, "val_loss", "val")};
+  std::optional<double> best = number_in(report, {"best", "epoch"});
+  if (best) *best += 1;
   std::string text;
-  if (const std::string chart = line_chart(losses); !chart.empty()) {
+  if (const std::string line = best_line(report); !line.empty())
+    text += "<p>" + escaped(line) + ".</p>\n";
+  if (const std::string chart = line_chart(losses, best); !chart.empty()) {
     const auto [low, high] = range_of(losses);
     text +=
         "<ul class=\"legend\"><li><i class=\"train\"></i>train loss</li>"
-        "<li><i class=\"val\"></i>val loss</li><li>" +
-        shown_number(low) + " to " + shown_number(high) + "</li></ul>\n" +
-        chart + "\n" +
+        "<li><i class=\"val\"></i>val loss</li>" +
+        std::string(best ? "<li><i class=\"best\"></i>best</li>" : "") +
+        "<li>" + shown_number(low) + " to " + shown_number(high) +
+        "</li></ul>\n" + chart + "\n" +
         div("axis",
             element("span", "", "epoch 1") +
                 element("span", "", "epoch " + std::to_string(epochs.size())));
   }
+  text += small_curves(report, epochs, best);
   constexpr std::size_t kSeen = 12;  // rows, without scrolling
   if (epochs.size() > kSeen)
     text += element("p", "because",
@@ -520,19 +495,24 @@ std::string folded(const std::string& title, const Json* json) {
 
 std::string report_html(const Json& report) {
   const std::string run = name_of(report);
-  const std::string most = greatest_part(report);
+  std::string about = headline_metric(report);
+  if (const std::string most = greatest_part(report); !most.empty())
+    about += (about.empty() ? "" : " · ") + most;
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>" +
       escaped((run.empty() ? "A run of Penstock" : run) +
-              (most.empty() ? "" : ": " + most)) +
+              (about.empty() ? "" : ": " + about)) +
       "</title>\n<style>" + kHtmlStyle + "</style>\n</head>\n<body>\n<main>\n";
   page += top_of(report);
+  page += epochs_section(report);
+  page += classes_section(report);
+  page += residuals_section(report);
+  page += worst_rows_section(report);
   page += parts_section(report);
   page += pipeline_section(report);
   page += tuner_section(report);
-  page += epochs_section(report);
   page += curves_section(report);
   page += memory_section(report);
   page += worst_section(report);

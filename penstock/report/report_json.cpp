@@ -14,6 +14,8 @@
 #include "penstock/base/json_path.h"
 #include "penstock/base/kernel_files.h"
 #include "penstock/report/findings.h"
+#include "penstock/report/known_key.h"
+#include "penstock/report/outcomes_json.h"
 #include "penstock/report/profile.h"
 #include "penstock/session/session.h"
 
@@ -132,17 +134,6 @@ Json rows_json(const Dataset& rows) {
   add_classes(*facts.fitted, json);
   json["fingerprint"] = rows.fingerprint();
   return json;
-}
-
-/// The sample's number where its key cannot be read: a run that has ended has
-/// its report all the same.
-Json known_key_of(const Dataset& rows, SampleId sample) {
-  try {
-    return key_of(rows, sample);
-  } catch (const Error& error) {
-    log(LogLevel::warning, error.what());
-    return sample;
-  }
 }
 
 Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
@@ -361,6 +352,11 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["metrics"] = metrics_json(run);
   json["best"] = run.best ? best_json(*run.best) : Json();
   json["test"] = run.test;
+  if (rows != nullptr) {
+    add_outcomes(run.details, job, *rows, json);
+    json["learning_rate"] = learning_rate_json(
+        job, steps_in_all(job, train_order(job, rows->facts())));
+  }
   json["timeline"] = run.timeline.json();
   json["worst_steps"] = worst_steps_json(run, rows);
   json["validation_s"] = seconds(run.validation);

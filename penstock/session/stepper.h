@@ -60,6 +60,10 @@ struct StepperFacts {
   Json about = {};
 };
 
+/// The member of what a validation saw that is not a metric: an object for the
+/// report, whose classes and samples are numbers.
+inline constexpr const char* kOutcomeDetails = "details";
+
 /// What is done with each batch. The trainer brings one with a model.
 /// A batch's memory is used again when nobody holds the batch.
 ///
@@ -82,7 +86,7 @@ class Stepper {
   /// Looks at a batch of held-out rows without learning from it.
   virtual void validate(const std::shared_ptr<Batch>&, Stream&) {}
   /// What validate() saw since the last call, by name: "val_loss" and what the
-  /// model measures, "val_median_km" say. Starts again.
+  /// model measures, "val_median_km" say; and kOutcomeDetails. Starts again.
   virtual Json validated() { return Json::Object{}; }
   /// Weights ("model.NAME"), optimiser and all else that the next step depends
   /// on. `reuse`: the memory of an earlier state that is no longer needed. A

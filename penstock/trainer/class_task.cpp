@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "penstock/trainer/gradients.h"
+#include "penstock/trainer/outcome_details.h"
 #include "penstock/trainer/outcomes.h"
 
 namespace penstock {
@@ -53,13 +54,16 @@ class OneClass final : public ClassTask {
                .guess = answers.argmax(1),
                .score = answers.select(1, 1) - answers.select(1, 0),
                .before = answers.gt(of_truth).sum(1),
-               .weight = truth.weight});
+               .weight = truth.weight,
+               .samples = batch.ids()});
   }
 
   Json seen() override {
     const std::vector<Outcome> rows = seen_.take();
     Json json = class_metrics(rows, target_.classes);
     if (rows.empty()) return json;
+    json[kOutcomeDetails] =
+        class_details(rows, target_.classes, target_.constant);
     if (target_.classes > 5) json["val_top5_accuracy"] = top_share(rows, 5);
     if (!balance_) return json;
     const Json balance = balance_metrics(rows, target_.classes);
@@ -93,6 +97,7 @@ class ManyLabels final : public ClassTask {
 
   void look(const at::Tensor& answers, const Batch& batch) override {
     const Truth truth = truth_of(batch, target_);
+    samples_.insert(samples_.end(), batch.ids().begin(), batch.ids().end());
     seen_.push_back(
         at::cat({exact(truth.weight).unsqueeze(1),
                  exact(losses(answers, truth.value, {})).unsqueeze(1),
@@ -105,10 +110,12 @@ class ManyLabels final : public ClassTask {
     if (!seen_.empty()) {
       const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
       seen_.clear();
+      const std::vector<SampleId> samples = std::exchange(samples_, {});
       const double* row = all.const_data_ptr<double>();
       const std::int64_t labels = target_.classes;
       for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1)) {
         if (row[0] == 0) continue;
+        outcomes.samples.push_back(samples[static_cast<std::size_t>(i)]);
         outcomes.losses.push_back(row[1]);
         for (std::int64_t at = 2; at < 2 + labels; ++at) {
           outcomes.truths.push_back(row[at] > 0);
@@ -116,7 +123,9 @@ class ManyLabels final : public ClassTask {
         }
       }
     }
-    return label_metrics(outcomes);
+    Json json = label_metrics(outcomes);
+    if (outcomes.rows() > 0) json[kOutcomeDetails] = label_details(outcomes);
+    return json;
   }
 
  private:
@@ -134,6 +143,7 @@ class ManyLabels final : public ClassTask {
   const double smoothing_;
   const at::Tensor weights_;      // [labels], or undefined
   std::vector<at::Tensor> seen_;  // [rows, 2 + 2 x labels] each
+  std::vector<SampleId> samples_;
 };
 
 }  // namespace

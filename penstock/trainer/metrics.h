@@ -16,6 +16,7 @@ struct Outcome {
   float guess = 0;
   float score = 0;   ///< of two classes: how much the second is preferred
   float before = 0;  ///< classes that were held more likely than the truth
+  std::int64_t sample = -1;  ///< its id
 };
 
 /// "val_loss", "val_accuracy" and "val_macro_f1": the mean of F1 over the
@@ -36,8 +37,9 @@ double top_share(std::span<const Outcome> rows, std::int64_t first);
 /// What a model said of the labels of held-out rows.
 struct LabelOutcomes {
   std::int64_t labels = 0;
-  std::vector<double> losses = {};  // of each row
-  std::vector<bool> truths = {};    // [rows, labels]
+  std::vector<std::int64_t> samples = {};  // the id of each row
+  std::vector<double> losses = {};         // of each row
+  std::vector<bool> truths = {};           // [rows, labels]
   std::vector<double> scores = {};  // [rows, labels]; above 0: said to be there
 
   std::int64_t rows() const { return std::ssize(losses); }

@@ -2,8 +2,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <span>
 #include <vector>
 
+#include "penstock/loader/loader.h"
 #include "penstock/trainer/metrics.h"
 
 namespace penstock {
@@ -15,6 +17,8 @@ struct BatchOutcomes {
   at::Tensor score = {};   ///< undefined: 0
   at::Tensor before = {};  ///< undefined: 0
   at::Tensor weight;       ///< 0: the row has no truth
+  /// The ids of the rows, copied by add(); empty: unknown, -1 each.
+  std::span<const SampleId> samples = {};
 };
 
 /// What a model said of all rows that it looked at. On the device for some
@@ -29,8 +33,9 @@ class Outcomes {
  private:
   void fetch();
 
-  std::vector<at::Tensor> seen_;  // [rows, 6] each, float32
-  std::vector<Outcome> rows_;     // of the batches before
+  std::vector<at::Tensor> seen_;        // [rows, 6] each, float32
+  std::vector<SampleId> samples_ = {};  // of these rows
+  std::vector<Outcome> rows_;           // of the batches before
 };
 
 }  // namespace penstock

@@ -7,6 +7,7 @@ namespace penstock {
 namespace {
 
 TEST(Outcomes, AreThoseOfTheRowsOfAllBatchesThatHaveATruth) {
+  constexpr SampleId kThird[] = {77};
   Outcomes seen;
   seen.add({.loss = at::tensor({1.5F, 2.5F}),
             .truth = at::tensor({0, 1}),
@@ -17,7 +18,8 @@ TEST(Outcomes, AreThoseOfTheRowsOfAllBatchesThatHaveATruth) {
             .guess = at::tensor({0}),
             .score = at::tensor({-4.F}),
             .before = at::tensor({5}),
-            .weight = at::tensor({0.5F})});
+            .weight = at::tensor({0.5F}),
+            .samples = kThird});
   const std::vector<Outcome> rows = seen.take();
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].loss, 1.5);
@@ -30,6 +32,8 @@ TEST(Outcomes, AreThoseOfTheRowsOfAllBatchesThatHaveATruth) {
   EXPECT_EQ(rows[1].guess, 0);
   EXPECT_EQ(rows[1].score, -4);
   EXPECT_EQ(rows[1].before, 5);
+  EXPECT_EQ(rows[0].sample, -1);
+  EXPECT_EQ(rows[1].sample, 77);
 }
 
 TEST(Outcomes, BeginAnewWhenTheyAreTaken) {

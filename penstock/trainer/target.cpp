@@ -52,8 +52,13 @@ Target target_of_classes(const Field& field, const Classes& classes,
                          const FittedFields& data) {
   if (classes.count < 2)
     refuse_one_class(field, *data.statistics_of(field.name).find("classes"));
-  return {
+  Target target{
       .name = field.name, .classes = classes.count, .unknown = classes.unknown};
+  const Json* counts = data.statistics_of(field.name).find("counts");
+  if (counts != nullptr)
+    for (const Json& count : counts->array())
+      target.constant.counts.push_back(count.integer());
+  return target;
 }
 
 // n / (k n_c) for class c with n_c of n rows, where k classes occur: each class

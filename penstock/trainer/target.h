@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/trainer/model_stepper.h"
+#include "penstock/trainer/outcome_details.h"
 
 namespace penstock {
 
@@ -35,6 +36,7 @@ struct Target {
   /// How much each class counts while learning; empty: all the same. Of labels,
   /// how much a row that has it counts beside one that has not.
   std::vector<float> class_weights = {};
+  ConstantGuess constant = {};
 };
 
 /// The field of that name. Throws Error(request), code model.no_field.

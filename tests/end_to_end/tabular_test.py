@@ -190,7 +190,7 @@ class Init(Case):
         self.assertFalse((self.folder / "penguins.json").exists())
 
     def test_what_must_stand_together_is_said(self):
-        for arguments in (["--init", "t.csv"], ["--target", "y"],
+        for arguments in (["--target", "y"], ["--base", "folder"],
                           ["--out", "j.json"], ["job.json", "--out", "j.json"],
                           ["job.json", "--init", "t.csv", "--target", "y"]):
             self.refuse("request", "cli.arguments",

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "penstock/base/json_path.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/terminal.h"
@@ -70,6 +71,8 @@ std::string summary_of_check(const Json& json) {
                  ? ""
                  : ", test " + json.find("test")->dump()) +
             ", too short " + json.find("too_short")->dump() + "\n";
+  if (const std::string why = text_in(json, {"no_batch"}); !why.empty())
+    text += "no batch can be made of the train rows: " + why + "\n";
   if (const Json* twice = json.find("duplicate_keys"))
     text += twice->dump() +
             " keys belong to more than one row: name a column with unique "
@@ -129,6 +132,8 @@ void run_check(const CheckArguments& arguments, Invocation& invocation) try {
   if (json.find("bad_rows")->integer() > 0 ||
       json.find("duplicate_keys") != nullptr)
     invocation.exit_code = exit_code_of(ErrorKind::transform);
+  else if (!text_in(json, {"no_batch"}).empty())
+    invocation.exit_code = exit_code_of(ErrorKind::request);
   if (invocation.json) return print_document(json);
   print(summary_of_check(json));
 } catch (const Error& error) {

@@ -19,7 +19,8 @@ namespace penstock {
 namespace {
 
 struct TrainArguments {
-  std::string job, resume, init, target, out, model, output, manifest;
+  std::string job, resume, init, target, input, base, out, model, output;
+  std::string manifest;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
   bool plan = false, trace = false;
@@ -45,7 +46,9 @@ void check_what_is_named(const TrainArguments& arguments) {
            "use it with a job file, or alone");
   const char* const next =
       "name a job file, --resume RUN, or --init TABLE --target COLUMN";
-  if (named == 0 && arguments.target.empty())
+  const bool of_init = !arguments.target.empty() || !arguments.input.empty() ||
+                       !arguments.base.empty();
+  if (named == 0 && !of_init)
     refuse("the command line", "the command names neither a job nor a run",
            next);
   if (named > 1)
@@ -54,16 +57,17 @@ void check_what_is_named(const TrainArguments& arguments) {
                                   : "--init writes a new job, and the command "
                                     "also names a job or a run",
            next);
-  if (arguments.init.empty() != arguments.target.empty())
-    refuse(arguments.init.empty() ? "--target" : "--init",
-           arguments.init.empty()
-               ? "--init, which names the table, is missing"
-               : "--target, which names the column to predict, is missing",
-           "for example --init train.parquet --target species, or for pictures "
-           "--init images:photos --target class");
-  if (!arguments.out.empty() && arguments.init.empty())
-    refuse("--out", "only --init writes a job file",
-           "use it with --init TABLE --target COLUMN");
+  if (!arguments.init.empty()) return;
+  const std::pair<const char*, const std::string*> options[] = {
+      {"--target", &arguments.target},
+      {"--input", &arguments.input},
+      {"--base", &arguments.base},
+      {"--out", &arguments.out}};
+  for (const auto& [option, value] : options)
+    if (!value->empty())
+      refuse(option, "only --init writes a job file",
+             "use it with --init: --init train.parquet --target species, "
+             "--init images:photos, --init chats.jsonl --base MODEL");
 }
 
 /// "penguins.json" for data/penguins.csv.gz; of a database its table's; of
@@ -99,9 +103,13 @@ std::string write_new_job(const TrainArguments& arguments, Terminal& terminal,
                  .next = "train it with 'penstock train " + name +
                          "', or name another with --out"});
   if (source.kind != "images")
-    terminal.note("reading the table once to find its columns");
-  const std::string text =
-      new_job_text(source, arguments.target, name, {invocation.stop});
+    terminal.note("reading the rows once to find what they hold");
+  const std::string text = new_job_text({.source = source,
+                                         .target = arguments.target,
+                                         .name = name,
+                                         .input = arguments.input,
+                                         .base = arguments.base},
+                                        {invocation.stop});
   real_files().write_atomic(name, text);
   terminal.note("wrote " + name + "; 'penstock train " + name +
                 "' runs it again");
@@ -254,9 +262,15 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   options.add("--resume", arguments->resume,
               "Folder of an interrupted run to resume");
   options.add("--init", arguments->init,
-              "Write a job file for this table and run it: a file, or a source "
-              "as for peek");
-  options.add("--target", arguments->target, "With --init: column to predict");
+              "Write a job file for this table, or folder of images, "
+              "or file of texts (a source as for peek), and run it");
+  options.add("--target", arguments->target,
+              "With --init of a table: column to predict");
+  options.add("--input", arguments->input,
+              "With --init of HDF5: the array that the model sees, if there "
+              "are several");
+  options.add("--base", arguments->base,
+              "With --init of texts: folder of a Hugging Face model");
   options.add(
       "--out", arguments->out,
       "With --init: job file to write. Default: the table's name + .json");

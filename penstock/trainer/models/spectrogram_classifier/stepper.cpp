@@ -11,8 +11,8 @@
 #include "penstock/trainer/trainer.h"
 
 // [channels, bands, times] -> stages of two convolutions with their batch
-// normalisation; the larger of each two neighbours continues -> the mean over all
-// places -> how likely each class is.
+// normalisation; the larger of each two neighbours continues -> the mean over
+// all places -> how likely each class is.
 namespace penstock {
 namespace {
 

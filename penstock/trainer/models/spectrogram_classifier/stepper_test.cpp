@@ -192,7 +192,8 @@ TEST(SpectrogramClassifier, RefusesFieldsThatDoNotFit) {
   EXPECT_THAT(refusal("model.target=x"), HasSubstr("is neither a category"));
   EXPECT_THAT(refusal("model.spectrogram=z"),
               HasSubstr("there is no field 'z'"));
-  EXPECT_THAT(refusal("model.spectrogram=y"), HasSubstr("does not hold numbers"));
+  EXPECT_THAT(refusal("model.spectrogram=y"),
+              HasSubstr("does not hold numbers"));
   EXPECT_THAT(refusal("train.attention=mask"), HasSubstr("attention"));
   const std::string image =
       R"(model={"kind": "image_classifier", "image": "x", "target": "y"})";

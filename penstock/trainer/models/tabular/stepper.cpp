@@ -8,6 +8,7 @@
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/tabular/network.h"
+#include "penstock/trainer/outcome_details.h"
 #include "penstock/trainer/outcomes.h"
 #include "penstock/trainer/target.h"
 #include "penstock/trainer/trainer.h"
@@ -53,14 +54,17 @@ Target target_from(const Tabular& settings, const FittedFields& data) {
   Target target{.name = field.name};
   const std::optional<NumberFacts>& numbers = field.kind->facts().numbers;
   target.masked = numbers && numbers->missing == MissingValue::By::mask;
-  if (classifies(settings, field))
+  if (classifies(settings, field)) {
     target.classes = 2;
-  else {
-    const Standardization number =
-        standardizations_from(data.statistics_of(field.name))[0];
-    target.scale = scale_of(number);
-    target.log1p = number.log1p;
+    return target;
   }
+  const Standardization number =
+      standardizations_from(data.statistics_of(field.name))[0];
+  target.scale = scale_of(number);
+  target.log1p = number.log1p;
+  target.constant = {.unit = target.scale.divisor,
+                     .zero = target.scale.mean,
+                     .known = number.standardize && !number.min_max};
   return target;
 }
 
@@ -124,8 +128,14 @@ class TabularModel final : public Model {
 
   Json seen() override {
     const std::vector<Outcome> rows = seen_.take();
-    return target_.classes > 0 ? class_metrics(rows, target_.classes)
-                               : number_metrics(rows, target_.scale.divisor);
+    const bool classes = target_.classes > 0;
+    Json json = classes ? class_metrics(rows, target_.classes)
+                        : number_metrics(rows, target_.scale.divisor);
+    if (!rows.empty())
+      json[kOutcomeDetails] =
+          classes ? class_details(rows, target_.classes, target_.constant)
+                  : number_details(rows, target_.constant);
+    return json;
   }
 
  private:
@@ -138,7 +148,8 @@ class TabularModel final : public Model {
                                             : answers.select(1, 0),
                .score = two ? answers.select(1, 1) - answers.select(1, 0)
                             : at::Tensor(),
-               .weight = truth.weight});
+               .weight = truth.weight,
+               .samples = batch.ids()});
   }
 
   Json description() const {

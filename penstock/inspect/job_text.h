@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/inspect/survey.h"
+
+namespace penstock {
+
+// Pieces of the text of a new job. It is put together line by line, since JSON
+// documents keep no comments.
+
+std::string quoted(const std::string& text);
+/// 344 -> "344", 336776 -> "336,776".
+std::string shown_count(std::int64_t number);
+/// "1 row", "344 rows".
+std::string counted(std::int64_t number, const std::string& what);
+/// Pieces with `between` after each but the last, in lines that fit.
+std::string lines_of(const std::vector<std::string>& pieces,
+                     const std::string& first, const std::string& next,
+                     const std::string& between);
+/// Lines that begin with "// ".
+std::string comment(const std::string& text, const std::string& indent);
+
+/// The settings of the source that are not as by default, as `"key": value`.
+std::vector<std::string> settings_of(const SourceSpec& spec);
+std::string source_line(const std::vector<std::string>& settings);
+/// The first lines: what it was written from, and how it is run.
+std::string begin_of_job(const std::string& of_what, const std::string& name);
+
+/// Integers that number classes with names; -1 is none.
+bool is_label(const ColumnSurvey& column);
+/// Whether a target is learned as classes: texts, booleans, and whole numbers
+/// of few values.
+bool is_class(const ColumnSurvey& target);
+
+/// How many rows a batch has, so that some batches are full: a quarter of the
+/// train rows, and at most `most`.
+std::int64_t batch_of(std::int64_t rows, std::int64_t most);
+
+/// Throws Error(request), code init.target.
+[[noreturn]] void refuse_target(const std::string& name, std::string why,
+                                std::string next);
+/// The same where no column was named: with the columns that there are.
+[[noreturn]] void refuse_without_target(const SourceSpec& spec);
+
+}  // namespace penstock
