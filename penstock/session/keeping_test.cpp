@@ -52,6 +52,9 @@ TEST(KeepingTest, WhatCouldNotBeMeasuredIsNotBetter) {
   EXPECT_EQ(best_epochs(job_of("auc", {}), state, "val_auc",
                         {Json(), 0.5, Json(), 0.6}),
             (std::vector<std::int64_t>{1, 3}));
+  EXPECT_FALSE(is_best(job_of("auc", {}), measured("{}"), 4, state))
+      << "no row has a truth";
+  EXPECT_EQ(state.best->since, 1);
 }
 
 TEST(KeepingTest, AMetricThatTheModelDidNotMeasureIsRefusedWithThoseItDid) {
