@@ -79,7 +79,7 @@ TEST(KeepingTest, ARunIsOutOfPatienceAfterSoManyValidationsWithoutABetterOne) {
   EXPECT_FALSE(out_of_patience(state, job_of("loss", 3)));
   EXPECT_FALSE(out_of_patience(state, job_of("loss", {})));
   best_epochs(job, state, "val_loss", {1.0});
-  EXPECT_FALSE(out_of_patience(state, job)) << "it counts anew";
+  EXPECT_FALSE(out_of_patience(state, job)) << "it counts again";
 }
 
 TEST(KeepingTest, TheBestIsForgottenWhereItCannotBeComparedOrHad) {
