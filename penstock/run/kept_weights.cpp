@@ -29,7 +29,8 @@ void KeptWeights::write_last() const {
 void KeptWeights::put_back_best() const {
   if (!stepper.facts().has_model) return;
   const Best* kept = best();
-  if (kept != nullptr)
+  // After its last step the model has them.
+  if (kept != nullptr && kept->step < checkpoints.newest()->steps_taken)
     stepper.restore(
         with_weights(stepper.save(),
                      (folder.path() / kWeightsFolder / kBestWeights).string()));

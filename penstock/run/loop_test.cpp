@@ -232,7 +232,7 @@ TEST_F(LoopTest, TheLastStepsAreValidatedWhateverTheirNumber) {
 }
 
 // The loss of each validation is higher than the one before.
-TEST_F(LoopTest, EndsWhenItsPatienceDoesAndGoesOnWithMore) {
+TEST_F(LoopTest, EndsWhenItsPatienceDoesAndContinuesWithMore) {
   const std::string every = "train.validate_every_steps=6";
   CountingStepper stepper, again, more;
   Ended ended = run(stepper, {}, {every, "train.patience=2"});

@@ -157,8 +157,7 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
     if (from.statistics)
       checkpoints.save_statistics(text_of_statistics(*from.statistics),
                                   from.state);
-    if (from.best && from.state.best)
-      checkpoints.save_best(*from.best, from.state);
+    if (from.best) checkpoints.save_best(*from.best, from.state);
     checkpoints.save(from.state, from.model ? &*from.model : nullptr);
     from.best.reset();
     folder.check_latest();
@@ -188,12 +187,9 @@ void note_ended(const TrainOptions& options, const std::string& run,
   const std::string steps = std::to_string(state.steps_taken);
   std::string line = run + " is finished: ";
   if (out_of_patience(state, job))
-    line += "it ended after " + steps + " steps, out of patience (" +
-            std::to_string(state.best->since) +
-            " validations were not better "
-            "than " +
-            text_of(*state.best) +
-            "). To continue, resume it with a higher train.patience, or with "
+    line += "it ended after " + steps +
+            " steps, out of patience: " + patience_text(*state.best) +
+            ". To continue, resume it with a higher train.patience, or with "
             "--set train.patience=null";
   else
     line +=
@@ -242,6 +238,39 @@ bool run_loop(const Loop::Parts& parts, std::int64_t steps) {
   return Loop(parts, steps).run();
 }
 
+/// What is left when the steps are over: the weights, what they give on the
+/// side test, and the report. `all`: the run took all its steps, of so many.
+TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
+                  std::int64_t steps) {
+  const TrainOptions& options = of.options;
+  const SavedState& state = of.from.state;
+  if (all && state.position.epoch > 0) fill_store(session, options);
+  if (all && out_of_patience(state, of.job) && options.listener.note)
+    options.listener.note("out of patience: the run ends after " +
+                          std::to_string(state.steps_taken) + " of " +
+                          std::to_string(steps) + " steps; " +
+                          patience_text(*state.best));
+  const KeptWeights kept{.job = of.job,
+                         .options = options,
+                         .folder = of.folder,
+                         .checkpoints = of.checkpoints,
+                         .session = session,
+                         .stepper = stepper};
+  kept.write_last();
+  if (all) kept.put_back_best();
+  kept.write_adapter();
+  if (of.weights && all) leave_job(*of.weights, of.about, of.job);
+  if (of.weights) kept.write_output(*of.weights, all);
+  std::optional<Json> test;
+  if (all) test = kept.evaluate_test();
+  RunNumbers run = numbers_of(session, stepper, of.folder.path().string());
+  run.best = state.best;
+  run.test = test.value_or(Json());
+  warn_if_starved(run.snapshot, options.listener);
+  // Without its test, a run that resumes this one evaluates it.
+  return of.finish(run, &session.rows(), all && test);
+}
+
 /// The steps that a job's rows and model have, from where `of.from` says.
 TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   const TrainOptions& options = of.options;
@@ -275,35 +304,16 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     save_beginning(of.folder, of.checkpoints, of.from);
     note_skip(options, state.position);
   }
-  bool all = run_loop({.job = of.job,
-                       .options = options,
-                       .session = *session,
-                       .folder = of.folder,
-                       .stepper = *stepper,
-                       .checkpoints = of.checkpoints,
-                       .quarantine = quarantine,
-                       .state = state},
-                      steps);
-  if (all && state.position.epoch > 0) fill_store(*session, options);
-  const KeptWeights kept{.job = of.job,
-                         .options = options,
-                         .folder = of.folder,
-                         .checkpoints = of.checkpoints,
-                         .session = *session,
-                         .stepper = *stepper};
-  kept.write_last();
-  if (all) kept.put_back_best();
-  kept.write_adapter();
-  if (of.weights && all) leave_job(*of.weights, of.about, of.job);
-  if (of.weights) kept.write_output(*of.weights, all);
-  std::optional<Json> test;
-  if (all) test = kept.evaluate_test();
-  all = all && test;  // else it is evaluated by a run that resumes this one
-  RunNumbers run = numbers_of(*session, *stepper, of.folder.path().string());
-  run.best = state.best;
-  run.test = test.value_or(Json());
-  warn_if_starved(run.snapshot, options.listener);
-  return of.finish(run, &session->rows(), all);
+  const bool all = run_loop({.job = of.job,
+                             .options = options,
+                             .session = *session,
+                             .folder = of.folder,
+                             .stepper = *stepper,
+                             .checkpoints = of.checkpoints,
+                             .quarantine = quarantine,
+                             .state = state},
+                            steps);
+  return leave(of, *session, *stepper, all, steps);
 }
 
 /// From the folder on to the report.
@@ -393,6 +403,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (const std::string line = forget_other_best(job, from.state);
       !line.empty() && options.listener.note)
     options.listener.note(line);
+  if (!from.state.best || !keeps_best(job, true)) from.best.reset();
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(from.state, job);
   if (!resumed.empty() && options.output.empty())

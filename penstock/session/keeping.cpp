@@ -17,10 +17,8 @@ namespace {
                .what = "cannot tell which weights are the best",
                .where = "train.metric",
                .why = "the model did not measure \"" + metric +
-                      "\" of these rows; it measured " +
-                      (list.empty() ? "nothing" : list),
-               .next = list.empty() ? "hold out rows that have a target"
-                                    : "name one of these"});
+                      "\" of these rows; it measured " + list,
+               .next = "name one of these"});
 }
 
 bool better(const std::string& metric, double value, double than) {
@@ -43,8 +41,9 @@ bool is_best(const Job& job, const Json& measured, std::int64_t epoch,
              SavedState& state) {
   const std::string& metric = job.training.metric;
   const Json* value = measured.find("val_" + metric);
-  if (value == nullptr) refuse_metric(metric, measured);
-  if (!value->is_number() ||
+  if (value == nullptr && !measured.object().empty())
+    refuse_metric(metric, measured);
+  if (value == nullptr || !value->is_number() ||
       (state.best && !better(metric, value->number(), state.best->value))) {
     if (state.best) ++state.best->since;
     return false;
@@ -84,6 +83,13 @@ std::string measures_text(const Json& measured, std::string_view left_out) {
             (value.is_number() ? number : "n/a");
   }
   return line;
+}
+
+std::string patience_text(const Best& best) {
+  const std::string count =
+      best.since == 1 ? "validation was"
+                      : std::to_string(best.since) + " validations were";
+  return "the last " + count + " not better than " + text_of(best);
 }
 
 std::string text_of(const Best& best) {

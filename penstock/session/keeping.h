@@ -16,8 +16,9 @@ bool keeps_last(const Job& job, bool held_out);
 
 /// Takes a validation after `state.steps_taken` steps into account: counts it,
 /// or replaces `state.best`, and then returns true. `measured`: by name,
-/// "val_loss" and others; one that is null is not better than anything. Throws
-/// Error(request), code train.metric, where it lacks the metric of the job.
+/// "val_loss" and others; empty where no row has a truth. What is missing then,
+/// or null, is not better than anything. Throws Error(request), code
+/// train.metric, where it has others, but not the metric of the job.
 bool is_best(const Job& job, const Json& measured, std::int64_t epoch,
              SavedState& state);
 
@@ -32,5 +33,7 @@ std::string measures_text(const Json& measured, std::string_view left_out);
 
 /// "val loss 0.1234 after epoch 3, step 120": epochs counted from 1.
 std::string text_of(const Best& best);
+/// "the last 3 validations were not better than val loss 0.1234 after ...".
+std::string patience_text(const Best& best);
 
 }  // namespace penstock

@@ -52,6 +52,9 @@ TEST(KeepingTest, WhatCouldNotBeMeasuredIsNotBetter) {
   EXPECT_EQ(best_epochs(job_of("auc", {}), state, "val_auc",
                         {Json(), 0.5, Json(), 0.6}),
             (std::vector<std::int64_t>{1, 3}));
+  EXPECT_FALSE(is_best(job_of("auc", {}), measured("{}"), 4, state))
+      << "no row has a truth";
+  EXPECT_EQ(state.best->since, 1);
 }
 
 TEST(KeepingTest, AMetricThatTheModelDidNotMeasureIsRefusedWithThoseItDid) {
@@ -76,7 +79,7 @@ TEST(KeepingTest, ARunIsOutOfPatienceAfterSoManyValidationsWithoutABetterOne) {
   EXPECT_FALSE(out_of_patience(state, job_of("loss", 3)));
   EXPECT_FALSE(out_of_patience(state, job_of("loss", {})));
   best_epochs(job, state, "val_loss", {1.0});
-  EXPECT_FALSE(out_of_patience(state, job)) << "it counts anew";
+  EXPECT_FALSE(out_of_patience(state, job)) << "it counts again";
 }
 
 TEST(KeepingTest, TheBestIsForgottenWhereItCannotBeComparedOrHad) {

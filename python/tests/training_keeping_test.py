@@ -1,4 +1,4 @@
-"""penstock.train: which weights of a module of one's own a run keeps, when it
+"""penstock.train: which weights of a module of your own a run keeps, when it
 ends early, and what it measures of the side test."""
 import json
 import pathlib

@@ -1,5 +1,5 @@
 """A run is killed at any call that makes, names or writes a file: the best
-weights that its last state claims are there, and the run that goes on from it
+weights that its last state claims are there, and the run that resumes it
 ends with the same ones, bit for bit, as one that was never killed.
 
 PENSTOCK_TEST_WEIGHT_KILLS: at how many calls.

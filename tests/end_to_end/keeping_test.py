@@ -223,7 +223,7 @@ class Keeping(Noise):
         rest, _ = self.resume(report["run"], "--set", "train.epochs=4")
         self.assertEqual(rest["best"]["epoch"], 3)
 
-    def test_another_metric_in_a_resumed_run_begins_anew(self):
+    def test_another_metric_in_a_resumed_run_begins_again(self):
         report = self.train("--set", "train.epochs=3")
         rest, told = self.resume(report["run"], "--set", "train.epochs=5",
                                  "--set", "train.metric=accuracy")
