@@ -150,7 +150,7 @@ const std::vector<ManifestEntry>& manifest_table_of_runs() {
        no_effect(
            "rows are prepared by as many threads as there are processors")},
       {{"streaming", "buffer_size"},
-       no_effect("rows are read as they are needed, whatever their number")},
+       no_effect("rows are read when they are needed, whatever their number")},
       {{"image_size"}, of_fields("image", "size")},
       {{"use_specaugment"}, manifest_masks},
       {{"ignore_data_skip"},
