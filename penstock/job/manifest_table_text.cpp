@@ -53,7 +53,7 @@ const std::vector<ManifestEntry>& manifest_table_of_text() {
        no_effect("adapters are LoRA's, of a causal language model")},
       {{"lora_model_dir", "adapter_name_or_path", "adapter_folder",
         "create_new_adapter", "merge_lora"},
-       not_here("adapters start from scratch in each run")},
+       not_here("each run starts with new adapters")},
       {{"load_in_4bit", "load_in_8bit", "quantization_bit",
         "quantization_method", "quant_method", "quantization_type",
         "double_quantization", "bnb_4bit_compute_dtype", "bnb_4bit_quant_type",

@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// Pieces of a page. What is `inside` is HTML already; names of somebody else's
+// Pieces of a page. What is `inside` is HTML already; names from outside
 // go through escaped() first.
 
 std::string element(const std::string& name, const std::string& style,

@@ -112,7 +112,7 @@ td { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .small i { display: block; height: 100%; border-radius: 3px; min-width: 1px; }
 .small .planned { background: var(--outside); }
 .small .used { background: var(--copy); }
-.curves { display: grid; gap: .9rem;
+.curves { display: grid; gap: .9rem; margin: .6rem 0;
   grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); }
 .curve .of { color: var(--dim); font-size: .85rem; }
 details { border-top: 1px solid var(--line); padding: .5rem 0; }

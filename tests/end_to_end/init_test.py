@@ -1,5 +1,5 @@
 """`penstock train --init` of pictures, texts and chats: one command writes
-a job that trains as it is, and names the option that decides what it cannot."""
+a job that trains unchanged, and names the option that decides what it cannot."""
 import json
 import pathlib
 import shutil

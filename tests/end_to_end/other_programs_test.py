@@ -1,4 +1,4 @@
-"""Settings files of transformers, Axolotl and LLaMA-Factory run as they are."""
+"""Settings files of transformers, Axolotl and LLaMA-Factory run unchanged."""
 import csv
 import json
 import pathlib
@@ -116,7 +116,7 @@ ddp_timeout: 180000000
 
 class OtherPrograms(Case):
     def told(self, report):
-        """The keys of the manifest by name; all of them were told of."""
+        """What became of the keys of the manifest, by name."""
         return {entry["key"]: entry for entry in report["manifest"]}
 
     def train_manifest(self, *arguments):
