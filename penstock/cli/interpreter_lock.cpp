@@ -58,7 +58,7 @@ bool InterpreterLock::count(const std::string& dump) try {
 Json InterpreterLock::json() const {
   const auto looks = static_cast<double>(looks_);
   Json json;
-  json["samples"] = looks_;
+  json["looks"] = looks_;
   json["held"] = looks_ > 0 ? Json(static_cast<double>(held_) / looks) : Json();
   json["holders"] = Json::Array{};
   for (const auto& [name, count] : holders_) {

@@ -75,10 +75,10 @@ std::string source_line(const std::vector<std::string>& settings) {
 
 std::string begin_of_job(const std::string& of_what, const std::string& name) {
   return comment("Written by penstock train --init from what " + of_what +
-                     ". It is yours to change; to run it:",
+                     ". Change it as you like. To run it:",
                  "") +
          "//   penstock train " + name +
-         "\n// Every key: penstock schema, docs/reference/job.\n{\n";
+         "\n// All keys: penstock schema, docs/reference/job.\n{\n";
 }
 
 bool is_label(const ColumnSurvey& column) {

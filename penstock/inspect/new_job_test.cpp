@@ -244,7 +244,7 @@ TEST_F(NewJobTest, OfPicturesTrainsAClassifierOfTheirClasses) {
   // Nothing is drawn at random but what the job says, each with a comment.
   const std::string text = job_of_pictures(folder_ + "/p", "class");
   EXPECT_THAT(text, HasSubstr("\"train\": \"random_resized_crop\""));
-  EXPECT_THAT(text, HasSubstr("// Half of them are mirrored."));
+  EXPECT_THAT(text, HasSubstr("// And half of them mirrored."));
   EXPECT_THAT(text, HasSubstr("\n      \"flip\": 0.5}},"));
   // The class is the target where none is named, and two pictures make batches.
   EXPECT_EQ(job_of_pictures(folder_ + "/p", ""), text);

@@ -293,7 +293,7 @@ TEST_F(ManifestTest, FollowsTheMeaningOfKeysThatBelongTogether) {
             "seed": 1, "data_seed": 2, "bf16": "auto"})");
   EXPECT_EQ(job(), same(R"({"train": {"max_steps": 400, "epochs": 400,
       "warmup_ratio": 0.1, "accumulate": 4, "schedule": "linear",
-      "checkpoint_every_steps": 40, "precision": "bfloat16"},
+      "validate_every_steps": 100, "checkpoint_every_steps": 40, "precision": "bfloat16"},
       "loader": {"seed": 2}})"));
   document_ = Json();
   apply(R"({"num_train_epochs": 3.0, "max_steps": -1, "warmup_steps": 5,

@@ -333,7 +333,7 @@ TEST_P(MixedSources, AColumnThatIsTextHereAndANumberThereHasNoCommonClasses) {
   for (auto& row : words_[1].table.rows) row[2] = std::int64_t{3};
   EXPECT_EQ(refused().parts().code, "fields.category");
   EXPECT_THAT(refused().what(),
-              AllOf(HasSubstr("'strip'"), HasSubstr("texts in one of them")));
+              AllOf(HasSubstr("'strip'"), HasSubstr("texts in one source")));
 }
 
 TEST_P(MixedSources, RowsThatADeviceShouldKeepAreRefused) {

@@ -55,7 +55,7 @@ TEST(Joined, RefusesOtherKeysAndOtherNumbersOfRows) {
   error =
       refusal(counting_store(5, {{"value"}}), counting_store(6, {{"packed"}}));
   EXPECT_EQ(error.parts().code, "source.cannot_join");
-  EXPECT_THAT(error.parts().why, HasSubstr("5 rows, but the second 6"));
+  EXPECT_THAT(error.parts().why, HasSubstr("5 rows, but the second has 6"));
   EXPECT_EQ(refusal(counting_store(5, {{"value"}}), table({}, {{"value"}}))
                 .parts()
                 .code,

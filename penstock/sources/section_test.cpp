@@ -327,7 +327,7 @@ TEST(SourceUri, TakesAFolderForWhatItsFilesAre) {
 }
 
 TEST(SourceUri, RefusesWhatItDoesNotKnow) {
-  EXPECT_THAT(refusal(R"("train.sqlite")"), HasSubstr("no such file"));
+  EXPECT_THAT(refusal(R"("train.sqlite")"), HasSubstr("does not exist"));
   EXPECT_THAT(refusal(R"("sqlite:#t")"), HasSubstr("names no file"));
   EXPECT_THAT(refusal(R"("sqlite:a#")"), HasSubstr("no table follows"));
 }

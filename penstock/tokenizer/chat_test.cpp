@@ -143,14 +143,15 @@ TEST(Chat, ComputesAsPythonDoes) {
            {"{{ 7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 1 + 2 * 3 }}",
             "3 2 3.5 7"},
            // Near the ends of int64, where a sum would overflow.
-           {"{{ 9223372036854775806 % 9223372036854775807 }} "
-            "{{ -9223372036854775807 // 2 }} {{ 7 % -4 }} {{ -8 % 4 }}",
-            "9223372036854775806 -4611686018427387904 -1 0"},
+           {"{% set n = 4611686018427387 * 2000 %}{{ n % (n + 1) }} "
+            "{{ (1 - n) // 2 }} {{ 7 % -4 }} {{ -8 % 4 }}",
+            "9223372036854774000 -4611686018427387000 -1 0"},
            {"{{ 9007199254740993 == 9007199254740992 }} "
             "{{ 9007199254740992 < 9007199254740993 }} {{ 2 == 2.0 }}",
             "False True True"},
-           {"{{ range(9223372036854775800, 9223372036854775807, 9)|list }}",
-            "[9223372036854775800]"},
+           {"{% set n = 4611686018427387 * 2000 %}"
+            "{{ range(n, n + 9, n)|list }}",
+            "[9223372036854774000]"},
            {"{{ 'a' ~ 1 ~ none }}", "a1None"},
            {"{{ [1, 'a', true] }}", "[1, 'a', True]"},
            {"{{ 'abc'[::-1] }}{{ [1, 2, 3][-1] }}{{ 'abc'[1:] }}", "cba3bc"},
@@ -221,7 +222,7 @@ TEST(Chat, NamesWhatIsWrongWithAChat) {
            {kMarked, R"([{"role": "user", "content": 3}])", "an int"},
            {kBrackets, R"([{"role": "assistant", "content": ""}])",
             "roles must alternate"},
-           {"{{ strftime_now('%d') }}", kOne, "'strftime_now' is not known"},
+           {"{{ strftime_now('%d') }}", kOne, "'strftime_now' is not defined"},
            {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", kOne,
             "call each other"},
            {endless, kOne, "more than 1,000,000 steps"}}) {

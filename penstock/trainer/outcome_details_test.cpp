@@ -8,7 +8,10 @@ namespace penstock {
 namespace {
 
 Outcome row(double loss, double truth, double guess, std::int64_t sample) {
-  return {.loss = loss, .truth = truth, .guess = guess, .sample = sample};
+  return {.loss = static_cast<float>(loss),
+          .truth = static_cast<float>(truth),
+          .guess = static_cast<float>(guess),
+          .sample = sample};
 }
 
 TEST(OutcomeDetails, OfClassesCountWhatIsTakenForWhat) {
@@ -37,7 +40,8 @@ TEST(OutcomeDetails, OfClassesCountWhatIsTakenForWhat) {
 TEST(OutcomeDetails, WithoutCountsOfTheTrainRowsTheHeldOutOnesAreTheBaseline) {
   const std::vector<Outcome> rows = {row(1, 0, 0, 0), row(1, 0, 1, 1),
                                      row(1, 0, 1, 2), row(1, 1, 1, 3)};
-  const Json& baseline = *class_details(rows, 2, {}).find("baseline");
+  const Json json = class_details(rows, 2, {});
+  const Json& baseline = *json.find("baseline");
   EXPECT_EQ(baseline.find("of")->string(), "val");
   EXPECT_EQ(baseline.find("val_accuracy")->number(), 0.75);
   EXPECT_NEAR(baseline.find("val_loss")->number(),

@@ -121,7 +121,7 @@ TEST(Fields, SortByBelongsToStrongest) {
       AllOf(HasSubstr("json_set.sort_by"), HasSubstr("strongest")));
   EXPECT_THAT(
       set_error(R"(, "keys": ["a"], "max": 3, "sort_by": "a")"),
-      AllOf(HasSubstr("json_set.sort_by"), HasSubstr("overflow is \"first\"")));
+      AllOf(HasSubstr("json_set.sort_by"), HasSubstr("\"overflow\" is \"first\"")));
 }
 
 TEST(Fields, UnknownNamesAreRefused) {

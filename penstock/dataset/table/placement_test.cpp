@@ -132,9 +132,9 @@ TEST(Placement, SaysWhatThreadsAndRanksTake) {
   rows.asked.ranks = 4;
   rows.asked.ranks_here = 4;
   const TierPlan plan = rows.placed().plan;
-  EXPECT_THAT(plan.notes, Contains(HasSubstr("64.0 KiB of the host are for 2 "
-                                             "threads that finish rows")));
-  EXPECT_THAT(plan.notes, Contains(HasSubstr("4 ranks takes; 4 of them")));
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("64.0 KiB of host memory are "
+                                             "reserved for 2 threads")));
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("4 ranks; 4 of them")));
 }
 
 TEST(Placement, TheLongestSampleOfABinIsTheBin) {

@@ -82,7 +82,7 @@ TEST_P(DeclaredClassesTest, RefusesFilesWhoseNumbersStandForOtherNames) {
   Json both = section(folder_.path(""));
   EXPECT_THAT(files::shown_rows(both),
               ElementsAre(AllOf(HasSubstr("/b."), HasSubstr("column 'label'"),
-                                HasSubstr("other names"))));
+                                HasSubstr("other class names"))));
   both["columns"]["label"] = "int64";
   EXPECT_THAT(files::shown_rows(both),
               ElementsAre("0.0", "1.0", "-1.0", "0.0", "1.0", "-1.0"));

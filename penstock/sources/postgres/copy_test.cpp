@@ -108,7 +108,7 @@ TEST(CopyDecoder, SkipsWhatAHeaderMayAlsoHold) {
 
 TEST(CopyDecoder, RefusesAnotherBeginning) {
   EXPECT_THAT(refusal("1\tone\n2\ttwo\n and more of it"),
-              HasSubstr("does not begin"));
+              HasSubstr("do not begin"));
   std::string flags("PGCOPY\n\377\r\n\0", 11);
   append_big(flags, std::int32_t{0x10000});
   append_big(flags, std::int32_t{0});

@@ -160,7 +160,7 @@ TEST_F(PostgresPlace, IsNoKeyWhereSeveralRowsShareIt) {
   for (const char* table : {"t", "p"}) {
     Error error = error_of([&] { open_source(schema_.spec(table), {}); });
     EXPECT_EQ(error.parts().code, "source.no_key") << table;
-    EXPECT_THAT(error.parts().why, HasSubstr("place")) << table;
+    EXPECT_THAT(error.parts().why, HasSubstr("physical position")) << table;
   }
   EXPECT_EQ(*open_source(schema_.spec("p1"), {})->identity().find("key"),
             Json("ctid"));

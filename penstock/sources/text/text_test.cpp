@@ -141,7 +141,7 @@ TEST_F(TextTest, ReadsWhatIsCompressed) {
       ElementsAre("1.0 | x", "2.0 | y"));
   EXPECT_THAT(
       csv(packed + std::string(9, '\0') + "x", {Json::Object{}}, "t.csv.gz"),
-      ElementsAre("1.0 | x", HasSubstr("cannot decompress")));
+      ElementsAre(HasSubstr("cannot decompress")));
   std::string cut = packed.substr(0, packed.size() - 5);
   EXPECT_THAT(csv(cut, {Json::Object{}}, "t.csv.gz"),
               ElementsAre(AllOf(HasSubstr("t.csv.gz, byte"),
@@ -327,9 +327,9 @@ TEST_F(TextTest, SelectsRowsAndKeepsBadOnesForOnBadToDecide) {
 TEST_F(TextTest, RefusesSettingsOfTables) {
   Json section = files::section_of("csv", "t.csv");
   section["table"] = "t";
-  EXPECT_THAT(files::shown_rows(section),
-              ElementsAre(AllOf(HasSubstr("source.table"),
-                                HasSubstr("by their position"))));
+  EXPECT_THAT(
+      files::shown_rows(section),
+      ElementsAre(AllOf(HasSubstr("source.table"), HasSubstr("by position"))));
   section = files::section_of("csv", "t.csv");
   section["delimiter"] = ",,";
   EXPECT_THAT(files::shown_rows(section),

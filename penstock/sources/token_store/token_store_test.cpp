@@ -155,7 +155,7 @@ TEST_F(TokenStoreTest, ThatContradictsItselfIsNamed) {
   const std::string good = megatron_index(8, {3});
   EXPECT_THAT(megatron("no index at all"), HasSubstr("MMIDIDX"));
   EXPECT_THAT(megatron(good.substr(0, 30)), HasSubstr("ends within"));
-  EXPECT_THAT(megatron(megatron_index(6, {3})), HasSubstr("of type 6"));
+  EXPECT_THAT(megatron(megatron_index(6, {3})), HasSubstr("token type 6"));
   EXPECT_THAT(megatron(megatron_index(8, {4})), HasSubstr("has 6 bytes"));
   EXPECT_THAT(megatron(megatron_index(8, {-1})), HasSubstr("document 0"));
   std::string later = good;

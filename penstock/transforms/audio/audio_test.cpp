@@ -378,7 +378,7 @@ TEST(Audio, WrongSettingsAreNamed) {
   for (auto [settings, expected] : {
            std::pair("{}", "seconds"),
            std::pair(R"({"seconds": 1e-6})", "1 to 2^28"),
-           std::pair(R"({"seconds": 1, "store": "features"})", "without"),
+           std::pair(R"({"seconds": 1, "store": "features"})", "features need"),
            std::pair(R"({"seconds": 1, "crop": "random", "store": "samples"})",
                      "random crop"),
            std::pair(R"({"seconds": 0.01, "mel": {}})", "too few"),
@@ -387,7 +387,7 @@ TEST(Audio, WrongSettingsAreNamed) {
            std::pair(R"({"seconds": 1, "mel": {"f_min": 9000}})", "f_min"),
            std::pair(R"({"seconds": 1, "mel": {"n_mfcc": 200}})", "n_mfcc"),
            std::pair(R"({"seconds": 1, "mel": {"log": "none", "n_mfcc": 9}})",
-                     "logarithms"),
+                     "need a logarithm"),
            std::pair(R"({"seconds": 1, "augment": [{"spec_augment": {}}]})",
                      "no spectrogram"),
            std::pair(R"({"seconds": 1, "mel": {}, "augment":

@@ -520,14 +520,14 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
       store(mask, {golden_file("rgb.png"), golden_file("420_b.jpg"),
                    golden_file("wide.png")});
   ASSERT_EQ(faults.size(), 3U);
-  EXPECT_THAT(faults[0].why, HasSubstr("in colour"));
+  EXPECT_THAT(faults[0].why, HasSubstr("has colours"));
   EXPECT_THAT(faults[1].why, HasSubstr("not PNG"));
   EXPECT_THAT(faults[2].why, HasSubstr("16 bits"));
   EXPECT_THAT(refused(R"({"mode": "P", "interpolation": "bilinear"})"),
               HasSubstr("would mix classes"));
   EXPECT_THAT(refused(R"({"mode": "P", "dtype": "float32"})"),
               HasSubstr("classes are integers"));
-  EXPECT_THAT(refused(R"({"dtype": "int64"})"), HasSubstr("for masks"));
+  EXPECT_THAT(refused(R"({"dtype": "int64"})"), HasSubstr("only masks"));
 }
 
 // Of the row behind another one, which stays unchanged; a row that is bad all

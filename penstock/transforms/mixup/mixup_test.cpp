@@ -277,7 +277,7 @@ TEST(Operations, AreReadFromAList) {
 TEST(Operations, WrongSettingsAreNamed) {
   for (auto [json, expected] : {
            std::pair(R"({"mixup": ["x"]})", "expected a list of operations"),
-           std::pair(R"([{"alpha": 1}])", "no 'mixup'"),
+           std::pair(R"([{"alpha": 1}])", "neither 'mixup'"),
            std::pair(R"([{"mixup": []}])", "loader.operations[0].mixup"),
            std::pair(R"([{"mixup": ["x"], "alpha": 0}])",
                      "loader.operations[0].alpha"),

@@ -65,7 +65,7 @@ bool add_filters(hid_t properties, Json& set) {
   const int count = H5Pget_nfilters(properties);
   if (count < 0) return false;
   for (int at = 0; at < count; ++at) {
-    std::array<unsigned, 1024> values{};
+    std::array<unsigned, 256> values{};  // the most that H5Pget_filter2 takes
     std::size_t length = values.size();
     std::array<char, 64> name{};
     unsigned flags = 0, configuration = 0;
