@@ -148,7 +148,8 @@ TEST(TabularModel, PaddingCountsForNothing) {
     Json one = table.validate(*exact),
          other = table.validate(*exact, Tail::pad);
     for (const auto& [name, value] : one.object())
-      EXPECT_NEAR(value.number(), number(other, name.c_str()), 1e-4) << name;
+      if (name != kOutcomeDetails)
+        EXPECT_NEAR(value.number(), number(other, name.c_str()), 1e-4) << name;
   }
 }
 

@@ -136,7 +136,7 @@ TEST(TabularSwitches, SayWhatIsInForceAndWhyNot) {
       R"({"asked": true, "got": false, "why": "the cpu does not support it"})");
   EXPECT_EQ(*found.find("label_smoothing")->find("got"), Json(0.0));
   EXPECT_THAT(found.find("label_smoothing")->find("why")->string(),
-              testing::HasSubstr("no class"));
+              testing::HasSubstr("not a class"));
   EXPECT_EQ(found.object().size(), 5u);
 }
 
