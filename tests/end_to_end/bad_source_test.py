@@ -14,14 +14,14 @@ from penstock_cli import (Answer, Case, floats, read_safetensors, tree_of,
 class BadFiles(Case):
     def test_a_missing_file(self):
         self.write_job()
-        self.refuse("source", "sqlite.missing", "d.sqlite", "no such file",
+        self.refuse("source", "sqlite.missing", "d.sqlite", "does not exist",
                     str(self.folder))
         self.assertFalse((self.folder / "d.sqlite").exists())
 
     def test_a_folder_in_place_of_the_file(self):
         (self.folder / "d.sqlite").mkdir()
         self.write_job()
-        self.refuse("source", "sqlite.folder", "d.sqlite", "it is a folder")
+        self.refuse("source", "sqlite.folder", "d.sqlite", "is a folder")
 
     def test_a_file_that_is_no_database(self):
         path = self.folder / "d.sqlite"

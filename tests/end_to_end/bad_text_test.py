@@ -24,7 +24,7 @@ class LeftOut(TokensCase):
             found["left_out_list"]).read_text().splitlines()]
         self.assertEqual([row["key"] for row in listed], [100, 101, 102, 103])
         self.assertEqual({row["column"] for row in listed}, {"input_ids"})
-        for shown in ("4 rows are not usable", "row 100", "1.jsonl:51",
+        for shown in ("4 rows are unusable", "row 100", "1.jsonl:51",
                       "token 1 is 1000", found["left_out_list"]):
             self.assertIn(shown, answer.err)
         self.assertNotIn("row 103", answer.err)

@@ -192,7 +192,7 @@ class Stores(Case):
         self.assertIn("source.version", why["differs"][0]["part"])
         plain = self.succeed("cache", "why", "job.json").out
         self.assertIn("miss: the next run scans t in d.sqlite", plain)
-        self.assertIn(" there, ", plain)
+        self.assertIn(" stored, ", plain)
 
     @staticmethod
     def columns():

@@ -39,7 +39,7 @@ class FirstAnswers(Case):
 
     def test_nothing_like_it_is_there(self):
         text = self.asked("peek", "nothing_like_it")
-        self.assertIn("there is no such file or folder", text)
+        self.assertIn("the file or folder does not exist", text)
         self.assertIn(os.fspath(self.folder.resolve()), text)
 
     def test_a_table_is_no_job(self):

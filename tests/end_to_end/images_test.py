@@ -502,7 +502,7 @@ class Images(Case):
         bomb = bytearray(good)
         at = bomb.find(b"\xff\xc0") + 5
         bomb[at:at + 4] = b"\xea\x60\xea\x60"
-        for contents, why in ((b"", "no bytes"), (b"<html>", "not a picture"),
+        for contents, why in ((b"", "is empty"), (b"<html>", "not a picture"),
                               (good[:len(good) // 2], "cut off"),
                               (bytes(damaged_png), "damaged PNG"),
                               (bytes(bomb), "60000 x 60000"),
