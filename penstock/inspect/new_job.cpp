@@ -295,8 +295,8 @@ constexpr const char* kPatience = ", \"patience\": 10";
 
 std::string patience_comment(bool patience) {
   return std::string("  // The weights of the best epoch are kept") +
-         (patience ? "; after 10 epochs without a better one the\n"
-                     "  // training ends.\n"
+         (patience ? ". Training ends after 10 epochs\n"
+                     "  // without a better one.\n"
                    : ".\n");
 }
 

@@ -53,7 +53,8 @@ std::optional<Json> KeptWeights::evaluate_test() const try {
   Json test{Json::Object{}};
   const Json measured = stepper.validated();
   for (const auto& [name, value] : measured.object())
-    test[name.starts_with("val_") ? name.substr(4) : name] = value;
+    if (name != kOutcomeDetails)
+      test[name.starts_with("val_") ? name.substr(4) : name] = value;
   if (options.listener.note)
     options.listener.note("test, on the weights that are kept: " +
                           measures_text(test, ""));

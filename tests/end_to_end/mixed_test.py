@@ -177,7 +177,7 @@ class Mixed(Case):
             self.write_job(self.mixed(**sections))
             self.refuse("request", code, *names)
 
-        refuse("settings.value", "sources", "leave one of them out",
+        refuse("settings.value", "sources", "leave one of the two out",
                source={"kind": "sqlite", "path": "d.sqlite"})
         refuse("settings.value", "loader.weights", '"weight": 2',
                loader={"weights": "a"})

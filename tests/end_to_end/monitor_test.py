@@ -33,7 +33,7 @@ class Monitor(Case):
         told = self.run_it("monitor", "--duration=60", "--gpus=none",
                            "--output=no/such/folder/x.json")
         self.assertEqual(told.code, 2)
-        self.assertIn("is no folder", told.err)
+        self.assertIn("is not a folder", told.err)
         self.assertEqual(told.out, "")  # nothing was measured
 
     def test_looks_at_a_process_with_its_workers(self):

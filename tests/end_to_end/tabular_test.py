@@ -95,7 +95,7 @@ class Init(Case):
         text = self.written("--target", "species")
         for part in ("// Written by", '"where": "\\"species\\" IS NOT NULL"',
                      '"columns": ["bill_length", "body_mass"]',
-                     '"missing": "mask"', '"row" (numbers', '"remark" (400',
+                     '"missing": "mask"', '"row" (row numbers', '"remark" (400',
                      "3 classes"):
             self.assertIn(part, text)
 
@@ -127,7 +127,7 @@ class Init(Case):
         self.written("--target", "species")
         plan = ("train", "penguins.json", "--plan", "--json")
         told = self.succeed(*plan, "--set", "device=cpu", "--set",
-                            "train.max_steps=7")
+                            "train.max_steps=7", "--set", "train.warmup_steps=50")
         self.assertIn("warm-up is longer than the run", told.err)
         self.assertIn("checkpoints: ", told.err)
         for code, setting in (("model.on_sim", "device=sim"),
