@@ -82,7 +82,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(self.words("penstock", "cache", "why", "--s"),
                          ["--set"])
         self.assertEqual(self.words("penstock", "batch", "--split", ""),
-                         ["train", "val"])
+                         ["train", "val", "test"])
 
 
 if __name__ == "__main__":
