@@ -210,7 +210,8 @@ Json label_details(const LabelOutcomes& outcomes) {
     Json entry;
     entry["sample"] = outcomes.samples[row];
     entry["loss"] = outcomes.losses[row];
-    entry["truth"] = entry["guess"] = Json(Json::Array{});
+    entry["truth"] = Json(Json::Array{});
+    entry["guess"] = Json(Json::Array{});
     for (std::size_t label = 0; label < labels; ++label) {
       const auto number = static_cast<std::int64_t>(label);
       const std::size_t at = row * labels + label;

@@ -139,7 +139,7 @@ class Chats(unittest.TestCase):
                                              template=file)
         self.assertEqual((ids.tolist(), int(targets.sum())), (rows[0][0], 2))
         # What an object holds are columns of their own: "t.name".
-        with self.assertRaisesRegex(penstock.Error, "no such column"):
+        with self.assertRaisesRegex(penstock.Error, "does not exist"):
             self.rows([{"m": messages, "t": {"name": "say"}}], column="m",
                       chat=True, tools="t", chat_template=str(file))
 

@@ -253,7 +253,7 @@ class Arguments(Case):
             with self.refused(penstock.RequestError, "settings.value"):
                 self.open(split={"train": wrong})
         with self.refused(penstock.RequestError, "source.uri",
-                          "no such file"):
+                          "does not exist"):
             penstock.Loader("mysql:there", ["a"])
 
     def test_columns_come_in_an_order(self):

@@ -430,7 +430,7 @@ class DataFrames(unittest.TestCase):
         empty = pyarrow.table({"x": pyarrow.array([], pyarrow.float64())})
         with self.assertRaisesRegex(penstock.RequestError, "no rows"):
             penstock.Loader(empty)
-        with self.assertRaisesRegex(penstock.RequestError, "no such column"):
+        with self.assertRaisesRegex(penstock.RequestError, "does not exist"):
             penstock.Loader(pyarrow.table({"x": [1.0]}), {"y": "z"})
 
     @needs("pandas")

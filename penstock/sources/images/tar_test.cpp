@@ -238,7 +238,7 @@ TEST_F(TarTest, WhatIsTooShortIsNoTarFile) {
   end_.clear();
   for (const char* bytes : {"", "not a tar file"}) {
     tar_ = bytes;
-    EXPECT_THAT(refused(), HasSubstr("a.tar: it is not a tar file"));
+    EXPECT_THAT(refused(), HasSubstr("a.tar: the file is not a tar file"));
   }
 }
 

@@ -274,10 +274,10 @@ def refused():
     expect("refused.h5", {"/short": np.arange(19)})
     refuse("refused.h5", "/refs", "references to objects")
     refuse("refused.h5", "/several", "several values of type text")
-    refuse("refused.h5", "/away", "link to another file")
-    refuse("refused.h5", "/nowhere", "not there")
+    refuse("refused.h5", "/away", "leads to another file")
+    refuse("refused.h5", "/nowhere", "leads to nothing")
     refuse("refused.h5", "/long", "floats of 128 bits")
-    refuse("refused.h5", "/y", "no such column")
+    refuse("refused.h5", "/y", "does not exist")
     expect("refused.h5", {"/x": np.arange(20.0), "/again": np.arange(20.0)})
     with h5py.File(HERE / "labels.h5", "w") as file:
         file["y"] = np.arange(20) * 3
