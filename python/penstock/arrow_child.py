@@ -18,7 +18,7 @@ import struct
 import sys
 import threading
 import traceback
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, Callable, NoReturn
 
 from . import __version__
 from .arrow_files import (Ipc, IpcScan, Parquet, ParquetScan, check_pyarrow,
@@ -160,7 +160,7 @@ class Server:
         self._decode()
 
 
-_DOES = {"open": _open, "list": _list, "stored": _read_stored}
+_DOES: dict[str, Callable[..., None]] = {"open": _open, "list": _list, "stored": _read_stored}
 
 
 def _hear(requests: queue.SimpleQueue[str]) -> None:

@@ -133,7 +133,7 @@ class Program(unittest.TestCase):
         path = self.files.make("parquet")["path"]
         for text, words in (
                 ("raise ModuleNotFoundError('none', name='pyarrow')",
-                 "it is not installed"),
+                 "pyarrow is not installed"),
                 ("__version__ = '14.0.2'", "15 or later is needed")):
             stand_in = self.files.folder / "stand_in"
             stand_in.mkdir(exist_ok=True)
