@@ -157,7 +157,7 @@ class Stats(Case):
             for _ in loader:
                 time.sleep(loop_s)
             told = loader.explain().because
-            self.assertEqual("moving a batch" in told, measures, told)
+            self.assertEqual("moved a batch" in told, measures, told)
 
     def test_threads_move_nothing(self):
         loader = self.loader(Busy(60, seconds=0.002), batch_size=4,
