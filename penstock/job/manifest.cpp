@@ -124,7 +124,7 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
                       "leave one of them out");
   }
   ManifestJob job(all, document);
-  std::ranges::stable_partition(keys, [&](const ManifestKey& key) {
+  std::stable_partition(keys.begin(), keys.end(), [&](const ManifestKey& key) {
     const ManifestEntry* entry = manifest_entry(name_in(key));
     return entry != nullptr && entry->first;
   });

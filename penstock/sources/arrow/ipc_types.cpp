@@ -178,7 +178,7 @@ std::string ipc_metadata(const Flatbuffer& of, std::size_t schema) {
   add_number(pairs.count);
   for (std::size_t at = 0; at < pairs.count; ++at) {
     const std::size_t pair = of.follow(pairs.first + 4 * at);
-    for (std::size_t which : {0, 1}) {
+    for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
       const std::string_view text = of.text_of(pair, which);
       add_number(text.size());
       metadata += text;

@@ -75,9 +75,10 @@ std::optional<FoundPart> find_part(const PartKind& kind, const Folders& folders,
                                    const fs::path& pyarrow) {
   std::vector<std::string> releases = plugin_releases(kind.stem, folders);
   if (!pyarrow.empty())
-    std::ranges::stable_partition(releases, [&](const std::string& release) {
-      return load_arrow(pyarrow, release, kind);
-    });
+    std::stable_partition(releases.begin(), releases.end(),
+                          [&](const std::string& release) {
+                            return load_arrow(pyarrow, release, kind);
+                          });
   for (const std::string& release : releases) {
     const PluginRequest wanted{.library = kind.stem + release + ".so",
                                .entry = kind.entry,
