@@ -152,7 +152,7 @@ class Mixed(unittest.TestCase):
             self.assertIn(text, str(caught.exception))
         with self.assertRaises(TypeError) as caught:
             self.open(where="a > 3")
-        self.assertIn("of one source", str(caught.exception))
+        self.assertIn("one source", str(caught.exception))
         with self.assertRaises(penstock.RequestError):
             self.open([{"source": self.csv}])
         with self.assertRaises(penstock.RequestError):
