@@ -305,6 +305,11 @@ TEST_F(ManifestTest, FollowsTheMeaningOfKeysThatBelongTogether) {
   apply(R"({"lr_scheduler_type": "constant", "warmup_steps": 10})");
   EXPECT_EQ(job(), same(R"({"train": {"schedule": "constant",
                                       "warmup_steps": 0}})"));
+  document_ = Json();
+  apply(R"({"load_best_model_at_end": true, "early_stopping_patience": 3,
+            "metric_for_best_model": "eval_accuracy"})");
+  EXPECT_EQ(job(), same(R"({"train": {"keep": "best", "patience": 3,
+                                      "metric": "accuracy"}})"));
 }
 
 TEST_F(ManifestTest, SaysWhatCannotBeKnownOrIsNotHere) {
@@ -320,6 +325,7 @@ TEST_F(ManifestTest, SaysWhatCannotBeKnownOrIsNotHere) {
               HasSubstr("not sent to \"wandb\""));
   EXPECT_FALSE(only(R"({"report_to": "wandb"})").understood);
   EXPECT_FALSE(only(R"({"optim": "adamw_torch_8bit"})").understood);
+  EXPECT_FALSE(only(R"({"metric_for_best_model": "bleu"})").understood);
   EXPECT_THROW(only(R"({"num_train_epochs": 2.5})"), Error);
   EXPECT_FALSE(only(R"({"val_set_size": 500})").understood);
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "penstock/job/manifest_rules.h"
+#include "penstock/models/metric.h"
 
 // Rules of keys that say how a model is trained, validated and saved.
 
@@ -259,7 +260,12 @@ void manifest_save_steps(ManifestJob& job, ManifestKey& of) {
 void manifest_metric(ManifestJob& job, ManifestKey& of) {
   std::string name = text_of(of);
   if (name.starts_with("eval_")) name = name.substr(5);
-  if (!name.starts_with("val_")) name = "val_" + name;
+  if (name == "f1") name = "macro_f1";
+  if (find_metric(name) == nullptr) {
+    of.understood = false;
+    of.why = "no model measures '" + name + "'";
+    return;
+  }
   job.set(of, "train.metric", std::move(name));
 }
 
