@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "penstock/job/manifest_rules.h"
-#include "penstock/models/metric.h"
+#include "penstock/models/models.h"
 
 // Rules of keys that say how a model is trained, validated and saved.
 
