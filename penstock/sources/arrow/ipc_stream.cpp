@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <map>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -37,7 +38,7 @@ struct IpcMessage {
 
 std::optional<IpcMessage> next_message(const ReadBytes& read) {
   constexpr std::int32_t kMostHeader = 256 << 20;
-  constexpr std::int64_t kMostBody = std::int64_t{1} << 40;
+  constexpr std::int64_t kMostBody = std::int64_t{16} << 30;  // a batch of rows
   std::uint32_t mark = 0;
   std::int32_t size = 0;
   read(&mark, sizeof(mark));
@@ -58,6 +59,7 @@ std::optional<IpcMessage> next_message(const ReadBytes& read) {
   message.body->size = static_cast<std::size_t>(bytes);
   if (bytes == 0) return message;
   message.body->bytes = allocate_aligned(message.body->size);
+  if (message.body->bytes == nullptr) throw std::bad_alloc();
   read(message.body->bytes.get(), message.body->size);
   return message;
 }
