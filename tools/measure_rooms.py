@@ -76,7 +76,9 @@ def circles(graph):
 
 def plain(text):
     """C++ without comments and the content of literals; same lines."""
-    return LITERAL.sub(lambda found: '""' + "\n" * found[0].count("\n"), text)
+    return LITERAL.sub(
+        lambda found: ("" if found[0].startswith("/") else '""')
+        + "\n" * found[0].count("\n"), text)
 
 
 def types(text):

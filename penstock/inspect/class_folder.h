@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "penstock/inspect/new_job.h"
+#include "penstock/inspect/job_text.h"
 
 namespace penstock {
 

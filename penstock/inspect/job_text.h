@@ -5,8 +5,18 @@
 #include <vector>
 
 #include "penstock/inspect/survey.h"
+#include "penstock/sources/sources.h"
 
 namespace penstock {
+
+/// What a new job is to be of.
+struct NewJob {
+  SourceSpec source;
+  std::string target = {};  ///< a column; of media and texts it may be empty
+  std::string name = {};    ///< what the file will be called
+  std::string input = {};   ///< of arrays: the column that the model sees
+  std::string base = {};    ///< of texts: the folder of a language model
+};
 
 // Pieces of the text of a new job. It is put together line by line, since JSON
 // documents keep no comments.

@@ -2,18 +2,10 @@
 
 #include <string>
 
+#include "penstock/inspect/job_text.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
-
-/// What a new job is to be of.
-struct NewJob {
-  SourceSpec source;
-  std::string target = {};  ///< a column; of media and texts it may be empty
-  std::string name = {};    ///< what the file will be called
-  std::string input = {};   ///< of arrays: the column that the model sees
-  std::string base = {};    ///< of texts: the folder of a language model
-};
 
 /// The text of a job file, with comments, that trains unchanged: of a table a
 /// `tabular` model of one column from the others, of pictures an

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "penstock/inspect/new_job.h"
+#include "penstock/inspect/job_text.h"
 
 namespace penstock {
 

@@ -4,20 +4,15 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/job/manifest_key.h"
 
 namespace penstock {
 
-/// What became of a key of a manifest.
-struct ManifestKey {
-  std::string key;  ///< "training.bf16"
-  Json value;
-  /// The settings of the job that it became; empty: none.
-  std::vector<std::string> settings = {};
-  std::string why = {};  ///< why it has no meaning here, or what is different
-  bool understood = true;
+std::string why = {};  ///< why it has no meaning here, or what is different
+bool understood = true;
 
-  /// "manifest: bf16 = true -> train.precision = \"bfloat16\"".
-  std::string text() const;
+/// "manifest: bf16 = true -> train.precision = \"bfloat16\"".
+std::string text() const;
 };
 
 /// A file of settings of another program, JSON or YAML. Throws Error(request)

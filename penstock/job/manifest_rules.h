@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/job/manifest.h"
+#include "penstock/job/manifest_key.h"
 
 namespace penstock {
 

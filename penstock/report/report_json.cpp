@@ -329,6 +329,25 @@ Json tuner_json(const RunNumbers& run) {
   return json;
 }
 
+/// The stages of the preparation, of each source that is mixed.
+Json prepare_json(const RunNumbers& run, const Dataset* rows) {
+  Json all(Json::Array{});
+  if (rows == nullptr) return all;
+  auto add = [&](const DatasetFacts& facts, const Json& source) {
+    if (facts.scan == nullptr) return;
+    for (const StageNumbers& stage : facts.scan->stages) {
+      Json entry = stage_json(stage, seconds(run.first_step - run.started), 1);
+      if (!source.is_null()) entry["source"] = source;
+      all.push_back(std::move(entry));
+    }
+  };
+  const DatasetFacts& facts = rows->facts();
+  add(facts, {});
+  for (std::size_t s = 0; s < facts.parts.size(); ++s)
+    add(facts.parts[s].rows->facts(), static_cast<std::int64_t>(s));
+  return all;
+}
+
 }  // namespace
 
 Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
@@ -375,21 +394,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);
   json["dataset"] = rows == nullptr ? Json() : rows_json(*rows);
   json["stages"] = stages_json(snapshot);
-  json["prepare"] = Json::Array{};
-  auto add_prepared = [&](const DatasetFacts& facts, const Json& source) {
-    if (facts.scan == nullptr) return;
-    for (const StageNumbers& stage : facts.scan->stages) {
-      Json entry = stage_json(stage, seconds(run.first_step - run.started), 1);
-      if (!source.is_null()) entry["source"] = source;
-      json["prepare"].push_back(std::move(entry));
-    }
-  };
-  if (rows != nullptr) {
-    const DatasetFacts& facts = rows->facts();
-    add_prepared(facts, {});
-    for (std::size_t s = 0; s < facts.parts.size(); ++s)
-      add_prepared(facts.parts[s].rows->facts(), static_cast<std::int64_t>(s));
-  }
+  json["prepare"] = prepare_json(run, rows);
   json["machine"] = machine_of(device);
   if (snapshot.use.peak_bytes)
     json["machine"]["peak_bytes"] = *snapshot.use.peak_bytes;

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "penstock/run/trained_run.h"
+#include "penstock/session/session.h"
 
 // A run's folder is complete: what its job names by a path, and what its rows
 // and model cannot be made without, is copied into it. run.json lists the

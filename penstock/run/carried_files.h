@@ -3,8 +3,13 @@
 #include <filesystem>
 
 #include "penstock/base/json.h"
+#include "penstock/job/job.h"
 
 namespace penstock {
+
+/// Copies the files that a job names, and that its rows and model cannot do
+/// without, into a folder: [{"setting", "file", "sha256"}] for `run.json`.
+Json carry_files(const Job& job, const std::filesystem::path& folder);
 
 /// Puts the files that carry_files() copied into a run's folder in the places
 /// of those that its job names. A module of the user's own stays where it was,

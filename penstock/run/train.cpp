@@ -6,7 +6,7 @@
 #include "penstock/report/report.h"
 #include "penstock/run/kept_weights.h"
 #include "penstock/run/loop.h"
-#include "penstock/run/trained_run.h"
+#include "penstock/run/carried_files.h"
 #include "penstock/session/session.h"
 
 namespace penstock {

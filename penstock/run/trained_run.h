@@ -37,8 +37,4 @@ TrainedRun read_trained_run(const std::string& folder);
 /// code predict.no_weights.
 FileOfWeights read_weights(const TrainedRun& run);
 
-/// Copies the files that a job names, and that its rows and model cannot do
-/// without, into a folder: [{"setting", "file", "sha256"}] for `run.json`.
-Json carry_files(const Job& job, const std::filesystem::path& folder);
-
 }  // namespace penstock

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -7,6 +9,22 @@
 #include "penstock/sources/spec.h"
 
 namespace penstock {
+
+struct SourcePlugin;
+namespace files {
+class ObjectStore;
+}  // namespace files
+
+/// Chooses one of several plugins of a kind, or what reads in their place.
+struct ChoiceOfPlugin {
+  using Folders = std::vector<std::filesystem::path>;
+  const SourcePlugin& (*plugin)(const Folders&) = nullptr;
+  /// Which way that is, for people.
+  std::string (*shown)(const Folders&) = nullptr;
+  /// Reaches an object store with the libraries of this kind.
+  std::shared_ptr<const files::ObjectStore> (*store)(const std::string& uri) =
+      nullptr;
+};
 
 /// What the program knows of a kind of source without its plugin: its
 /// descriptor, in the kind's own folder. The plugin that reads it is
@@ -31,6 +49,7 @@ struct SourceKind {
   std::vector<std::string> beside = {};
   /// The plugin, where several kinds share one: libpenstock_source_PLUGIN.so.
   std::string plugin = {};
+  ChoiceOfPlugin choice = {};  ///< empty: there is one plugin
   std::string to_run = {};    ///< packages of its libraries, as Debian has them
   std::string to_build = {};  ///< and those that a build needs
   /// What to do where they are not from Debian.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "penstock/base/plugin.h"
-#include "penstock/sources/arrow/parts.h"
 #include "penstock/sources/kinds.h"
 
 namespace penstock {
@@ -25,10 +24,7 @@ std::string install_hint(const std::string& kind) {
 /// which may come back here.
 struct Choices {
   std::mutex mutex;
-  std::map<std::string, PluginChoice> by_name = {
-      {"arrow", [](const Error*) {
-         return &arrow_files::chosen_plugin(plugin_folders());
-       }}};
+  std::map<std::string, PluginChoice> by_name;
 };
 
 Choices& choices() {
@@ -62,6 +58,8 @@ const SourcePlugin& source_plugin(
   const PluginChoice choice = choice_of(name);
   if (choice)
     if (const SourcePlugin* other = choice(nullptr)) return *other;
+  if (!choice && known != nullptr && known->choice.plugin != nullptr)
+    return known->choice.plugin(folders);
   try {
     return load_plugin<SourcePlugin>(
         {.library = "libpenstock_source_" + name + ".so",
@@ -85,8 +83,8 @@ void load_source_plugin(const std::string& name) {
 std::string source_way(const std::string& name) {
   load_source_plugin(name);
   const SourceKind* kind = source_kind(name);
-  if (kind == nullptr || kind->plugin != "arrow") return "ready";
-  return arrow_files::chosen_way(plugin_folders());
+  if (kind == nullptr || kind->choice.shown == nullptr) return "ready";
+  return kind->choice.shown(plugin_folders());
 }
 
 }  // namespace penstock

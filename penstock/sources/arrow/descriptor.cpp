@@ -1,3 +1,4 @@
+#include "penstock/sources/arrow/parts.h"
 #include "penstock/sources/files/file_settings.h"
 
 namespace penstock {
@@ -10,6 +11,9 @@ SourceKind arrow_kind(const std::string& name, const std::string& shown,
   kind.install =
       "pip install pyarrow; in a build from source, run tools/fetch_arrow and "
       "configure again";
+  kind.choice = {.plugin = arrow_files::chosen_plugin,
+                 .shown = arrow_files::chosen_way,
+                 .store = arrow_files::chosen_store};
   return kind;
 }
 

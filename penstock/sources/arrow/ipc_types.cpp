@@ -68,48 +68,23 @@ std::string decimal_format(const Flatbuffer& of, std::size_t type) {
          (bits == 128 ? "" : "," + std::to_string(bits));
 }
 
-std::string format_of(const Flatbuffer& of, IpcType kind, std::size_t type) {
-  const auto number = [&](std::int32_t missing) {
-    return std::to_string(of.value<std::int32_t>(type, 0, missing));
-  };
+/// Of types without parameters; null for others.
+const char* plain_format(IpcType kind) {
   switch (kind) {
     case IpcType::null:
       return "n";
-    case IpcType::integer:
-      return integer_format(of, type);
-    case IpcType::floating:
-      return std::string(1, "efg?"[of.value<std::int16_t>(type, 0, 0) & 3]);
     case IpcType::binary:
       return "z";
     case IpcType::utf8:
       return "u";
     case IpcType::boolean:
       return "b";
-    case IpcType::decimal:
-      return decimal_format(of, type);
-    case IpcType::date:
-      return of.value<std::int16_t>(type, 0, 1) == 0 ? "tdD" : "tdm";
-    case IpcType::time:
-      return std::string("tt") + time_unit(of, type, 1);
-    case IpcType::timestamp:
-      return std::string("ts") + time_unit(of, type, 0) + ":" +
-             std::string(of.text_of(type, 1));
-    case IpcType::interval:
-      return std::string("ti") + "MDn?"[of.value<std::int16_t>(type, 0, 0) & 3];
     case IpcType::list:
       return "+l";
     case IpcType::structure:
       return "+s";
-    case IpcType::sum:
-      return of.value<std::int16_t>(type, 0, 0) == 0 ? "+us:" : "+ud:";
-    case IpcType::fixed_binary:
-      return "w:" + number(0);
-    case IpcType::fixed_list:
-      return "+w:" + number(0);
     case IpcType::map:
       return "+m";
-    case IpcType::duration:
-      return std::string("tD") + time_unit(of, type, 1);
     case IpcType::large_binary:
       return "Z";
     case IpcType::large_utf8:
@@ -126,7 +101,41 @@ std::string format_of(const Flatbuffer& of, IpcType kind, std::size_t type) {
       return "+vl";
     case IpcType::large_list_view:
       return "+vL";
-    case IpcType::none:
+    default:
+      return nullptr;
+  }
+}
+
+std::string format_of(const Flatbuffer& of, IpcType kind, std::size_t type) {
+  if (const char* plain = plain_format(kind)) return plain;
+  const auto number = [&](std::int32_t missing) {
+    return std::to_string(of.value<std::int32_t>(type, 0, missing));
+  };
+  switch (kind) {
+    case IpcType::integer:
+      return integer_format(of, type);
+    case IpcType::floating:
+      return std::string(1, "efg?"[of.value<std::int16_t>(type, 0, 0) & 3]);
+    case IpcType::decimal:
+      return decimal_format(of, type);
+    case IpcType::date:
+      return of.value<std::int16_t>(type, 0, 1) == 0 ? "tdD" : "tdm";
+    case IpcType::time:
+      return std::string("tt") + time_unit(of, type, 1);
+    case IpcType::timestamp:
+      return std::string("ts") + time_unit(of, type, 0) + ":" +
+             std::string(of.text_of(type, 1));
+    case IpcType::interval:
+      return std::string("ti") + "MDn?"[of.value<std::int16_t>(type, 0, 0) & 3];
+    case IpcType::sum:
+      return of.value<std::int16_t>(type, 0, 0) == 0 ? "+us:" : "+ud:";
+    case IpcType::fixed_binary:
+      return "w:" + number(0);
+    case IpcType::fixed_list:
+      return "+w:" + number(0);
+    case IpcType::duration:
+      return std::string("tD") + time_unit(of, type, 1);
+    default:
       break;
   }
   throw std::runtime_error("a field of an unknown type");

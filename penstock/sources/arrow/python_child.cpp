@@ -130,14 +130,15 @@ void PythonChild::start() {
   const int failed =
       ::posix_spawnp(&process_, python_.c_str(), &settings.files,
                      &settings.attributes, arguments.data(), environ);
-  ::close(to[1]);
-  ::close(from[1]);
   to_ = to[0];
   from_ = from[0];
-  if (failed == 0) return;
-  process_ = 0;
-  refuse(std::string("it cannot be started: ") + std::strerror(failed),
-         kInstall);
+  ::close(to[1]);
+  ::close(from[1]);
+  if (failed != 0) {
+    process_ = 0;
+    refuse(std::string("it cannot be started: ") + std::strerror(failed),
+           kInstall);
+  }
 }
 
 void PythonChild::greet() {

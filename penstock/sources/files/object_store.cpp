@@ -8,7 +8,7 @@
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/utf8.h"
-#include "penstock/sources/arrow/parts.h"
+#include "penstock/sources/kinds.h"
 
 namespace penstock::files {
 namespace {
@@ -98,7 +98,11 @@ void check_stored(const std::string& uri) {
 
 std::shared_ptr<const ObjectStore> connect_store(const std::string& uri) {
   check_stored(uri);
-  return arrow_files::chosen_store(uri);
+  const auto& kinds = source_kinds();
+  const auto kind = std::ranges::find_if(
+      kinds, [](const SourceKind& of) { return of.choice.store != nullptr; });
+  PENSTOCK_ASSERT(kind != kinds.end(), "Arrow's kinds reach object stores");
+  return kind->choice.store(uri);
 }
 
 }  // namespace penstock::files
