@@ -8,13 +8,6 @@
 
 namespace penstock {
 
-std::string why = {};  ///< why it has no meaning here, or what is different
-bool understood = true;
-
-/// "manifest: bf16 = true -> train.precision = \"bfloat16\"".
-std::string text() const;
-};
-
 /// A file of settings of another program, JSON or YAML. Throws Error(request)
 /// for one that cannot be read.
 Json read_manifest(const std::string& path);

@@ -13,5 +13,11 @@ struct ManifestKey {
   Json value;
   /// The settings of the job that it became; empty: none.
   std::vector<std::string> settings = {};
+  std::string why = {};  ///< why it has no meaning here, or what is different
+  bool understood = true;
+
+  /// "manifest: bf16 = true -> train.precision = \"bfloat16\"".
+  std::string text() const;
+};
 
 }  // namespace penstock

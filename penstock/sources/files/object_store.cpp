@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "penstock/base/ascii.h"
+#include "penstock/base/base.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/kinds.h"
 
