@@ -160,9 +160,7 @@ Json metrics_json(const RunNumbers& run) {
   for (const auto& [number, epoch] : run.epochs) {
     if (epoch.train_loss) json["train"]["loss"] = *epoch.train_loss;
     if (epoch.validated.object().empty()) continue;
-    json["val"] = Json::Object{};
-    for (const auto& [name, value] : epoch.validated.object())
-      json["val"][name.starts_with("val_") ? name.substr(4) : name] = value;
+    json["val"] = reported_measures(epoch.validated);
   }
   return json;
 }

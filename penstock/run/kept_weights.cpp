@@ -50,11 +50,7 @@ std::optional<Json> KeptWeights::evaluate_test() const try {
     stepper.validate(session.shared(promised(rows->next(session.stream()))),
                      session.stream());
   }
-  Json test{Json::Object{}};
-  const Json measured = stepper.validated();
-  for (const auto& [name, value] : measured.object())
-    if (name != kOutcomeDetails)
-      test[name.starts_with("val_") ? name.substr(4) : name] = value;
+  Json test = reported_measures(stepper.validated());
   if (options.listener.note)
     options.listener.note("test, on the weights that are kept: " +
                           measures_text(test, ""));

@@ -45,16 +45,6 @@ std::unique_ptr<Source> open_rows_of(const SourceSpec& spec,
   }
 }
 
-/// Measures without "val_", as the report of a run names them.
-Json named_alone(const Json& measured) {
-  constexpr std::string_view kPrefix = "val_";
-  Json named{Json::Object{}};
-  for (const auto& [name, value] : measured.object())
-    named[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] =
-        value;
-  return named;
-}
-
 /// A window whose batches are begun.
 struct OpenWindow {
   std::shared_ptr<const RowWindow> rows;
@@ -212,7 +202,7 @@ Predicted Prediction::run() {
   result_.bad += left_out.count();
   result_.bad_rows.insert(result_.bad_rows.begin(), left_out.bad.begin(),
                           left_out.bad.end());
-  if (has_target_) result_.metrics = named_alone(predictor_->measured());
+  if (has_target_) result_.metrics = reported_measures(predictor_->measured());
   if (writer_ != nullptr) writer_->finish();
   return std::move(result_);
 }

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "penstock/report/report.h"
+#include "penstock/run/carried_files.h"
 #include "penstock/run/kept_weights.h"
 #include "penstock/run/loop.h"
-#include "penstock/run/carried_files.h"
 #include "penstock/session/session.h"
 
 namespace penstock {

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "penstock/session/stepper.h"
+
 namespace penstock {
 namespace {
 
 [[noreturn]] void refuse_metric(const std::string& metric,
                                 const Json& measured) {
   std::string list;
-  for (const auto& [name, value] : measured.object())
-    if (name.starts_with("val_"))
-      list += (list.empty() ? "" : ", ") + name.substr(4);
+  const Json reported = reported_measures(measured);
+  for (const auto& [name, value] : reported.object())
+    list += (list.empty() ? "" : ", ") + name;
   throw Error(ErrorKind::request,
               {.code = "train.metric",
                .what = "cannot tell which weights are the best",
@@ -68,6 +70,16 @@ std::string forget_other_best(const Job& job, SavedState& state) {
                            text_of(*state.best) + ") counts no longer: " + why;
   state.best.reset();
   return line;
+}
+
+Json reported_measures(const Json& measured) {
+  constexpr std::string_view kPrefix = "val_";
+  Json reported{Json::Object{}};
+  for (const auto& [name, value] : measured.object())
+    if (name != kOutcomeDetails)
+      reported[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] =
+          value;
+  return reported;
 }
 
 std::string measures_text(const Json& measured, std::string_view left_out) {
