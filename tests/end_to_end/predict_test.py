@@ -215,7 +215,7 @@ class Table(Predicting):
 
     def test_the_weights_of_the_run_folder_come_before_its_checkpoint(self):
         weights = self.folder / "runs" / "latest" / "weights"
-        weights.mkdir()
+        weights.mkdir(exist_ok=True)
         answers = self.predict(self.without("species"))[1]
         for name in ("last", "best"):
             shutil.copy(self.folder / "out" / "model.safetensors",
