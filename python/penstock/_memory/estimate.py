@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from .peak import peak_bytes
-from .slices import rows_of, sliced, tensors_of
+from .slices import rows_of, sliced, tensors_in, tensors_of
 from .snapshot import TrainingState, optimizer_bytes, optimizers_of
 
 if TYPE_CHECKING:
@@ -78,20 +78,10 @@ def model_loss(model: torch.nn.Module, batch: Any) -> torch.Tensor:
     else:
         made = model(batch)
     total = torch.zeros((), device=next(model.parameters()).device)
-    for tensor in _outputs(made):
+    for tensor in tensors_in(made):
         if tensor.is_floating_point() and tensor.requires_grad:
             total = total + tensor.float().sum()
     return total
-
-
-def _outputs(made: Any) -> list[torch.Tensor]:
-    if isinstance(made, torch.Tensor):
-        return [made]
-    if isinstance(made, Mapping):
-        made = list(made.values())
-    if isinstance(made, (list, tuple)):
-        return [tensor for one in made for tensor in _outputs(one)]
-    return []
 
 
 def _optimizer_bytes(trained: list[torch.nn.Parameter]) -> int:

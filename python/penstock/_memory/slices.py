@@ -23,7 +23,7 @@ def tensors_of(batch: Any) -> Any:
 def rows_of(batch: Any) -> int:
     """The length of the first dimension, which all tensors of the batch share.
     Raises RequestError, memory.rows."""
-    lengths = {len(tensor) for tensor in _tensors_in(batch) if tensor.dim()}
+    lengths = {len(tensor) for tensor in tensors_in(batch) if tensor.dim()}
     if len(lengths) == 1:
         return lengths.pop()
     found = ("its tensors have " + ", ".join(map(str, sorted(lengths)))
@@ -47,11 +47,12 @@ def sliced(batch: Any, begin: int, end: int) -> Any:
     return batch
 
 
-def _tensors_in(batch: Any) -> list[torch.Tensor]:
+def tensors_in(batch: Any) -> list[torch.Tensor]:
+    """The tensors of a batch, or of what a model returns, in their order."""
     if isinstance(batch, torch.Tensor):
         return [batch]
     if isinstance(batch, Mapping):
         batch = list(batch.values())
     if isinstance(batch, (list, tuple)):
-        return [tensor for value in batch for tensor in _tensors_in(value)]
+        return [tensor for value in batch for tensor in tensors_in(value)]
     return []
