@@ -39,7 +39,7 @@ std::string source_line(const std::vector<std::string>& settings);
 /// The first lines: what it was written from, and how it is run.
 std::string begin_of_job(const std::string& of_what, const std::string& name);
 
-/// Integers that number classes with names; -1 is none.
+/// Integers that number classes with names; -1 means no class.
 bool is_label(const ColumnSurvey& column);
 /// Whether a target is learned as classes: texts, booleans, and whole numbers
 /// of few values.

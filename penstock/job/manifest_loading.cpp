@@ -193,7 +193,7 @@ void manifest_tokens_cache(ManifestJob& job, ManifestKey& of) {
 /// others, 2019).
 void manifest_masks(ManifestJob& job, ManifestKey& of) {
   if (!is_true(of)) {
-    of.why = "no masks are drawn unless the job says so";
+    of.why = "no masks are applied unless the job sets them";
     return;
   }
   const Json masks = Json::parse(
