@@ -129,8 +129,9 @@ def main():
         name = file.relative_to(ROOT)
         if file.name.endswith("_test.cpp") and file.name not in lists:
             bad.append(f"{name}: no CMakeLists.txt builds this test")
-        # python/CMakeLists.txt runs all of its folder.
-        if file.name.endswith("_test.py") and file.parent != ROOT / "python/tests" \
+        # By its name, or with all tests of its folder.
+        if file.name.endswith("_test.py") \
+                and f" {file.parent.name}/*_test.py" not in lists \
                 and not re.search(
                     rf"\b{file.stem.removesuffix('_test')}\b", lists):
             bad.append(f"{name}: no CMakeLists.txt runs this test")
