@@ -14,7 +14,6 @@ the source need have no more than the columns of the fields.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import pathlib
 import shutil
@@ -25,6 +24,7 @@ from typing import Any, Mapping, NoReturn, Union
 
 from . import _engine, program
 from ._training import module as modules
+from ._training import program_log
 from ._training.predictor import Predictor
 from ._training.raised import torch_or_refused
 from ._training.switches import torch_as_asked
@@ -185,22 +185,13 @@ def _columns_of(rows: pathlib.Path) -> dict[str, list[Any]]:
     return columns
 
 
-class _Words(logging.Formatter):
-    """As the program writes its log."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return f"penstock {record.levelname.lower()}: {record.getMessage()}"
-
-
 def main() -> NoReturn:
     """What the program becomes when the model of a run is one's own:
     `python3 -m penstock.predictions REQUEST`, REQUEST being JSON."""
     from .training import report_error
 
     request = json.loads(sys.argv[1])
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Words())
-    logging.getLogger("penstock").addHandler(handler)
+    program_log.write_to_stderr()
     code = 0
     try:
         _program(request)

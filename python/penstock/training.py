@@ -27,6 +27,7 @@ from typing import Any, Mapping, NoReturn, Sequence
 
 from . import _engine
 from ._training import module as modules
+from ._training import program_log
 from ._training.raised import torch_or_refused
 from ._training.stepper import Stepper
 from ._training.switches import torch_as_asked
@@ -183,20 +184,11 @@ _EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
                "out_of_memory": 6, "internal": 70}
 
 
-class _Words(logging.Formatter):
-    """As the program writes its log."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return f"penstock {record.levelname.lower()}: {record.getMessage()}"
-
-
 def main() -> NoReturn:
     """What the program becomes when a job's model is one's own:
     `python3 -m penstock.training REQUEST`, REQUEST being JSON."""
     request = json.loads(sys.argv[1])
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Words())
-    logging.getLogger("penstock").addHandler(handler)
+    program_log.write_to_stderr()
     logging.getLogger("penstock").setLevel(logging.DEBUG)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
