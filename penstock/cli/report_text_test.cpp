@@ -124,8 +124,7 @@ TEST(ComparisonText, TellsWhatWasPredictedAndWhatWasGained) {
       comparison_text(compare_runs(sample_report(), second));
   EXPECT_THAT(text, HasSubstr("The second run takes 3,040 samples/s, the first "
                               "1,600: 90.0 % faster.\n"));
-  EXPECT_THAT(text,
-              HasSubstr("predicted 2 x the rate, measured 90.0 %"));
+  EXPECT_THAT(text, HasSubstr("predicted 2 x the rate, measured 90.0 %"));
   EXPECT_THAT(text, HasSubstr("loader.cache"));
   EXPECT_LE(longest_line(text), 80u);
 }

@@ -134,7 +134,8 @@ TEST(DevicePicturesPlan, SaysWhereTheyAreFinished) {
   const PicturesDataset pictures(kFolder);
   for (const auto& [kind, says] :
        {std::pair("sim", "field 'x' is finished on the device\n"),
-        std::pair("cpu", "field 'x' is finished on the host: host memory is")}) {
+        std::pair("cpu",
+                  "field 'x' is finished on the host: host memory is")}) {
     const std::unique_ptr<Device> device = open_for_test(kind);
     EXPECT_THAT(pictures.prepare("device", *device)->plan().text(),
                 HasSubstr(says));

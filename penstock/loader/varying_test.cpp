@@ -224,7 +224,8 @@ TEST(Varying, IsFinishedOnTheHostSoNoTierOfADevice) {
   words.options.cache = "auto";
   auto set = words.prepare(*device);
   EXPECT_EQ(set->plan().tier, Tier::ram);
-  EXPECT_THAT(set->plan().text(), HasSubstr("the host finishes fields for every batch"));
+  EXPECT_THAT(set->plan().text(),
+              HasSubstr("the host finishes fields for every batch"));
   words.options.cache = "device";
   EXPECT_THROW(words.prepare(*device), Error);
 }

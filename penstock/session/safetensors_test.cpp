@@ -121,7 +121,8 @@ TEST(SafetensorsBounds, AFileOfTorchSaveIsConvertedFirst) {
 }
 
 TEST(SafetensorsBounds, AHeaderThatIsNoneIsRefused) {
-  EXPECT_THAT(refusal(with_header("[1, 2]", 0)), HasSubstr("not a JSON object"));
+  EXPECT_THAT(refusal(with_header("[1, 2]", 0)),
+              HasSubstr("not a JSON object"));
   EXPECT_THAT(refusal(with_header("{nonsense", 0)), HasSubstr("JSON"));
   EXPECT_THAT(refusal(std::string(8, '\xff')), HasSubstr("longer than"));
   EXPECT_THAT(

@@ -119,9 +119,9 @@ TEST(Fields, SortByBelongsToStrongest) {
   EXPECT_THAT(
       set_error(R"(, "keys": ["a"], "max": 3, "overflow": "strongest")"),
       AllOf(HasSubstr("json_set.sort_by"), HasSubstr("strongest")));
-  EXPECT_THAT(
-      set_error(R"(, "keys": ["a"], "max": 3, "sort_by": "a")"),
-      AllOf(HasSubstr("json_set.sort_by"), HasSubstr("\"overflow\" is \"first\"")));
+  EXPECT_THAT(set_error(R"(, "keys": ["a"], "max": 3, "sort_by": "a")"),
+              AllOf(HasSubstr("json_set.sort_by"),
+                    HasSubstr("\"overflow\" is \"first\"")));
 }
 
 TEST(Fields, UnknownNamesAreRefused) {

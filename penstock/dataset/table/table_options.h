@@ -65,7 +65,8 @@ struct RowsKeeping {
   std::string store_dir = {};
   Preparing preparing = Preparing::automatic;
   /// Rows by position go to files as they are parsed, so that a scan that is
-  /// interrupted continues where it was, and its memory does not grow with them.
+  /// interrupted continues where it was, and its memory does not grow with
+  /// them.
   bool resumable = false;
   /// The store of an earlier run is not looked at, but replaced.
   bool remake = false;

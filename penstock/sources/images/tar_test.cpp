@@ -182,8 +182,8 @@ TEST_F(TarTest, APaxHeaderGivesNameAndSizeOfTheNextMember) {
   add("bee/last.jpg", "z");
   EXPECT_THAT(pictures(), ElementsAre("ant/large.jpg ant", "ant/long.jpg ant",
                                       "bee/last.jpg bee"));
-  for (const char* damaged : {"8 path=x\n", "xx path=x\n", "99 path=x\n",
-                              "11 size=-1\n"}) {
+  for (const char* damaged :
+       {"8 path=x\n", "xx path=x\n", "99 path=x\n", "11 size=-1\n"}) {
     tar_.clear();
     add("header", damaged, 'x');
     add("a.jpg", "x");

@@ -49,7 +49,8 @@ TEST_F(PostgresSqlAscii, NamesRowAndColumnOfAKeyThatIsNoUtf8) {
   EXPECT_EQ(error.parts().code, "source.bad_key");
   EXPECT_EQ(error.parts().what, "cannot use the key 'name' of table 't'");
   EXPECT_THAT(error.parts().where, HasSubstr("row number 2 of all rows"));
-  EXPECT_EQ(error.parts().why, "the key holds text x'61ff', which is not UTF-8");
+  EXPECT_EQ(error.parts().why,
+            "the key holds text x'61ff', which is not UTF-8");
   EXPECT_THAT(error.parts().next,
               AllOf(HasSubstr("CREATE VIEW v"), HasSubstr("'LATIN1'")));
 }

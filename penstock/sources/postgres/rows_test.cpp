@@ -326,8 +326,9 @@ TEST_F(PostgresJson, IsNullWhereTheColumnIs) {
 TEST_F(PostgresJson, IsNoNumber) {
   Error error = refusal("int8", ReadAs::json);
   EXPECT_EQ(error.kind(), ErrorKind::request);
-  EXPECT_THAT(error.what(), HasSubstr("its type is bigint, expected json, jsonb "
-                                      "or text"));
+  EXPECT_THAT(error.what(),
+              HasSubstr("its type is bigint, expected json, jsonb "
+                        "or text"));
 }
 
 TEST_F(PostgresJson, IsMadeOfOtherTypesByTheCastThatIsNamed) {

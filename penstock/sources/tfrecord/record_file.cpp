@@ -30,9 +30,9 @@ constexpr std::size_t kSampled = 100;
                .next = "get an intact copy of the file"});
 }
 
-/// TFRecord turns a CRC around, so that a CRC over bytes that hold CRCs is not a
-/// fixed value.
-/// A record (tensorflow/core/lib/io/record_writer.h), numbers little-endian:
+/// TFRecord turns a CRC around, so that a CRC over bytes that hold CRCs is not
+/// a fixed value. A record (tensorflow/core/lib/io/record_writer.h), numbers
+/// little-endian:
 ///   uint64  length
 ///   uint32  masked CRC-32C of the length
 ///   bytes   data

@@ -13,7 +13,8 @@ SourceKind token_store_source() {
               "document_end", &FileSettings::document_end, -1,
               (std::int64_t{1} << 32) - 1,
               "Id of the token that ends a document, in a file that does not "
-              "store document boundaries. -1: documents are cut after 2^20 tokens"));
+              "store document boundaries. -1: documents are cut after 2^20 "
+              "tokens"));
   kind.beside = {".idx", "+.index", ".json"};
   return kind;
 }

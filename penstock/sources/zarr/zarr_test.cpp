@@ -430,9 +430,9 @@ TEST(Zarr, RowsOfADamagedChunkAreBadAndOthersAreRead) {
   store.folder.write("three.zarr/gzip/c/1/0", "nothing");
   store.folder.write("three.zarr/gzip/c/1/1", "nothing either");
   const auto found = rows_of(section(store.path), {wanted("/gzip")});
-  const auto bad = testing::AllOf(testing::StartsWith("null ("),
-                                  HasSubstr("gzip/c/1/0: "),
-                                  testing::Not(HasSubstr("c/1/1")));
+  const auto bad =
+      testing::AllOf(testing::StartsWith("null ("), HasSubstr("gzip/c/1/0: "),
+                     testing::Not(HasSubstr("c/1/1")));
   EXPECT_THAT(found, ElementsAre(kX[0], kX[1], bad, bad, kX[4]));
   EXPECT_THAT(rows_of(section(store.path), {wanted("/gzip", 2, 1)}),
               ElementsAre("0 1 2 10 11 12", bad, bad, bad))

@@ -93,7 +93,8 @@ std::string refused(CutMix cutmix) {
 }
 
 TEST(CutMix, RefusesByNameWhatItCannotCut) {
-  EXPECT_THAT(refused({.outputs = {"class"}}), HasSubstr("does not hold pictures"));
+  EXPECT_THAT(refused({.outputs = {"class"}}),
+              HasSubstr("does not hold pictures"));
   EXPECT_THAT(refused({.outputs = {"x", "small"}}), HasSubstr("another size"));
   EXPECT_THAT(refused({.outputs = {"z"}}), HasSubstr("no tensor 'z'"));
   EXPECT_THAT(refused({.outputs = {"x"}, .alpha = 0}), HasSubstr("0.001"));
