@@ -11,9 +11,10 @@ import weakref
 from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
                     TextIO, cast)
 
-from . import _engine, hdf5, zarr
+from . import _engine
+from ._rows import hdf5, zarr
 from .arguments import ELSEWHERE, checked, tell_no_meaning
-from .array_fields import Opened
+from ._rows.array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
 from .formats import Formatter, formatter
@@ -26,14 +27,14 @@ from .page import with_page
 from .printing import printable
 from .progress import Screen, Shown, shown
 from .ranks import Agree, Ranks
-from .table_fields import fields_of_source
+from ._rows.table_fields import fields_of_source
 from .timing import Step, Watch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .callables import Source
-    from .sources import PositionSource
+    from ._rows.callables import Source
+    from ._rows.sources import PositionSource
 
 # Iterations keep the engines of loaders that are gone.
 _open: weakref.WeakSet[_engine.Engine] = weakref.WeakSet()
@@ -141,7 +142,7 @@ class BaseLoader:
         uses, a table). Raises TransformError, with what `fn` raised as its
         cause; later, in the turn of the batch. Returns the loader.
         """
-        from .callables import Map, source_text
+        from ._rows.callables import Map, source_text
 
         batch = self._engine.peek()
         found = batch.host()
@@ -533,7 +534,7 @@ def _own_rows(source: object, fields: Fields | None, drawn_by: object,
     name columns."""
     if isinstance(source, (str, os.PathLike)):
         return None, None, []
-    from . import callables, sources, tables
+    from ._rows import callables, sources, tables
 
     tables.refuse_near(source)
     if isinstance(source, sources.PositionSource):
