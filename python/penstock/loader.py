@@ -28,7 +28,7 @@ from .printing import printable
 from .progress import Screen, Shown, shown
 from .ranks import Agree, Ranks
 from ._rows.table_fields import fields_of_source
-from .timing import Step, Watch
+from ._watch.timing import Step, Watch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
