@@ -17,7 +17,7 @@ from .image_transforms import image_settings
 from .job_sections import dumped
 from .loader import BaseLoader
 from .printing import printable
-from .ranks import Agree, Ranks
+from ._loader.ranks import Agree, Ranks
 
 if TYPE_CHECKING:
     import numpy

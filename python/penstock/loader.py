@@ -17,7 +17,7 @@ from .arguments import ELSEWHERE, checked, tell_no_meaning
 from ._rows.array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
-from .formats import Formatter, formatter
+from ._loader.formats import Formatter, formatter
 from .job_sections import (Fields, Settings, dumped, given, loader_section,
                            files_in_turn, mixed_sources, refuse_about,
                            section_of_source,
@@ -26,7 +26,7 @@ from .notebook import loader_html
 from .page import with_page
 from .printing import printable
 from .progress import Screen, Shown, shown
-from .ranks import Agree, Ranks
+from ._loader.ranks import Agree, Ranks
 from ._rows.table_fields import fields_of_source
 from ._watch.timing import Step, Watch
 
