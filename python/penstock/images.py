@@ -11,13 +11,13 @@ import zlib
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 from . import _engine
+from ._loader.base import BaseLoader
+from ._loader.ranks import Agree, Ranks
 from .augment import changes_text
 from .errors import refused
 from .image_transforms import image_settings
 from .job_sections import dumped
-from .loader import BaseLoader
 from .printing import printable
-from ._loader.ranks import Agree, Ranks
 
 if TYPE_CHECKING:
     import numpy

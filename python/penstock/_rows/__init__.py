@@ -1,5 +1,6 @@
 """Where rows come from when Python brings them.
 
+    own_rows        which of these a loader was given
     callables       arrays, objects with `read(ids)`, and functions that map rows
     sources         objects with `read(positions)`
     tables          data frames and tables in memory, by Arrow's C data interface
