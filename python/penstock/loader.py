@@ -24,70 +24,103 @@ __all__ = ["BaseLoader", "Loader", "open"]
 
 
 class Loader(BaseLoader):
-    """Batches of a source, in the words of torch's DataLoader.
+    """Batches of a table, files or arrays, with the arguments of torch's
+    DataLoader.
 
-    `source` is a URI ("sqlite:FILE#table", "postgresql://host/base#table",
-    "parquet:FILE") or a file ("train.parquet", "train.csv"), a
-    job's `source` section, a dict of arrays (numpy, torch or others, rows
-    first, in host memory; used where they lie), a data frame of pandas or
-    polars, a table of pyarrow, a Hugging Face data set, a relation of DuckDB or
-    anything else with `__arrow_c_stream__`, a file, group or data set of h5py, a
-    group or array of zarr, or a dict of such (opened by their path; Python reads
-    nothing of them), or an object of your own: with
-    `columns`, `len()` and `read(positions)`, whose columns the fields take
-    (see penstock.sources.PositionSource), or with `size` and `read(ids)`,
-    which gives the tensors themselves (see penstock.callables.Source). `fields`
-    maps names to how they are made: a list of columns, one column, or a job's
-    rule; a list of columns makes a field of each. Of arrays and of tensors of
-    your own it names those that a batch holds (default: all). Of all others it
-    may be left out: numbers then are fields in their own type, times seconds since
-    1970, texts of at most 1,000 different values categories, lists arrays
-    (padded to the longest of a batch, with NAME_lengths); of files and databases
-    a million rows at most are read to find what columns hold. `repr()` shows
-    these rules, and which columns they leave out. `batch_size`
-    counts the rows of one rank. `split` is a job's section of that name, and
-    `side` which part of it is read.
+        loader = penstock.Loader("train.csv", {"x": ["a", "b"], "y": "label"},
+                                 batch_size=256, shuffle=True, format="torch")
 
-    `num_workers` are threads (None: from the processors that we may use; 0:
-    all on the caller's thread); they never change a batch. `prefetch_factor`
-    batches per worker (without `num_workers`, in all) are made ahead. `cache`
-    is "auto", "device", "pinned", "ram", "disk" or "none", or budgets,
-    {"device_gib": 4, "ram_gib": 16}; "disk" keeps prepared rows in a file from
-    run to run. `order` is "exact", or {"paged": {"page": 4096, "window": 16}}:
-    pages of rows are shuffled, then the rows of each 16 pages.
+    What is read:
 
-    A list of files of one kind is all of their rows, those of one file after
-    those of the other. Any other list is mixed: of files, URIs and `source`
-    sections, or of mappings {"source": one of these, "weight": 1, "fields":
-    ..., "split": ...}, of which all but the source may be left out. Training
-    takes rows of each in proportion to its weight; `batch["source"]` says which
-    one a row came from. `exhausted` is "stop" (an epoch ends before a source
-    would begin again) or "repeat" (once each was used up); with it a list of
-    files is mixed, too.
+    source      what has the rows. A file or list of files ("train.parquet"), a
+                URI ("sqlite:FILE#table", "postgresql://host/base#table"), or a
+                job's `source` section; a dict of arrays in host memory (numpy,
+                torch, JAX), used where they are; a data frame of pandas or
+                polars, a table of pyarrow, a Hugging Face data set, or another
+                object with `__arrow_c_stream__`; a file, group or data set of
+                h5py, or a group or array of zarr, which native threads read;
+                or an object of your own (penstock.sources.PositionSource,
+                penstock.callables.Source). Other lists are mixed: entries are
+                sources, or {"source": ..., "weight": 3, "fields": ...}.
+    fields      how columns become the tensors of a batch, by name: a column
+                ("label"), a list of columns (["a", "b"], one float32 tensor
+                [rows, 2]), or a job's rule, for example {"columns": ["a"],
+                "standardize": True}. A list of names makes a field of each.
+                Default: a field of each column that can be one, of each array
+                otherwise; `print(loader)` shows them, and what is left out. To
+                find them, at most a million rows of a file are read.
+    key         the column, or columns, that identify a row: "id". Default: the
+                table's primary key, else the row's position.
+    where       a condition in SQL that selects rows: "x > 0 AND kind = 'a'".
+    query       a query in place of a table: "SELECT a, b FROM t".
+    on_bad      what becomes of rows that cannot be used: "stop" raises an
+                error, "skip" leaves them out and counts them. Default: "stop".
+    dtypes      without `fields`, the type of columns of fractions: "float32",
+                or "keep" for their own. Default: "float32".
+    split       how rows are divided, by a hash of their keys: the share that
+                is trained on, from 0 to 1 (0.9), or a job's `split` section
+                ({"val": 0.1, "test": 0.1, "by": "user"}). Default: all rows
+                are trained on.
+    side        the part of `split` that is read: "train", "val" or "test".
+                Default: "train". Rows of the others come in order of their keys.
+    limit       the rows of each side that are used: a number (10_000) or a
+                share ("10%"). Default: all.
 
-    `key`, `where`, `query` and `on_bad` are those of a job's `source` section:
-    the column (or columns) that identifies a row, a condition in SQL, a query
-    in place of a table, and what becomes of rows that cannot be used, "stop"
-    or "skip". Of tables in memory there are `where` and `on_bad`.
+    Which rows a batch holds:
 
-    `weights` names a column of numbers, in proportion to which training draws
-    rows, with replacement, as many an epoch as there are rows (of arrays it
-    may be an array itself); `balance` names one of which it draws each value
-    equally often. Both shuffle. Without `fields`, `dtypes` is "float32", which
-    the columns of a table that hold numbers with a fraction become, or "keep".
-    `limit` uses so many rows of each side, or a
-    share such as "10%".
+    batch_size  rows of a batch of this rank: 256. Default: 1.
+    shuffle     whether each epoch has a new order. Default: False.
+    seed        an integer from which all orders and random changes follow: 7.
+                The same seed gives the same batches. Default: 0.
+    drop_last   whether a shorter last batch is left out. Default: False.
+    order       "exact" shuffles over all rows; {"paged": {"page": 4096,
+                "window": 16}} shuffles pages of 4,096 rows, then the rows of
+                each 16 pages, which reads disks in longer runs. Default:
+                "exact".
+    weights     a column of numbers, in proportion to which rows are drawn with
+                replacement: "importance". Of arrays it may be an array.
+                Default: every row once.
+    balance     a column whose values are drawn equally often: "label".
+    exhausted   when an epoch of mixed sources ends: "stop" when the first is
+                used up, "repeat" when all are. With it, a list of files is
+                mixed, too. Default: "stop".
 
-    `rank` and `world` are those of torch's process group where there is one, else RANK and WORLD_SIZE. All ranks must read the same rows:
-    they compare them through that group, or by `agree`, a function from the
-    bytes of one rank to a list of those of all (`MPI.COMM_WORLD.allgather`);
-    every rank opens the same loaders, in the same order. Without both, the job
-    names its rows (`source.fingerprint`).
+    What it costs:
 
-    `format` is "torch", "numpy" or "jax": batches then hold tensors, or arrays,
-    and `x, y = batch` unpacks the fields in order. Masks, lengths,
-    `cu_seqlens`, `weight` and `source` are asked for by name. Without it a
-    batch holds fields, which each of the three can take (`batch.torch()`).
+    num_workers      threads that prepare batches: 4. They never change a
+                     batch; 0 works on the calling thread. Default: one per
+                     processor, adapted while the loop runs.
+    prefetch_factor  batches that each worker makes ahead (without
+                     `num_workers`, in total): 4. Default: 2.
+    device           where batches are: "cpu", "cuda", "cuda:1", or a job's
+                     `device` section. Default: "auto", a GPU if there is one.
+    cache            where prepared rows are kept between epochs: "auto",
+                     "device", "pinned", "ram", "disk" or "none", or limits in
+                     GiB: {"device_gib": 4, "ram_gib": 16}. "disk" keeps them
+                     for later runs, too. Default: "auto".
+
+    Ranks, which must all read the same rows:
+
+    rank   the number of this rank, from 0: 1. Default: that of torch's process
+           group, else the variable RANK, else 0.
+    world  how many ranks there are: 8. Default: as for `rank`, WORLD_SIZE or 1.
+    agree  a function from the bytes of this rank to the list of those of all,
+           by which ranks compare their rows: MPI.COMM_WORLD.allgather. Default:
+           torch's process group. Without either, name the rows in a job
+           (`source.fingerprint`). All ranks open the same loaders, in one order.
+
+    What a batch is:
+
+    format  "torch", "numpy" or "jax": a batch holds tensors or arrays, and
+            `x, y = batch` unpacks its fields in order. Masks, lengths,
+            `cu_seqlens`, `weight` and `source` are asked for by name. Default:
+            a penstock.Batch, which each library can take (`batch.torch()`).
+
+    `pin_memory`, `pin_memory_device`, `persistent_workers`, `timeout`,
+    `multiprocessing_context` and `in_order` are accepted for torch's sake:
+    they change nothing here, and a warning says why.
+
+    One thread iterates at a time; other calls may come from any thread.
 
     Raises RequestError for settings, SourceError for the source,
     TransformError for rows that are not usable, OutOfMemory for a `cache` that
