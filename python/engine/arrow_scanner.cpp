@@ -32,7 +32,7 @@ Held held(nb::object object) {
           }};
 }
 
-/// Throws what penstock.arrow_files raised of a file, where it is that.
+/// Throws what penstock._rows.arrow_files raised of a file, where it is that.
 void throw_failure(const nb::python_error& raised) {
   nb::handle value = raised.value();
   if (!nb::hasattr(value, "says")) return;
@@ -63,7 +63,7 @@ auto with_module(Function& module, Work work) {
 }
 
 std::shared_ptr<Function> module_function(
-    const char* name = "penstock.arrow_files") {
+    const char* name = "penstock._rows.arrow_files") {
   GilAcquire lock;
   return std::make_shared<Function>(nb::module_::import_(name));
 }
@@ -243,7 +243,7 @@ class PyarrowChoice final : public ArrowChoice {
       const std::string& uri) override {
     check_pyarrow();
     return std::make_shared<PythonStore>(
-        module_function("penstock.object_store"), uri);
+        module_function("penstock._rows.object_store"), uri);
   }
 };
 

@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from .preparing import prepare
     from .tokenizer import Tokenizer
     from .training import train
-    from .watched import watch
+    from ._watch.watched import watch
 else:
     _LATER = {"bench": "benching", "DataLoader": "dataloader",
               "get_worker_info": "dataloader", "start": "dataloader",
@@ -101,7 +101,7 @@ else:
               "max_batch_size": "memory",
               "evaluate": "predictions", "predict": "predictions",
               "prepare": "preparing", "Tokenizer": "tokenizer",
-              "train": "training", "watch": "watched"}
+              "train": "training", "watch": "_watch.watched"}
 
     def __getattr__(name):
         """What few need is imported when it is asked for."""

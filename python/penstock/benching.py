@@ -349,6 +349,6 @@ def _no_batches() -> RequestError:
 
 
 def _rows(batch: Any) -> int:
-    from .watching import _rows_of
+    from ._watch.watching import _rows_of
 
     return _rows_of(batch)

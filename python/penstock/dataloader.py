@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import atexit
 import importlib
-import itertools
-import operator
 import os
 import sys
 import warnings
@@ -37,12 +35,13 @@ from ._dataloader.iteration import (Epoch, EpochCursor, FetchPolicy,
                                     InlineFetch, PooledFetch, Progress)
 from ._dataloader.line import Line, shares
 from ._dataloader.meter import Meter
-from ._dataloader.pinning import available as _can_pin
+from ._dataloader.pinning import can_pin
 from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
                                 SamplerPlan, StreamPlan)
 from ._dataloader.transfer_cost import NO_TRANSFER
 from ._dataloader.replay import Replay
-from ._dataloader.seeds import base_seed
+from ._dataloader.seeds import base_seed, drawn_seed
+from ._dataloader.state import LOST_ORDER, MASK, State, state_of
 from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
@@ -61,15 +60,8 @@ _Item = TypeVar("_Item", covariant=True)
 
 _FROZEN = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
            "persistent_workers")
-_MASK = (1 << 64) - 1
-_STATE = 1  # the version of state_dict()
-_MOST_COUNTED = 1 << 53  # epochs and steps, as in the states of penstock.Loader
-_LOST = "?"  # after the order of a state from which no loader can resume
-_DRAWN = ("the generator's seed cannot restore the order, since other code "
-          "also used the generator or an earlier epoch was ended early")
 # Epochs and servers that atexit must close.
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
-_unseeded = itertools.count()
 start, stop = _servers.start, _servers.stop
 
 
@@ -262,7 +254,7 @@ class DataLoader(Generic[_Item]):
     def _new_epoch(self, batches: Iterator[Any], base: int,
                    skip: int) -> Epoch:
         settings = self._settings()
-        pin = self._pins()
+        pin = self.pin_memory and can_pin(self.pin_memory_device)
         fetch: InlineFetch | PooledFetch
         if self.num_workers == 0:
             fetch = InlineFetch(self.dataset, self._collate(), settings,
@@ -336,18 +328,6 @@ class DataLoader(Generic[_Item]):
     def _depth(self) -> int:
         return max(1, (self.prefetch_factor or 0) * self.num_workers)
 
-    def _pins(self) -> bool:
-        if not self.pin_memory:
-            return False
-        if self.pin_memory_device:
-            warnings.warn("pin_memory_device has no effect: the current "
-                          "accelerator is used", stacklevel=4)
-        if not _can_pin():
-            warnings.warn("pin_memory is set, but there is no accelerator: "
-                          "batches are not pinned", stacklevel=4)
-            return False
-        return True
-
     def _collate(self) -> Callable[[Any], Any] | None:
         """None for what is done without one."""
         return _collate.unless_default(self.collate_fn, self._batched)
@@ -371,8 +351,8 @@ class DataLoader(Generic[_Item]):
 
     def _seed_now(self) -> int:
         if self.seed is None:
-            self.seed = (_drawn() if self.generator is None
-                         else self.generator.initial_seed() & _MASK)
+            self.seed = (drawn_seed() if self.generator is None
+                         else self.generator.initial_seed() & MASK)
         return self.seed
 
     def _base_seed(self, plan: OwnPlan | SamplerPlan | StreamPlan,
@@ -383,7 +363,7 @@ class DataLoader(Generic[_Item]):
         if "torch" not in sys.modules or not (
                 plan.replays or self.generator is not None):
             return base_seed(self._seed_now(), epoch)
-        drawn = _drawn(self.generator)
+        drawn = drawn_seed(self.generator)
         if self.seed is None and self.generator is None:
             self.seed = drawn
         return drawn
@@ -427,84 +407,47 @@ class DataLoader(Generic[_Item]):
     def state_dict(self) -> dict[str, Any]:
         """Where the latest loop stands: at most 128 bytes of JSON. A batch
         counts when it was handed out, not when it was fetched."""
-        seed = (self.generator.initial_seed() if self.generator is not None
-                else self._seed_now())
-        order = self._order_name()
-        if self._replay is not None and not self._replay.exact:
-            warnings.warn(f"no loader can resume from this state: {_DRAWN}",
-                          stacklevel=2)
-            order += _LOST
-        return {"v": _STATE, "epoch": self._progress.epoch,
-                "step": self._progress.step, "seed": seed & _MASK,
-                "n": self._samples(), "batch": self.batch_size or 0,
-                "order": order}
+        state = self._state(self.generator.initial_seed()
+                            if self.generator is not None
+                            else self._seed_now())
+        if state.lost:
+            warnings.warn("no loader can resume from this state: "
+                          f"{LOST_ORDER}", stacklevel=2)
+        return state.saved()
 
-    def _samples(self) -> int:
-        """Of the data set, -1 where it does not say."""
+    def _state(self, seed: int) -> State:
         length = None if self._iterable else arguments.length(self.dataset)
-        return -1 if length is None else length
-
-    def _order_name(self) -> str:
-        kind = ("i" if self._iterable else "o" if self._own else "r")
-        return (kind + ("s" if self.shuffle else "")
-                + ("d" if self.drop_last else ""))
+        order = (("i" if self._iterable else "o" if self._own else "r")
+                 + ("s" if self.shuffle else "")
+                 + ("d" if self.drop_last else ""))
+        return State(self._progress.epoch, self._progress.step, seed & MASK,
+                     -1 if length is None else length, self.batch_size or 0,
+                     order, self._replay is not None and not self._replay.exact)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next loop continues there. With our own order no earlier batch is
         looked at; a sampler of the user's is drawn from again, an iterable
         data set is read again, up to that batch."""
-        try:
-            version, epoch, step, seed, n = (
-                operator.index(state[name])
-                for name in ("v", "epoch", "step", "seed", "n"))
-            was = state["batch"], state["order"]
-            if version != _STATE or not (0 <= epoch <= _MOST_COUNTED and
-                                         0 <= step <= _MOST_COUNTED and
-                                         0 <= seed <= _MASK):
-                raise ValueError(f"version {version}, epoch {epoch}, step "
-                                 f"{step}, seed {seed}")
-        except (TypeError, KeyError, ValueError) as error:
-            raise refused(
-                "resume.no_state", "cannot resume", "load_state_dict",
-                f"this is not the state of a loader: {error!r}",
-                "pass the result of state_dict()") from None
-        if str(was[1]).endswith(_LOST):
-            raise refused(
-                "resume.other_order", "cannot resume", "load_state_dict",
-                _DRAWN, "give the loader its own generator and run its epochs "
-                "to the end; set_epoch() continues with another order")
-        now = self.batch_size or 0, self._order_name()
-        if was != now:
-            raise refused(
-                "resume.other_order", "cannot resume", "load_state_dict",
-                f"batch_size and order were {was}, and are now {now}",
-                "resume with the arguments of the saved loader")
-        if n != self._samples():
-            raise refused(
-                "resume.other_data", "cannot resume", "load_state_dict",
-                f"the data set had {n} samples, and has {self._samples()} now",
-                "restore the old data, or start again")
-        self._take_over(seed, epoch)
-        self._progress.epoch, self._progress.step = epoch, step
-        self._resume = epoch, step
+        saved = state_of(state)
+        saved.check_resumes_in(self._state(saved.seed))
+        self._take_over(saved)
+        self._progress.epoch, self._progress.step = saved.epoch, saved.step
+        self._resume = saved.epoch, saved.step
 
-    def _take_over(self, seed: int, epoch: int) -> None:
+    def _take_over(self, saved: State) -> None:
         if self._replay is not None:
-            self.generator.manual_seed(seed)
-            for earlier in range(epoch):
+            self.generator.manual_seed(saved.seed)
+            for earlier in range(saved.epoch):
                 plan = self._plan()
                 drawn = plan.batches(earlier, 0)
                 self._base_seed(plan, earlier)
                 for _ in () if self._own or self._iterable else drawn:
                     pass
-            self._replay.replayed(epoch)
+            self._replay.replayed(saved.epoch)
             return
-        if self._own and not self._seed_is_ours and self.seed != seed:
-            raise refused(
-                "resume.other_order", "cannot resume", "load_state_dict",
-                f"the seed was {seed}, and is now {self.seed}",
-                "pass no seed, or the seed of the saved loader")
-        self.seed = seed
+        if self._own and not self._seed_is_ours:
+            saved.check_seed(self.seed)
+        self.seed = saved.seed
 
     # --- How it goes, what limits, and the end.
 
@@ -580,16 +523,6 @@ class DataLoader(Generic[_Item]):
             self._choose_sampling(self.batch_size, self.shuffle, None, None,
                                   self.drop_last)
         self._ready = True
-
-
-def _drawn(generator: Any = None) -> int:
-    """As torch's loader draws a seed: from the generator, else from torch's
-    global one. Without torch, the number of such draws."""
-    torch: Any = sys.modules.get("torch")
-    if not hasattr(torch, "empty"):
-        return next(_unseeded)
-    return int(torch.empty((), dtype=torch.int64).random_(
-        generator=generator).item())
 
 
 @atexit.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from .loader import _open
+from ._loader.base import open_engines
 
 __all__ = ["clear_device_cache"]
 
@@ -18,7 +18,7 @@ def clear_device_cache() -> int:
     """
     gc.collect()  # tensors that only a cycle of garbage holds
     freed = 0
-    for engine in list(_open):
+    for engine in list(open_engines):
         if not engine.closed():
             freed += engine.release_memory((1 << 64) - 1)
     torch = sys.modules.get("torch")

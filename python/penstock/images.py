@@ -11,13 +11,13 @@ import zlib
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 from . import _engine
+from ._loader.base import BaseLoader
+from ._loader.ranks import Agree, Ranks
 from .augment import changes_text
 from .errors import refused
 from .image_transforms import image_settings
 from .job_sections import dumped
-from .loader import BaseLoader
 from .printing import printable
-from .ranks import Agree, Ranks
 
 if TYPE_CHECKING:
     import numpy
@@ -52,9 +52,10 @@ class ImageFolder(BaseLoader):
     another one in its place; or "mask", zeros, and 0 in a tensor `weight`. The
     other arguments are those of `Loader`.
 
-        loader = penstock.ImageFolder("train", batch_size=64, shuffle=True)
-        for batch in loader:
-            images, labels = batch.torch().values()
+        loader = penstock.ImageFolder("train", batch_size=64, shuffle=True,
+                                      format="torch")
+        for images, labels in loader:
+            ...
     """
 
     def __init__(self, root: str | os.PathLike[str], transform: object = None,
@@ -70,7 +71,8 @@ class ImageFolder(BaseLoader):
                  device: str | Settings = "auto",
                  cache: str | Settings = "auto",
                  rank: int | None = None, world: int | None = None,
-                 agree: Agree | None = None) -> None:
+                 agree: Agree | None = None,
+                 format: str | None = None) -> None:
         if on_bad == "skip":
             raise refused("settings.value", "cannot use the settings", "on_bad",
                           'found "skip", but bad pictures are found only when '
@@ -111,7 +113,7 @@ class ImageFolder(BaseLoader):
         if split is not None:
             job["split"] = split
         with ranks.opening():
-            super().__init__(job, (), side, ranks)
+            super().__init__(job, (), side, ranks, format=format)
 
     @property
     def classes(self) -> ClassNames:

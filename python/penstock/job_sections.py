@@ -207,6 +207,28 @@ def sets_of(call: str, overrides: Mapping[str, Any],
 _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
 
 
+def job_of_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a job file holds. Raises RequestError."""
+    name = os.fspath(path)
+    if os.path.exists(name) and not os.path.isfile(name):
+        raise refused("file.read", "cannot read the job file", name,
+                      "it is not a file", "name a readable file")
+    try:
+        with open(name, encoding="utf-8") as file:
+            found = json.loads(without_comments(file.read()))
+    except OSError as error:
+        raise refused("file.read", "cannot read the job file", name,
+                      error.strerror or str(error),
+                      "name a readable file") from None
+    except ValueError as error:
+        raise refused("json.syntax", "cannot read the job file", name,
+                      str(error), "correct the JSON at this place") from None
+    if not isinstance(found, dict):
+        raise refused("settings.type", "cannot use the job file", name,
+                      "the file is not a JSON object", "write {\"source\": ...}")
+    return found
+
+
 def without_comments(text: str) -> str:
     """The text of a job file as JSON; all else stays where it is.
 

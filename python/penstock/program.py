@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 
-from .arrow_files import folder_of
+from ._rows.arrow_files import folder_of
 
 
 def path() -> pathlib.Path:

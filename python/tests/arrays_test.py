@@ -95,7 +95,7 @@ class Arrays(unittest.TestCase):
 
     def test_all_numpy_types_of_numbers_and_every_layout_go(self):
         arrays = {name: numpy.arange(10).astype(name) for name in
-                  penstock.callables.DTYPES}
+                  penstock._rows.callables.DTYPES}
         arrays["fortran"] = numpy.asfortranarray(self.x[:10])
         arrays["strided"] = self.x[:20:2]
         arrays["big_endian"] = self.y[:10].astype(">i4")

@@ -104,10 +104,10 @@ class Batches(Case):
         done = run_python("""
 import sys
 sys.path.insert(0, sys.argv[1])
-import numpy, penstock.callables
+import numpy, penstock._rows.callables
 assert numpy.__file__.startswith(sys.argv[1])
 given = {name: numpy.arange(10).astype(name) for name in
-         penstock.callables.DTYPES}
+         penstock._rows.callables.DTYPES}
 loader = penstock.Loader(given, batch_size=4, num_workers=2)
 loader.map(lambda row: {**row, "more": row["bool"]})
 for batch in loader:

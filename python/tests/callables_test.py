@@ -9,7 +9,7 @@ import numpy
 
 import penstock
 from entry import main
-from penstock.callables import source_text
+from penstock._rows.callables import source_text
 from positions import BATCH, DEVICES, WORKERS, Case, rows_of, run_python
 
 
@@ -341,7 +341,7 @@ class Maps(Case):
 
     def test_a_function_without_text_is_the_same_in_each_process(self):
         program = """if True:
-            from penstock.callables import source_text
+            from penstock._rows.callables import source_text
             def fn(row):
                 if row["kind"] in {"one", "two", "three", "four"}:
                     return {name: (lambda v: -v)(v)

@@ -5,7 +5,7 @@ import unittest
 from unittest import mock
 
 from entry import main
-from penstock.copying import measured_copies
+from penstock._watch.copying import measured_copies
 
 
 class Tensor:

@@ -56,7 +56,7 @@ class Ahead(Case):
         def pin(batch):
             self.pinned.append(batch)
             return batch
-        for what, by in (("penstock.dataloader._can_pin", lambda: True),
+        for what, by in (("penstock._dataloader.pinning.available", lambda: True),
                          ("penstock._dataloader.pinning.pinned", pin),
                          ("torch.cuda.current_device", lambda: 0),
                          ("torch.cuda.set_device", lambda device: None)):

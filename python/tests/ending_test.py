@@ -251,8 +251,8 @@ class TheEndOfFunctions(Case):
     def test_a_loader_that_a_thread_opens_meanwhile_is_closed_too(self):
         done = run_python(
             "import numpy, penstock\n"
-            "from penstock import loader\n"
-            "ends = loader._ends()\n"
+            "from penstock._loader import base\n"
+            "ends = base._ends()\n"
             "next(ends)\n"
             "kept = penstock.Loader({'n': numpy.arange(9)})\n"
             "for end in ends: end()\n"

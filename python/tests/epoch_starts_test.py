@@ -5,7 +5,7 @@ import time
 import unittest
 
 import penstock
-from penstock.epoch_starts import EpochStarts
+from penstock._watch.epoch_starts import EpochStarts
 from positions import has
 from entry import main
 

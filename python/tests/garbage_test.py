@@ -114,7 +114,7 @@ def by_an_error_that_nobody_heard_of(owner):
 
 
 def by_an_error_of_the_opening(owner):
-    from penstock import callables
+    from penstock._rows import callables
     try:
         owner.rows = callables.rows_of_source(owner)
         penstock.Loader(owner, batch_size=0)

@@ -7,7 +7,7 @@ import unittest
 import numpy
 
 from penstock.errors import RequestError, SourceError
-from penstock.hdf5 import section_of
+from penstock._rows.hdf5 import section_of
 
 
 class Dataset:

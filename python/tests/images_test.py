@@ -69,6 +69,14 @@ class Folder(unittest.TestCase):
             str(path.relative_to(self.root))
             for path in self.root.rglob("*") if path.is_file())
 
+    def test_a_format_unpacks_pictures_and_labels(self):
+        with penstock.ImageFolder(self.root, batch_size=8, image={"size": 8},
+                                  format="numpy") as loader:
+            pictures, labels = loader.peek()
+            self.assertEqual(pictures.shape, (8, 3, 8, 8))
+            self.assertEqual((type(labels), labels.dtype),
+                             (numpy.ndarray, numpy.int64))
+
     def test_labels_are_numbers_of_the_sorted_names(self):
         with penstock.ImageFolder(self.root, batch_size=8,
                                   image={"size": 8}) as loader:

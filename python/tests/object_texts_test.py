@@ -10,7 +10,8 @@ import penstock
 from alarm import listen, rings
 from entry import main
 from epochs import all_rows
-from penstock import _engine, object_texts
+from penstock import _engine
+from penstock._rows import object_texts
 
 HAVE = all(importlib.util.find_spec(name) is not None
            for name in ("pandas", "pyarrow"))

@@ -3,7 +3,7 @@ import types
 import unittest
 
 from entry import main
-from penstock import predicting
+from penstock._watch import predicting
 from penstock._dataloader.transfer_cost import NO_TRANSFER, TransferCost
 
 

@@ -383,11 +383,11 @@ if case == "grown" and rank == 1:
     with sqlite3.connect(job["source"]["path"]) as base:
         base.execute("insert into t values (1000, 0)")
 elif case == "grown":
-    whole = penstock.ranks._Store.__call__
+    whole = penstock._loader.ranks._Store.__call__
     def compare(self, mine):
         group.barrier()
         return whole(self, mine)
-    penstock.ranks._Store.__call__ = compare
+    penstock._loader.ranks._Store.__call__ = compare
 if case == "missing" and rank == 1:
     time.sleep(12)
     sys.exit(print("[]"))

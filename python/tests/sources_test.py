@@ -11,7 +11,7 @@ import numpy as np
 import alarm
 import penstock
 from entry import main
-from penstock.sources import Column, PositionSource, Unfit, _DECLARED
+from penstock._rows.sources import Column, PositionSource, Unfit, _DECLARED
 from positions import run_python
 from refused import Refused
 

@@ -410,7 +410,7 @@ class ByThemselves(Folder):
             penstock.Loader(file, ["m"])
 
     def test_paths_that_make_one_name_make_two_fields(self):
-        from penstock.table_fields import Declared, fields_of_columns
+        from penstock._rows.table_fields import Declared, fields_of_columns
         rules, left_out = fields_of_columns(Declared([
             (path, "float32", "float32", "", False, [], 0, False, "")
             for path in ("/a/b", "/a_b")]))

@@ -240,7 +240,7 @@ class DataFrames(unittest.TestCase):
     @needs("pandas", "pyarrow")
     def test_numbers_and_codes_of_pandas_are_read_where_they_lie(self):
         import pandas
-        from penstock.tables import _arrow_of_pandas
+        from penstock._rows.tables import _arrow_of_pandas
         real = numpy.array([1.5, numpy.nan, 3])
         frame = pandas.DataFrame({
             "text": ["a", None, "b"],
@@ -268,7 +268,7 @@ class DataFrames(unittest.TestCase):
     @needs("pandas", "pyarrow")
     def test_numbers_of_the_other_byte_order_are_not_taken_as_they_lie(self):
         import pandas
-        from penstock.tables import _arrow_of_pandas
+        from penstock._rows.tables import _arrow_of_pandas
         frame = pandas.DataFrame({"swapped": numpy.array([1.0, 2], ">f8"),
                                   "text": ["a", "b"]})
         table, unread, _ = _arrow_of_pandas(frame, "DataFrame")

@@ -11,7 +11,7 @@ from unittest import mock
 import penstock
 from entry import main
 from fake_cuda import Gpu
-from penstock.timing import STEP, WAIT, CudaSteps
+from penstock._watch.timing import STEP, WAIT, CudaSteps
 from positions import Case, has, run_python
 
 MS = 1_000_000

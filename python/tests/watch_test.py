@@ -17,7 +17,7 @@ import unittest.mock
 import numpy
 
 import penstock
-from penstock import timed_items
+from penstock._watch import timed_items
 from positions import has, run_python
 from entry import main
 
@@ -371,7 +371,7 @@ class WatchOfTorch(unittest.TestCase):
         self.assertIn(told.limit, ("data", "compute"))
 
     def test_what_was_skipped_counts_for_as_long_as_it_took(self):
-        from penstock.timed_items import Made
+        from penstock._watch.timed_items import Made
 
         def batch(seconds, skipped):
             made = Made()

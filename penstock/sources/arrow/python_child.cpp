@@ -34,7 +34,7 @@ using SteadyClock = std::chrono::steady_clock;
 // Without the current folder, which may hold a file of a module's name.
 constexpr const char* kRun =
     "import sys; sys.path[:] = [one for one in sys.path if one]; "
-    "from penstock import arrow_child; arrow_child.main()";
+    "from penstock._rows import arrow_child; arrow_child.main()";
 constexpr const char* kInstall =
     "install penstock and pyarrow for one Python (pip install "
     "'penstock[arrow]'), and name it with PENSTOCK_PYTHON where it is not the "

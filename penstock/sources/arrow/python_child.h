@@ -14,8 +14,8 @@
 
 namespace penstock::arrow_files {
 
-/// A process of Python that runs `penstock.arrow_child`: its pyarrow reads
-/// files for this program. One thread's.
+/// A process of Python that runs `penstock._rows.arrow_child`: its pyarrow
+/// reads files for this program. One thread's.
 ///
 /// A request is a line of JSON. An answer is a JSON object behind its size, and
 /// perhaps bytes: an Arrow IPC stream, or those of a stored file. The process

@@ -2,6 +2,7 @@
 
     plans           where the ids of an epoch's batches come from
     seeds           the seeds of workers and batches, drawn by the engine
+    state           what is saved of a loop, and whether a loader can continue there
     replay          whether a generator's seed gives them again
     iteration       one epoch: hands tasks to a pool, batches out in order
     worker_pool     worker processes, as the engine's process sees them

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..cuda_steps import CudaSteps, place_of_gpu
+from .._watch.cuda_steps import CudaSteps, place_of_gpu
 from ..errors import TransformError, worded
 from ..explanation import Explanation
 from .fetching import Bad

@@ -7,6 +7,7 @@ import copy
 import queue
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,19 @@ def available() -> bool:
     """Whether there is an accelerator to copy to."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_available())
+
+
+def can_pin(device: str) -> bool:
+    """Whether a loop with `pin_memory` pins, with a warning where it does not,
+    or where it names a `pin_memory_device`, which torch no longer heeds."""
+    if device:
+        warnings.warn("pin_memory_device has no effect: the current "
+                      "accelerator is used", stacklevel=4)
+    if not available():
+        warnings.warn("pin_memory is set, but there is no accelerator: "
+                      "batches are not pinned", stacklevel=4)
+        return False
+    return True
 
 
 def pinned(data: Any) -> Any:

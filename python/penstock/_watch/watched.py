@@ -17,8 +17,8 @@ import operator
 import os
 from typing import Any, Generic, Iterable, Iterator, TextIO, TypeVar
 
-from .explanation import Explanation
-from .page import with_page
+from ..explanation import Explanation
+from ..page import with_page
 from .timed_items import Stamped
 from .watching import Watch
 

@@ -7,8 +7,8 @@ import re
 import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _engine
-from .arguments import did_you_mean
+from .. import _engine
+from ..arguments import did_you_mean
 
 # What stands beside a field's values and is asked for by name.
 _BESIDE = re.compile(r"(?:.*_|)(?:mask|lengths|cu_seqlens|offsets)")

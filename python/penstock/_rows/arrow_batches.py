@@ -8,7 +8,7 @@ import os
 import struct
 from typing import Any, Callable, Iterator
 
-from . import _engine
+from .. import _engine
 from .object_store import copied_here, is_stored
 from .pyarrow_calls import Refused, import_pyarrow, told
 

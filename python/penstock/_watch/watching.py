@@ -14,18 +14,18 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Iterator, TextIO
 
-from ._dataloader.arguments import is_iterable
-from ._dataloader.meter import Meter, transfer_of
-from ._dataloader.transfer_cost import TransferCost, measured_transfer
+from .._dataloader.arguments import is_iterable
+from .._dataloader.meter import Meter, transfer_of
+from .._dataloader.transfer_cost import TransferCost, measured_transfer
 from .copying import CopyCost, measured_copies
 from .epoch_starts import EpochStarts
-from .explanation import Explanation
-from .monitor import Monitor
+from ..explanation import Explanation
+from ..monitor import Monitor
 from .predicting import Loop, Processors, drop_in_of
 from .timed_items import Made, timed_copy, update_copy
 
 if TYPE_CHECKING:
-    from ._engine import FetchWindow
+    from .._engine import FetchWindow
 
 _SHOWN_AFTER_S = 30.0
 _PREFETCH = 2  # of each worker, where the loader says none
@@ -343,7 +343,7 @@ class Watch:
         return min(window.cpu_share, made.processors_got())
 
     def _window(self) -> FetchWindow:
-        from ._engine import Copies
+        from .._engine import Copies
 
         window = self._meter.window(self._workers())
         window.has_workers = self._has_workers()

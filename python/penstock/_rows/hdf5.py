@@ -8,7 +8,7 @@ from typing import Any, Iterator, NoReturn
 
 from .array_fields import (ARRAYS, Opened, Section, chosen_of, field_of,
                            fields_of_all, unpacked_dtype)
-from .errors import refused
+from ..errors import refused
 
 
 def _is_of(value: object, *names: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Iterator, NoReturn
 
 from .array_fields import (Opened, Section, chosen_of, field_of, fields_of_all,
                            unpacked_dtype)
-from .errors import refused
+from ..errors import refused
 
 # Stores that are a folder, of zarr 3 and 2, and what names it.
 _FOLDERS = {"LocalStore": "root", "DirectoryStore": "path",

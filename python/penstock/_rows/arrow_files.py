@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 from .arrow_batches import open_batches
 from .arrow_classes import Declared, SharedDictionary
-from .errors import SourceError, worded
+from ..errors import SourceError, worded
 from .object_store import input_file, is_stored
 from .pyarrow_calls import Refused, import_pyarrow, told
 

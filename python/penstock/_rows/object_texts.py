@@ -8,7 +8,7 @@ import collections
 import importlib
 from typing import Any, Iterator, Mapping, NamedTuple
 
-from . import _engine
+from .. import _engine
 
 MOST_CODES = (1 << 15) - 1  # of 16 bits
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Mapping, NoReturn
 
-from . import _engine
-from .job_sections import dumped
+from .. import _engine
+from ..job_sections import dumped
 from .table_fields import finite_or_not
 
 Section = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Container, Mapping, Protocol
 
-from . import _engine
-from .errors import refused
+from .. import _engine
+from ..errors import refused
 from .media_columns import (Media, field_of, is_path_of_media, rule_of,
                             why_no_path, why_not)
 

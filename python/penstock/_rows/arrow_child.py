@@ -20,10 +20,10 @@ import threading
 import traceback
 from typing import Any, BinaryIO, Callable, NoReturn
 
-from . import __version__
+from .. import __version__
 from .arrow_files import (Ipc, IpcScan, Parquet, ParquetScan, check_pyarrow,
                           open_file)
-from .errors import Error
+from ..errors import Error
 from .object_store import File, Store, is_stored
 from .pyarrow_calls import Refused, import_pyarrow, told
 

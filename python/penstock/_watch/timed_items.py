@@ -12,11 +12,11 @@ from array import array
 from operator import sub
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, cast
 
-from ._dataloader.looks import scheduled, scheduled_process
-from ._dataloader.meter import processor_share
+from .._dataloader.looks import scheduled, scheduled_process
+from .._dataloader.meter import processor_share
 
 if TYPE_CHECKING:
-    from ._engine import Making, ThreadSampler
+    from .._engine import Making, ThreadSampler
 
 _KEPT_TIMES = 20_000  # of items
 # How long a maker waited for a processor is looked at after the first of these,
@@ -120,7 +120,7 @@ class Made:
     def making(self, items: int) -> Making:
         """Of all that was made, where the loop has got so many items: the last
         ones may have been skipped."""
-        from ._engine import Making
+        from .._engine import Making
 
         making = Making()
         making.slowest, making.slowest_s = self.slowest, self.slowest_s
@@ -159,7 +159,7 @@ class _Timing:
         """A fork of the process has another one."""
         process = os.getpid()
         if self._sampler is None or self._process != process:
-            from ._engine import ThreadSampler
+            from .._engine import ThreadSampler
 
             self._sampler, self._process = ThreadSampler(), process
             self._in_worker = _torch_data().get_worker_info() is not None

@@ -16,10 +16,10 @@ import sys
 import time
 from typing import Any
 
-from . import _engine
+from .. import _engine
 from .cuda_steps import CudaSteps, place_of_gpu
-from .explanation import Explanation
-from .printing import printable
+from ..explanation import Explanation
+from ..printing import printable
 
 WAIT, STEP = "penstock: wait for data", "penstock: step"
 _METADATA = "penstock"

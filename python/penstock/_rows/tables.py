@@ -13,10 +13,10 @@ import numbers
 import re
 from typing import Any, Callable, Mapping, Protocol, cast, runtime_checkable
 
-from . import _engine
+from .. import _engine
 from .arrow_shapes import with_shapes, with_tensors
 from .callables import DTYPES, rows_of_arrays
-from .errors import refused
+from ..errors import refused
 from .object_texts import MOST_CODES, coded, read_as_classes, texts_in
 from .table_fields import MOST_CLASSES, fields_of_columns
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Protocol, Sequence
 
-from . import _engine
+from .. import _engine
 
 if TYPE_CHECKING:
-    from ._dataloader.meter import Meter
-    from ._dataloader.transfer_cost import TransferCost
+    from .._dataloader.meter import Meter
+    from .._dataloader.transfer_cost import TransferCost
 
 _LEAST_BATCHES = 8
 _CROWDED = 0.9  # of the time a thread could run, it had a processor for less

@@ -9,8 +9,8 @@ import sys
 import time
 from typing import Any, Callable, Iterator, Protocol, Sequence
 
-from . import _engine
-from .errors import Error, refused, said
+from .. import _engine
+from ..errors import Error, refused, said
 
 Agree = Callable[[bytes], Sequence[bytes]]
 
