@@ -145,8 +145,8 @@ std::string array_job_text(const NewJob& job, StopFlag stop) {
          "  \"loader\": {\"batch_size\": " +
          std::to_string(batch_of(survey.rows, 64)) + "},\n" +
          model_text(input.item, "target") +
-         "  \"train\": {\"epochs\": 20, \"lr\": 0.002, \"warmup_ratio\": "
-         "0.1}\n}\n";
+         train_line(survey.rows / 5,
+                    "\"epochs\": 20, \"lr\": 0.002, \"warmup_ratio\": 0.1");
 }
 
 }  // namespace penstock

@@ -36,28 +36,45 @@ class FilesOf {
 
   /// The heights and widths of pictures: what is drawn of a whole one.
   std::vector<std::pair<std::int64_t, std::int64_t>> sizes() const {
-    if (rows_.empty()) return {};
-    Values runs;
-    Faults faults;
-    bound_->encoder(Json(), "")->encode(rows_, {.runs = &runs}, faults);
-    std::vector<StoredRow> stored;
-    for (std::int64_t row = 0; row < runs.rows(); ++row)
-      stored.push_back({.run = runs.row(row), .range = {.sample = row}});
-    std::vector<std::array<std::uint8_t, 3>> pixels(stored.size());
-    std::vector<std::array<std::int32_t, 5>> draws(stored.size());
-    const std::array<TensorPlace, 2> places = {
+    std::vector<std::array<std::uint8_t, 3>> pixels(rows_.size());
+    std::vector<std::array<std::int32_t, 5>> draws(rows_.size());
+    finish(std::array<TensorPlace, 2>{
         TensorPlace{.data = reinterpret_cast<std::byte*>(pixels.data()),
                     .bytes = sizeof(pixels[0])},
         TensorPlace{.data = reinterpret_cast<std::byte*>(draws.data()),
-                    .bytes = sizeof(draws[0])}};
-    kind_->finisher(true)->finish(stored, {}, places);
+                    .bytes = sizeof(draws[0])}});
     std::vector<std::pair<std::int64_t, std::int64_t>> sizes;
     for (const auto& draw : draws)  // 0: it is damaged
       if (draw[2] > 0) sizes.emplace_back(draw[2], draw[3]);
     return sizes;
   }
 
+  /// Samples of the longest sound before the silence at its end, where rows
+  /// have `samples` of them.
+  std::size_t longest(std::size_t samples) const {
+    std::vector<float> waves(rows_.size() * samples);
+    finish(std::array<TensorPlace, 1>{
+        TensorPlace{.data = reinterpret_cast<std::byte*>(waves.data()),
+                    .bytes = samples * sizeof(float)}});
+    std::size_t longest = 0;
+    for (std::size_t at = 0; at < waves.size(); ++at)
+      if (waves[at] != 0) longest = std::max(longest, at % samples + 1);
+    return longest;
+  }
+
  private:
+  /// Of all rows. A damaged one is zeros.
+  void finish(std::span<const TensorPlace> places) const {
+    if (rows_.empty()) return;
+    Values runs;
+    Faults faults;
+    bound_->encoder(Json(), "")->encode(rows_, {.runs = &runs}, faults);
+    std::vector<StoredRow> stored;
+    for (std::int64_t row = 0; row < runs.rows(); ++row)
+      stored.push_back({.run = runs.row(row), .range = {.sample = row}});
+    kind_->finisher(true)->finish(stored, {}, places);
+  }
+
   std::shared_ptr<const FieldKind> kind_;
   std::shared_ptr<const BoundField> bound_;
   Values values_;
@@ -75,11 +92,33 @@ bool FirstFiles::add(const Column& values, std::int64_t row) {
   return first_->length < kRows;
 }
 
-std::optional<Media> FirstFiles::media(const std::string& name) {
-  if (!first_) return std::nullopt;
+Block FirstFiles::take() {
   Block block;
+  if (!first_) return block;
   block.rows = first_->length;
   block.columns.push_back(std::move(*first_));
+  return block;
+}
+
+double FirstFiles::longest_sound(const std::string& name) {
+  constexpr std::int64_t kRate = 2000;  // enough for a length
+  const Block block = take();
+  if (block.rows == 0) return 0;
+  Json settings;
+  settings["column"] = name;
+  settings["rate"] = kRate;
+  settings["seconds"] = kLongestSound;
+  settings["crop"] = "start";
+  settings["store"] = "encoded";
+  const std::size_t longest =
+      FilesOf("audio", settings, block)
+          .longest(static_cast<std::size_t>(kLongestSound * kRate));
+  return static_cast<double>(longest) / kRate;
+}
+
+std::optional<Media> FirstFiles::media(const std::string& name) {
+  const Block block = take();
+  if (block.rows == 0) return std::nullopt;
   Json image, audio;
   image["column"] = audio["column"] = name;
   image["size"] = audio["seconds"] = std::int64_t{1};
@@ -111,8 +150,10 @@ std::optional<Media> FirstFiles::media(const std::string& name) {
   return std::nullopt;
 }
 
-std::optional<Media> media_in(const SourceSpec& spec,
-                              const ColumnRequest& column, StopFlag stop) {
+namespace {
+
+FirstFiles first_files(const SourceSpec& spec, const ColumnRequest& column,
+                       StopFlag stop) {
   const auto source =
       open_source(spec, {column}, {.stop = stop, .keys = false});
   FirstFiles first;
@@ -130,7 +171,20 @@ std::optional<Media> media_in(const SourceSpec& spec,
         });
     if (!more) break;
   }
-  return first.media(column.column);
+  return first;
+}
+
+}  // namespace
+
+std::optional<Media> media_in(const SourceSpec& spec,
+                              const ColumnRequest& column, StopFlag stop) {
+  return first_files(spec, column, stop).media(column.column);
+}
+
+double longest_sound(const SourceSpec& spec, const std::string& column,
+                     StopFlag stop) {
+  return first_files(spec, {.column = column, .as = ReadAs::value}, stop)
+      .longest_sound(column);
 }
 
 }  // namespace penstock

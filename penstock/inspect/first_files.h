@@ -26,8 +26,12 @@ class FirstFiles {
   /// Nothing where fewer than half of the rows can be decoded, empty ones
   /// aside. `name` is the column's.
   std::optional<Media> media(const std::string& name);
+  /// See longest_sound().
+  double longest_sound(const std::string& name);
 
  private:
+  Block take();
+
   std::optional<Column> first_;
   bool nulls_ = false;
 };
@@ -36,5 +40,12 @@ class FirstFiles {
 /// it does.
 std::optional<Media> media_in(const SourceSpec& spec,
                               const ColumnRequest& column, StopFlag stop);
+
+/// Seconds of the longest of the first sounds of a column of bytes, without
+/// silence at its end, at most kLongestSound; 0: none could be decoded. Throws
+/// as media_in() does.
+double longest_sound(const SourceSpec& spec, const std::string& column,
+                     StopFlag stop);
+inline constexpr double kLongestSound = 30;
 
 }  // namespace penstock

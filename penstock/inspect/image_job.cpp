@@ -3,16 +3,12 @@
 
 namespace penstock {
 
-std::string image_job_text(const NewJob& job) {
-  const ClassFolder folder = class_folder(job, "pictures");
-  return begin_of_job(
-             counted(folder.rows, "picture") + " in " + quoted(job.source.path),
-             job.name) +
-         "  // Pictures, in a folder for each class or with labels.\n" +
-         source_line(settings_of(job.source)) +
+std::string image_job_text(const NewJob& job, const ClassFolder& folder) {
+  return class_source(job, folder, "picture") +
          "  // 224 x 224 pixels; the model makes floats of the bytes.\n"
          "  \"fields\": {\n"
-         "    \"image\": {\"image\": {\n"
+         "    \"image\": {\"image\": {\n" +
+         file_column(folder) +
          "      \"size\": 224,\n"
          "      // Augmentation, of the training pictures only: another part "
          "of each in\n      // every epoch, 8 to 100 % of its area. Without "
@@ -26,9 +22,9 @@ std::string image_job_text(const NewJob& job) {
          "  // \"path\": a state_dict of torchvision's resnet18, to begin "
          "with.\n"
          "  \"model\": {\"kind\": \"image_classifier\", \"image\": \"image\",\n"
-         "            \"target\": \"class\", \"network\": \"resnet18\"},\n"
-         "  \"train\": {\"epochs\": 20, \"lr\": 0.001, \"warmup_ratio\": "
-         "0.1}\n}\n";
+         "            \"target\": \"class\", \"network\": \"resnet18\"},\n" +
+         train_line(folder.rows / 5,
+                    "\"epochs\": 20, \"lr\": 0.001, \"warmup_ratio\": 0.1");
 }
 
 }  // namespace penstock

@@ -12,6 +12,9 @@ constexpr std::size_t kLineWidth = 76;
 constexpr std::int64_t kFewIntegers =
     20;  // of a target, or whole numbers: classes
 
+// Of fewer rows than ten times these, none may be held out.
+constexpr std::int64_t kHeldOutForPatience = 10;
+
 }  // namespace
 
 std::string quoted(const std::string& text) { return Json(text).dump(); }
@@ -99,6 +102,16 @@ void refuse_target(const std::string& name, std::string why, std::string next) {
                .where = "column '" + name + "'",
                .why = std::move(why),
                .next = std::move(next)});
+}
+
+std::string train_line(std::int64_t held_out, const std::string& settings) {
+  const bool patience = held_out >= kHeldOutForPatience;
+  return std::string("  // The weights of the best validation are kept") +
+         (patience ? ". Training ends after 10\n"
+                     "  // validations without a better one.\n"
+                   : ".\n") +
+         "  \"train\": {" + settings + (patience ? ", \"patience\": 10" : "") +
+         "}\n}\n";
 }
 
 std::int64_t batch_of(std::int64_t rows, std::int64_t most) {

@@ -45,6 +45,11 @@ bool is_label(const ColumnSurvey& column);
 /// of few values.
 bool is_class(const ColumnSurvey& target);
 
+/// The section "train", which ends the job: `settings`, as `"key": value, ...`,
+/// and where about so many rows are held out that a run can be judged by them,
+/// `patience`.
+std::string train_line(std::int64_t held_out, const std::string& settings);
+
 /// How many rows a batch has, so that some batches are full: a quarter of the
 /// train rows, and at most `most`.
 std::int64_t batch_of(std::int64_t rows, std::int64_t most);

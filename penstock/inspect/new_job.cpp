@@ -289,17 +289,6 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
   return text + "  },\n";
 }
 
-// Of so few rows, none may be held out.
-constexpr std::int64_t kLeastForPatience = 50;
-constexpr const char* kPatience = ", \"patience\": 10";
-
-std::string patience_comment(bool patience) {
-  return std::string("  // The weights of the best epoch are kept") +
-         (patience ? ". Training ends after 10 epochs\n"
-                     "  // without a better one.\n"
-                   : ".\n");
-}
-
 /// Larger tables: larger batches, fewer epochs.
 std::string training_text(std::int64_t rows, const std::string& target) {
   const std::int64_t train = std::max<std::int64_t>(1, rows * 4 / 5);
@@ -311,7 +300,6 @@ std::string training_text(std::int64_t rows, const std::string& target) {
   batch = std::min(batch, std::max<std::int64_t>(1, train / 4));
   const std::int64_t epochs =
       std::clamp<std::int64_t>(3000 * batch / train, 8, 60);
-  const bool patience = rows >= kLeastForPatience;
   return "  // The keys or positions of rows decide which are held out.\n"
          "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
          "  \"loader\": {\"batch_size\": " +
@@ -321,20 +309,25 @@ std::string training_text(std::int64_t rows, const std::string& target) {
          quoted(target) +
          ",\n            \"width\": 128, \"depth\": 3, \"dropout\": "
          "0.1},\n" +
-         patience_comment(patience) +
-         "  \"train\": {\"epochs\": " + std::to_string(epochs) +
-         ", \"lr\": 0.002" + (patience ? kPatience : "") + "}\n";
+         train_line(rows / 5, "\"epochs\": " + std::to_string(epochs) +
+                                  ", \"lr\": 0.002");
 }
 
 }  // namespace
 
 std::string new_job_text(const NewJob& job, StopFlag stop) {
   const SourceSpec& spec = job.source;
-  if (spec.kind == "images") return image_job_text(job);
+  if (spec.kind == "images")
+    return image_job_text(job, class_folder(job, "pictures"));
+  if (spec.kind == "audio")
+    return sound_job_text(job, class_folder(job, "sounds"), stop);
   if (job.target.empty() && holds_texts(spec)) return text_job_text(job, stop);
   if (job.target.empty()) refuse_without_target(spec);
   if (spec.kind == "hdf5" && holds_arrays(spec))
     return array_job_text(job, stop);
+  if (const std::optional<ClassTable> table = class_table(job, stop))
+    return table->kind == "image" ? image_job_text(job, table->files)
+                                  : sound_job_text(job, table->files, stop);
   const Survey survey = survey_rows(spec, stop);
   const ColumnSurvey& target = target_of(survey, job.target);
   const JobPlan plan = plan_of(survey, target);
@@ -358,7 +351,7 @@ std::string new_job_text(const NewJob& job, StopFlag stop) {
                       job.name) +
          source_text(spec, survey, target) +
          fields_text(plan, target, target_field, names) +
-         training_text(survey.rows - target.missing, target_field) + "}\n";
+         training_text(survey.rows - target.missing, target_field);
 }
 
 }  // namespace penstock

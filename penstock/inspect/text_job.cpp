@@ -169,9 +169,10 @@ std::string text_job_text(const NewJob& job, StopFlag stop) {
              "  ") +
          "  \"loader\": {\"batch_size\": " + std::to_string(batch_of(rows, 8)) +
          "},\n" + model_text_of(job, base) +
-         "  \"train\": {\"epochs\": " + (column.chat ? "3" : "1") +
-         ", \"lr\": " + (drawn ? "0.001" : "0.0002") +
-         ", \"warmup_ratio\": 0.1}\n}\n";
+         train_line(read.count / 10,
+                    std::string("\"epochs\": ") + (column.chat ? "3" : "1") +
+                        ", \"lr\": " + (drawn ? "0.001" : "0.0002") +
+                        ", \"warmup_ratio\": 0.1");
 }
 
 }  // namespace penstock

@@ -30,6 +30,8 @@ std::string member_cell(const Json& of, std::string_view key) {
 std::string constant_guess(const Json& report) {
   const Json* of_class = found_in(report, {"baseline", "class"});
   if (of_class != nullptr) return "the class " + shown_value(*of_class);
+  const Json* place = found_in(report, {"baseline", "place"});
+  if (place != nullptr) return "the mean place, " + shown_value(*place);
   auto mean = number_in(report, {"baseline", "mean"});
   return mean ? "the mean, " + shown_number(mean) : "";
 }
@@ -188,57 +190,121 @@ std::string classes_section(const Json& report) {
   return section("What it tells apart", text);
 }
 
+namespace {
+
+std::string histogram_of(const Json& report, const std::string& name) {
+  auto from = number_in(report, {"residuals", "histogram", "from"});
+  auto to = number_in(report, {"residuals", "histogram", "to"});
+  const std::string unit = text_in(report, {"residuals", "unit"});
+  const std::string behind = unit.empty() ? "" : " " + escaped(unit);
+  return div(
+      "curve",
+      div("name",
+          element("b", "", name) +
+              element("span", "of",
+                      "mean " + number_cell(report, {"residuals", "mean"}) +
+                          behind)) +
+          bars(list_in(report, {"residuals", "histogram", "counts"})) +
+          div("axis", element("span", "", shown_number(from) + behind) +
+                          element("span", "", shown_number(to) + behind)));
+}
+
+/// "Baseline: guessing the mean, 3.5, for every row is off by 2.1 (RMSE)."
+std::string baseline_line(const Json& report) {
+  const std::string constant = constant_guess(report);
+  if (constant.empty()) return "";
+  std::string off;
+  if (auto rmse = number_in(report, {"baseline", "val_rmse"}))
+    off = shown_data(rmse, shown_number(rmse)) + " (RMSE)";
+  if (auto km = number_in(report, {"baseline", "val_median_km"}))
+    off = shown_data(km, shown_number(km)) + " km (median)";
+  if (off.empty()) return "";
+  return "<p>Baseline: guessing " + constant + " for every row is off by " +
+         off + ".</p>\n";
+}
+
+}  // namespace
+
 std::string residuals_section(const Json& report) {
+  if (list_in(report, {"residuals", "histogram", "counts"}).empty()) return "";
   std::vector<std::pair<double, double>> points;
   for (const Json& point : list_in(report, {"residuals", "points"}))
     if (point.is_array() && point.array().size() == 2 &&
         point.array()[0].is_number() && point.array()[1].is_number())
       points.emplace_back(point.array()[0].number(), point.array()[1].number());
-  if (points.empty()) return "";
-  const std::string constant = constant_guess(report);
-  auto rmse = number_in(report, {"baseline", "val_rmse"});
-  std::string text;
-  if (rmse && !constant.empty())
-    text += "<p>Baseline: guessing " + escaped(constant) +
-            " for every row is off by " + shown_data(rmse, shown_number(rmse)) +
-            " (RMSE).</p>\n";
-  auto from = number_in(report, {"residuals", "histogram", "from"});
-  auto to = number_in(report, {"residuals", "histogram", "to"});
-  text += div(
-      "curves",
-      div("curve",
-          div("name", element("b", "", "guess over truth")) + scatter(points)) +
-          div("curve",
-              div("name",
-                  element("b", "", "guess minus truth") +
-                      element("span", "of",
-                              "mean " +
-                                  number_cell(report, {"residuals", "mean"}))) +
-                  bars(list_in(report, {"residuals", "histogram", "counts"})) +
-                  div("axis", element("span", "", shown_number(from)) +
-                                  element("span", "", shown_number(to)))));
-  return section("How far its numbers are off", text);
+  if (points.empty())
+    return section("How far its places are off",
+                   baseline_line(report) +
+                       div("curves", histogram_of(report, "distance")));
+  return section(
+      "How far its numbers are off",
+      baseline_line(report) +
+          div("curves",
+              div("curve", div("name", element("b", "", "guess over truth")) +
+                               scatter(points)) +
+                  histogram_of(report, "guess minus truth")));
 }
 
 std::string worst_rows_section(const Json& report) {
+  struct Shown {
+    const char* key;
+    const char* name;
+  };
+  constexpr Shown kColumns[] = {{"thumbnail", ""},    {"key", "row"},
+                                {"truth", "truth"},   {"guess", "guess"},
+                                {"tokens", "tokens"}, {"km", "km off"},
+                                {"loss", "loss"}};
   const Json::Array& worst = list_in(report, {"worst_rows"});
   if (worst.empty()) return "";
-  const bool pictures = std::ranges::any_of(
-      worst, [](const Json& row) { return !picture_cell(row).empty(); });
-  std::vector<std::vector<std::string>> rows = {
-      {"row", "truth", "guess", "loss"}};
-  if (pictures) rows[0].insert(rows[0].begin(), "");
+  std::vector<Shown> columns;
+  for (const Shown& column : kColumns)
+    if (std::ranges::any_of(worst, [&](const Json& row) {
+          return found_in(row, {column.key}) != nullptr;
+        }))
+      columns.push_back(column);
+  std::vector<std::vector<std::string>> rows(1);
+  for (const Shown& column : columns) rows[0].emplace_back(column.name);
   for (const Json& row : worst) {
-    std::vector<std::string> cells = {
-        member_cell(row, "key"), member_cell(row, "truth"),
-        member_cell(row, "guess"), number_cell(row, {"loss"})};
-    if (pictures) cells.insert(cells.begin(), picture_cell(row));
-    rows.push_back(std::move(cells));
+    std::vector<std::string>& cells = rows.emplace_back();
+    for (const Shown& column : columns)
+      cells.push_back(column.key == std::string_view("thumbnail")
+                          ? picture_cell(row)
+                          : member_cell(row, column.key));
   }
+  const bool places = found_in(worst[0], {"km"}) != nullptr;
   return section("The rows it is most wrong about",
-                 "<p>Held-out rows by their keys, those of the highest loss "
-                 "first.</p>\n" +
-                     table(rows));
+                 std::string("<p>Held-out rows by their keys, ") +
+                     (places ? "those that are furthest off"
+                             : "those of the highest loss") +
+                     " first.</p>\n" + table(rows));
+}
+
+std::string texts_section(const Json& report) {
+  const Json::Array& validations = list_in(report, {"texts"});
+  std::string text;
+  for (auto of = validations.rbegin(); of != validations.rend(); ++of) {
+    std::string written;
+    for (const Json& each : list_in(*of, {"texts"}))
+      written +=
+          element("p", "sample",
+                  element("span", "", escaped(text_in(each, {"prompt"}))) +
+                      escaped(text_in(each, {"text"}))) +
+          "\n";
+    if (written.empty()) continue;
+    auto epoch = number_in(*of, {"epoch"}), step = number_in(*of, {"step"});
+    const std::string when = "epoch " +
+                             (epoch ? shown_number(*epoch + 1) : "n/a") +
+                             ", step " + (step ? shown_number(*step) : "n/a");
+    text += of == validations.rbegin()
+                ? "<p>After " + when + ":</p>\n" + written
+                : "<details><summary>After " + when + "</summary>\n" + written +
+                      "</details>\n";
+  }
+  if (text.empty()) return "";
+  return section("What it writes",
+                 "<p>The model continues the first tokens of held-out rows, "
+                 "always with the most likely token.</p>\n" +
+                     text);
 }
 
 }  // namespace penstock

@@ -18,7 +18,9 @@ std::string headline_metric(const Json& report);
 std::string best_line(const Json& report);
 /// The confusion matrix, and precision and recall by class.
 std::string classes_section(const Json& report);
-/// Guesses over truths, and how far they are off.
+/// The texts that a model of text wrote at its validations, the last first.
+std::string texts_section(const Json& report);
+/// Guesses over truths, and how far they are off; of places the distances.
 std::string residuals_section(const Json& report);
 /// The held-out rows that the model is most wrong about.
 std::string worst_rows_section(const Json& report);

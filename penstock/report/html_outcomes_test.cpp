@@ -108,5 +108,47 @@ TEST(HtmlOutcomes, AreMadeOfWhatThereIs) {
     });
 }
 
+TEST(HtmlOutcomes, ShowHowFarPlacesAreOff) {
+  const Json report = Json::parse(
+      R"({"baseline": {"of": "train", "place": [50.5, 8.25],
+                       "val_median_km": 40.0},
+          "residuals": {"unit": "km", "mean": 7.5,
+                        "histogram": {"from": 1.0, "to": 20.0,
+                                      "counts": [3, 1]}},
+          "worst_rows": [{"key": 7, "loss": 2.5, "km": 20.0,
+                          "truth": [50.0, 8.0], "guess": [50.0, 8.5]}]})",
+      "a test");
+  const std::string text = residuals_section(report);
+  EXPECT_THAT(text, HasSubstr("How far its places are off"));
+  EXPECT_THAT(text, HasSubstr("the mean place, <data value=\"50.5\">50.5</data>"
+                              ", <data value=\"8.25\">8.25</data> for every"));
+  EXPECT_THAT(text, HasSubstr("</data> km (median)"));
+  EXPECT_THAT(text, HasSubstr("20 km"));
+  EXPECT_THAT(text, Not(HasSubstr("<circle")));
+  const std::string worst = worst_rows_section(report);
+  EXPECT_THAT(worst, HasSubstr("<th>km off</th>"));
+  EXPECT_THAT(worst, HasSubstr("furthest off"));
+  EXPECT_THAT(worst, Not(HasSubstr("tokens")));
+}
+
+TEST(HtmlOutcomes, ShowWhatAModelWritesTheLastValidationFirst) {
+  const Json report = Json::parse(
+      R"({"texts": [
+           {"epoch": 0, "step": 10, "texts": [
+             {"key": 1, "prompt": "Once", "text": " early"}]},
+           {"epoch": 1, "step": 20, "texts": [
+             {"key": 1, "prompt": "Once", "text": " <b>late"}]}],
+          "worst_rows": [{"key": 7, "loss": 2.5, "tokens": 12}]})",
+      "a test");
+  const std::string text = texts_section(report);
+  EXPECT_THAT(text, HasSubstr("<span>Once</span> &lt;b&gt;late"));
+  EXPECT_LT(text.find("After epoch 2, step 20:"), text.find("late"));
+  EXPECT_LT(text.find("late"),
+            text.find("<details><summary>After epoch 1, step 10"));
+  EXPECT_THAT(worst_rows_section(report), HasSubstr("<th>tokens</th>"));
+  EXPECT_THAT(worst_rows_section(report), Not(HasSubstr("<th>truth</th>")));
+  EXPECT_EQ(texts_section(outcomes()), "");
+}
+
 }  // namespace
 }  // namespace penstock

@@ -76,6 +76,9 @@ svg.scatter { max-width: 22rem; aspect-ratio: 1; }
 .bars { display: flex; align-items: flex-end; gap: 1px; height: 9rem;
   background: var(--card); border-radius: 4px; padding: .2rem; }
 .bars i { flex: 1; background: var(--copy); min-height: 1px; }
+.sample { white-space: pre-wrap; overflow-wrap: anywhere; margin: .6rem 0;
+  background: var(--card); border-radius: 6px; padding: .5rem .8rem; }
+.sample span { color: var(--dim); }
 td img { display: block; max-width: 4rem; border-radius: 3px; }
 .stage { margin: .55rem 0; }
 .name { display: flex; justify-content: space-between; gap: 1rem;

@@ -1,17 +1,21 @@
 #include "penstock/report/outcomes_json.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "penstock/base/json_path.h"
 #include "penstock/report/known_key.h"
+#include "penstock/report/png.h"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kMostRates = 200;
+constexpr double kMostPixels = 256;  // of a side of a picture
 
 /// Names of the classes of the field that the model predicts; empty: it
 /// predicts something else.
@@ -49,6 +53,61 @@ Json with_names(const Json& of, const std::vector<Json>& names,
   return made;
 }
 
+/// The pixels of a picture as a data URI; empty: they are not as the trainer
+/// has them.
+std::string picture_uri(const Json& picture) {
+  const auto width = number_in(picture, {"width"}).value_or(0);
+  const auto height = number_in(picture, {"height"}).value_or(0);
+  const std::string digits = text_in(picture, {"rgb"});
+  if (width < 1 || width > kMostPixels || height < 1 || height > kMostPixels ||
+      digits.size() != static_cast<std::size_t>(width * height) * 6)
+    return "";
+  std::vector<std::uint8_t> rgb;
+  for (std::size_t at = 0; at < digits.size(); at += 2) {
+    std::uint8_t byte = 0;
+    std::from_chars(digits.data() + at, digits.data() + at + 2, byte, 16);
+    rgb.push_back(byte);
+  }
+  return "data:image/png;base64," +
+         base64_of(
+             png_of(rgb, static_cast<int>(width), static_cast<int>(height)));
+}
+
+/// By its key, with names of classes, and its picture as a file.
+Json worst_row(const Json& row, const std::vector<Json>& names,
+               const Dataset& rows) {
+  Json entry;
+  entry["key"] = known_key_of(rows, row.find("sample")->integer());
+  const Json shown = with_names(row, names, {"truth", "guess"});
+  for (const auto& [key, value] : shown.object()) {
+    if (key == "sample") continue;
+    if (key != "picture")
+      entry[key] = value;
+    else if (std::string uri = picture_uri(value); !uri.empty())
+      entry["thumbnail"] = std::move(uri);
+  }
+  return entry;
+}
+
+/// Of each validation: the keys of the rows whose beginning was continued.
+Json with_keys(const Json& texts, const Dataset& rows) {
+  Json all(Json::Array{});
+  for (const Json& validation : texts.array()) {
+    Json entry = validation;
+    entry["texts"] = Json(Json::Array{});
+    for (const Json& text : validation.find("texts")->array()) {
+      Json& of = entry["texts"];
+      Json with;
+      with["key"] = known_key_of(rows, text.find("sample")->integer());
+      for (const auto& [key, value] : text.object())
+        if (key != "sample") with[key] = value;
+      of.push_back(std::move(with));
+    }
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
 }  // namespace
 
 void add_outcomes(const Json& details, const Job& job, const Dataset& rows,
@@ -68,15 +127,11 @@ void add_outcomes(const Json& details, const Job& job, const Dataset& rows,
   }
   if (const Json* worst = details.find("worst")) {
     report["worst_rows"] = Json(Json::Array{});
-    for (const Json& row : worst->array()) {
-      Json entry;
-      entry["key"] = known_key_of(rows, row.find("sample")->integer());
-      const Json shown = with_names(row, names, {"truth", "guess"});
-      for (const auto& [key, value] : shown.object())
-        if (key != "sample") entry[key] = value;
-      report["worst_rows"].push_back(std::move(entry));
-    }
+    for (const Json& row : worst->array())
+      report["worst_rows"].push_back(worst_row(row, names, rows));
   }
+  if (const Json* texts = details.find("texts"))
+    report["texts"] = with_keys(*texts, rows);
 }
 
 Json learning_rate_json(const Job& job, std::int64_t steps) {

@@ -7,6 +7,7 @@
 #include "penstock/report/html_charts.h"
 #include "penstock/report/live_run.h"
 #include "penstock/report/metrics/metrics.h"
+#include "penstock/report/png.h"
 #include "penstock/report/profile.h"
 #include "penstock/report/progress_file.h"
 #include "penstock/report/report_facts.h"

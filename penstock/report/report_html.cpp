@@ -507,6 +507,7 @@ std::string report_html(const Json& report) {
       "</title>\n<style>" + kHtmlStyle + "</style>\n</head>\n<body>\n<main>\n";
   page += top_of(report);
   page += epochs_section(report);
+  page += texts_section(report);
   page += classes_section(report);
   page += residuals_section(report);
   page += worst_rows_section(report);

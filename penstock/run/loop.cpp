@@ -137,6 +137,7 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
                  .steps_per_epoch = p_.session.steps_per_epoch(),
                  .steps = in_all}),
       trace_(traced(p_), p_.folder.path()),
+      texts_(p_.job),
       held_out_(held_out_rows(p_)),
       filling_(p_.session.opened()->facts().later != nullptr),
       writer_(p_.checkpoints) {
@@ -408,6 +409,7 @@ bool Loop::validate(std::int64_t at) {
   if (see_held_out_rows()) {
     const Json& measured = run.epochs[at].validated =
         without_details(p_.stepper.validated(), run);
+    texts_.add(run.details, at, p_.state.steps_taken);
     const Json* loss = measured.find("val_loss");
     if (loss != nullptr && !loss->is_number()) refuse_validation(at);
     best = is_best(p_.job, measured, at, p_.state);

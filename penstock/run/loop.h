@@ -7,6 +7,7 @@
 #include <string>
 
 #include "penstock/report/report.h"
+#include "penstock/run/sample_texts.h"
 #include "penstock/session/session.h"
 
 namespace penstock {
@@ -109,6 +110,7 @@ class Loop {
   MetricSinks metrics_;
   ProgressFile progress_;
   RunTrace trace_;
+  SampleTexts texts_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
   bool filling_;  // nobody was told yet that the store is complete
   /// An epoch, or its part, that is over for the host, and its steps that are

@@ -284,6 +284,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
 
   if (session->rows().rows_on(Side::val) == 0)
     check_held_out(of.job, "none of the rows is on the side 'val'");
+  check_metric_of_rows(of.job, session->rows());
   std::unique_ptr<Stepper> stepper = make_stepper(of.job, options, session);
   if (of.from.model)
     stepper->restore(*of.from.model);
@@ -383,6 +384,7 @@ DatasetFacts plan_rows(const Job& job,
   const auto rows = planned_rows(job, *device, note, stop);
   if (rows->rows_on(Side::val) == 0)
     check_held_out(job, "none of the rows is on the side 'val'");
+  check_metric_of_rows(job, *rows);
   check_model(job, *rows, *device, [&](const std::string& line) {
     if (note) note(line);
   });

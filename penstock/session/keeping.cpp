@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <vector>
 
+#include "penstock/base/json_path.h"
 #include "penstock/session/stepper.h"
 
 namespace penstock {
@@ -23,6 +26,23 @@ namespace {
                .next = "name one of these"});
 }
 
+/// Classes that may be a truth in these rows; nullopt: the target is something
+/// else, or its classes are not known yet.
+std::optional<std::size_t> classes_of_target(const Job& job,
+                                             const Dataset& rows) {
+  const std::string target = text_in(model_section(job.model), {"target"});
+  const auto field = std::ranges::find(job.fields, target, &Field::name);
+  if (field == job.fields.end()) return std::nullopt;
+  const FieldFacts& facts = field->kind->facts();
+  if (facts.numbers && facts.numbers->dtype == Dtype::boolean) return 2;
+  const auto fitted = rows.facts().fitted;
+  if (!facts.one_class() || fitted == nullptr) return std::nullopt;
+  std::vector<Json> names = class_names(*field, fitted->statistics_of(target));
+  if (!names.empty() && names.back().is_null()) names.pop_back();  // unknown
+  if (names.empty()) return std::nullopt;
+  return names.size();
+}
+
 bool better(const std::string& metric, double value, double than) {
   const Metric* known = find_metric(metric);
   PENSTOCK_ASSERT(known != nullptr, "the job's metric was checked");
@@ -37,6 +57,22 @@ bool keeps_best(const Job& job, bool held_out) {
 
 bool keeps_last(const Job& job, bool held_out) {
   return !held_out || job.training.keep.value_or(Keep::best) != Keep::best;
+}
+
+void check_metric_of_rows(const Job& job, const Dataset& rows) {
+  const std::string& metric = job.training.metric;
+  const bool auc = metric == "auc", top5 = metric == "top5_accuracy";
+  if (!auc && !top5) return;
+  const std::optional<std::size_t> classes = classes_of_target(job, rows);
+  if (!classes || (auc ? *classes == 2 : *classes > 5)) return;
+  throw Error(ErrorKind::request,
+              {.code = "train.metric",
+               .what = "cannot tell which weights are the best",
+               .where = "train.metric",
+               .why = "\"" + metric + "\" needs " +
+                      (auc ? "two classes" : "more than five classes") +
+                      ", and the target has " + std::to_string(*classes),
+               .next = "name another metric, such as \"accuracy\""});
 }
 
 bool is_best(const Job& job, const Json& measured, std::int64_t epoch,

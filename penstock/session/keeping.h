@@ -14,6 +14,11 @@ namespace penstock {
 bool keeps_best(const Job& job, bool held_out);
 bool keeps_last(const Job& job, bool held_out);
 
+/// Throws Error(request), code train.metric, where the classes of the model's
+/// target show that no validation can measure the job's metric: "auc" needs two
+/// classes, "top5_accuracy" more than five. To be called before the first step.
+void check_metric_of_rows(const Job& job, const Dataset& rows);
+
 /// Takes a validation after `state.steps_taken` steps into account: counts it,
 /// or replaces `state.best`, and then returns true. `measured`: by name,
 /// "val_loss" and others; empty where no row has a truth. What is missing then,

@@ -23,6 +23,10 @@ at::Tensor weights_of_classes(const Target& target, at::Device device) {
 
 at::Tensor exact(const at::Tensor& of) { return of.to(at::kDouble); }
 
+at::Tensor of_truths(const at::Tensor& losses, const Truth& truth) {
+  return losses.masked_fill(truth.weight.eq(0), -1);
+}
+
 /// One class of each row: the cross entropy.
 class OneClass final : public ClassTask {
  public:
@@ -46,16 +50,18 @@ class OneClass final : public ClassTask {
     return {sum / counted.clamp_min(kLeastCount), counted};
   }
 
-  void look(const at::Tensor& answers, const Batch& batch) override {
+  at::Tensor look(const at::Tensor& answers, const Batch& batch) override {
     const Truth truth = truth_of(batch, target_);
     at::Tensor of_truth = answers.gather(1, truth.value.unsqueeze(1));
-    seen_.add({.loss = class_losses(answers, truth.value, 0),
+    const at::Tensor losses = class_losses(answers, truth.value, 0);
+    seen_.add({.loss = losses,
                .truth = truth.value,
                .guess = answers.argmax(1),
                .score = answers.select(1, 1) - answers.select(1, 0),
                .before = answers.gt(of_truth).sum(1),
                .weight = truth.weight,
                .samples = batch.ids()});
+    return of_truths(losses, truth);
   }
 
   Json seen() override {
@@ -95,14 +101,15 @@ class ManyLabels final : public ClassTask {
     return {sum / counted.clamp_min(kLeastCount), counted};
   }
 
-  void look(const at::Tensor& answers, const Batch& batch) override {
+  at::Tensor look(const at::Tensor& answers, const Batch& batch) override {
     const Truth truth = truth_of(batch, target_);
     samples_.insert(samples_.end(), batch.ids().begin(), batch.ids().end());
+    const at::Tensor of_rows = losses(answers, truth.value, {});
     seen_.push_back(
-        at::cat({exact(truth.weight).unsqueeze(1),
-                 exact(losses(answers, truth.value, {})).unsqueeze(1),
+        at::cat({exact(truth.weight).unsqueeze(1), exact(of_rows).unsqueeze(1),
                  exact(truth.value), exact(answers)},
                 1));
+    return of_truths(of_rows, truth);
   }
 
   Json seen() override {

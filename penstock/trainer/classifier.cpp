@@ -8,6 +8,7 @@
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/class_task.h"
 #include "penstock/trainer/counted_rows.h"
+#include "penstock/trainer/worst_pictures.h"
 
 namespace penstock {
 namespace {
@@ -60,12 +61,20 @@ class Classifier final : public Model {
   }
 
   at::Tensor look(const Batch& batch) override {
-    at::Tensor answers =
-        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look);
-    if (has_tensor(batch, o_.target.name)) task_->look(answers, batch);
+    const at::Tensor input = tensor_of(batch, o_.input);
+    at::Tensor answers = answers_of(input, batch.rows(), Mode::look);
+    if (has_tensor(batch, o_.target.name)) {
+      const at::Tensor losses = task_->look(answers, batch);
+      if (o_.pictures) worst_.add(channels_first(input), losses, batch.ids());
+    }
     return o_.target.many ? answers.sigmoid() : answers.softmax(1);
   }
-  Json seen() override { return task_->seen(); }
+  Json seen() override {
+    Json json = task_->seen();
+    if (o_.pictures && !json.object().empty())
+      worst_.take(json[kOutcomeDetails]);
+    return json;
+  }
 
  private:
   std::vector<SwitchInForce> in_force() const {
@@ -84,11 +93,15 @@ class Classifier final : public Model {
     return json;
   }
 
+  at::Tensor channels_first(const at::Tensor& input) const {
+    return o_.rows_last && input.dim() == 4 ? input.permute({0, 3, 1, 2})
+                                            : input;
+  }
+
   /// [rows, channels, height, width]: what has fewer dimensions has one channel
   /// and, if need be, one line.
   at::Tensor planes(const at::Tensor& input, std::int64_t rows) const {
-    at::Tensor x = input;
-    if (o_.rows_last && x.dim() == 4) x = x.permute({0, 3, 1, 2});
+    at::Tensor x = channels_first(input);
     if (x.dim() == 2) x = x.unsqueeze(1);
     if (x.dim() == 3) x = x.unsqueeze(1);
     PENSTOCK_ASSERT(x.size(0) == rows, "a batch has its rows");
@@ -115,6 +128,7 @@ class Classifier final : public Model {
   const std::unique_ptr<const ClassNetwork> network_;
   const at::Device device_;
   const std::unique_ptr<ClassTask> task_;
+  WorstPictures worst_;
   at::Tensor mean_, deviation_;
 };
 

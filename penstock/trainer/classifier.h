@@ -37,8 +37,9 @@ struct ClassifierOptions {
   Target target;
   AnswerFacts answers;
   Learning learning;
-  bool balance = false;  ///< measures of each class, too
-  Json description;      ///< of the network, for checkpoints
+  bool balance = false;   ///< measures of each class, too
+  bool pictures = false;  ///< its input is pictures: the worst ones are shown
+  Json description;       ///< of the network, for checkpoints
 };
 std::unique_ptr<Model> make_classifier(
     ClassifierOptions options, std::unique_ptr<const ClassNetwork> network,

@@ -121,8 +121,11 @@ class ModelStepper final : public Stepper {
 
   Json validated() override {
     return turn_now("waiting for the validation of the model", [&] {
+      Json texts = model_->texts();  // with the weights that were validated
       averages_.use(false);
-      return model_->seen();
+      Json seen = model_->seen();
+      if (!texts.is_null()) seen[kOutcomeDetails]["texts"] = std::move(texts);
+      return seen;
     });
   }
 

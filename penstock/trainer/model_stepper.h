@@ -64,6 +64,10 @@ class Model {
   /// What follows each row, as Predictor::generate() has it.
   virtual std::vector<std::vector<std::int32_t>> generate(
       const Batch& batch, std::int64_t first, const Generation& settings);
+  /// How it continues the first rows that look() saw since the last seen(): a
+  /// list of {"sample", "prompt", "tokens"}, by ids of tokens. Null for a model
+  /// that makes no text.
+  virtual Json texts() { return {}; }
   /// What look() saw since the last call, as Stepper::validated() gives it.
   virtual Json seen() = 0;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -154,6 +155,26 @@ double mean_of(const std::vector<double>& numbers) {
          static_cast<double>(numbers.size());
 }
 
+/// The great-circle distance in km, by the haversine formula.
+double km_between(const MeanPlace& a, const MeanPlace& b) {
+  constexpr double kRadians = std::numbers::pi / 180, kRadiusKm = 6371.0088;
+  const double north = std::sin((a.latitude - b.latitude) * kRadians / 2);
+  const double east = std::sin((a.longitude - b.longitude) * kRadians / 2);
+  const double h = north * north + std::cos(a.latitude * kRadians) *
+                                       std::cos(b.latitude * kRadians) * east *
+                                       east;
+  return 2 * kRadiusKm * std::asin(std::sqrt(std::clamp(h, 0.0, 1.0)));
+}
+
+MeanPlace mean_place(std::span<const PlaceOutcome> rows) {
+  MeanPlace mean;
+  for (const PlaceOutcome& row : rows)
+    mean.latitude += row.latitude, mean.longitude += row.longitude;
+  mean.latitude /= static_cast<double>(rows.size());
+  mean.longitude /= static_cast<double>(rows.size());
+  return mean;
+}
+
 Json number_baseline(const std::vector<double>& truths, double mean,
                      bool of_train) {
   double squares = 0, sizes = 0;
@@ -252,6 +273,62 @@ Json number_details(std::span<const Outcome> rows,
   json["worst"] =
       worst_json(rows, [&](double number) { return Json(own(number)); });
   return json;
+}
+
+Json text_details(std::span<const TextOutcome> rows) {
+  if (rows.empty()) return {};
+  std::vector<double> losses;
+  for (const TextOutcome& row : rows) losses.push_back(row.loss);
+  Json json;
+  json["worst"] = Json(Json::Array{});
+  for (std::size_t at : worst_of(losses)) {
+    Json entry;
+    entry["sample"] = rows[at].sample;
+    entry["loss"] = rows[at].loss;
+    entry["tokens"] = rows[at].tokens;
+    json["worst"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+Json place_details(std::span<const PlaceOutcome> rows,
+                   const std::optional<MeanPlace>& mean) {
+  if (rows.empty()) return {};
+  const MeanPlace constant = mean ? *mean : mean_place(rows);
+  std::vector<double> km, constant_km;
+  for (const PlaceOutcome& row : rows) {
+    km.push_back(row.km);
+    constant_km.push_back(km_between(constant, {row.latitude, row.longitude}));
+  }
+  Json json;
+  Json& baseline = json["baseline"];
+  baseline["of"] = mean ? "train" : "val";
+  baseline["place"] = Json(Json::Array{constant.latitude, constant.longitude});
+  baseline["val_mean_km"] = mean_of(constant_km);
+  baseline["val_median_km"] = median_of(std::move(constant_km));
+  json["residuals"]["unit"] = "km";
+  json["residuals"]["mean"] = mean_of(km);
+  json["residuals"]["histogram"] = histogram(km);
+  json["worst"] = Json(Json::Array{});
+  for (std::size_t at : worst_of(km)) {
+    const PlaceOutcome& row = rows[at];
+    Json entry;
+    entry["sample"] = row.sample;
+    entry["loss"] = row.loss;
+    entry["km"] = row.km;
+    entry["truth"] = Json(Json::Array{row.latitude, row.longitude});
+    entry["guess"] =
+        Json(Json::Array{row.guessed_latitude, row.guessed_longitude});
+    json["worst"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+double median_of(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,37 @@ Json label_details(const LabelOutcomes& outcomes);
 /// guess); "worst". Null without a row.
 Json number_details(std::span<const Outcome> rows,
                     const ConstantGuess& constant);
+
+/// What a model of text said of a row.
+struct TextOutcome {
+  double loss = 0;          ///< per target
+  std::int64_t tokens = 0;  ///< that are targets
+  std::int64_t sample = -1;
+};
+/// Of texts: "worst", the rows of the highest loss per token. Null without a
+/// row.
+Json text_details(std::span<const TextOutcome> rows);
+
+/// What a model said of the place of a row, in degrees.
+struct PlaceOutcome {
+  double loss = 0, km = 0;  ///< how far off it is
+  double latitude = 0, longitude = 0;
+  double guessed_latitude = 0, guessed_longitude = 0;
+  std::int64_t sample = -1;
+};
+/// The mean place of the train rows.
+struct MeanPlace {
+  double latitude = 0, longitude = 0;
+};
+/// Of places: "baseline", what always guessing the mean place comes to
+/// ("val_median_km", "val_mean_km", "place", "of"); "residuals", of the
+/// distances in km the mean and a histogram ("unit": "km"); "worst", the rows
+/// that are the furthest off. `mean`: nullopt, that of the held-out rows. Null
+/// without a row.
+Json place_details(std::span<const PlaceOutcome> rows,
+                   const std::optional<MeanPlace>& mean);
+/// The middle of them, or the mean of the two in the middle; there is one.
+double median_of(std::vector<double> values);
 
 inline constexpr std::int64_t kMostClasses = 40;
 inline constexpr std::int64_t kMostPoints = 400;

@@ -101,5 +101,29 @@ TEST(OutcomeDetails, OfLabelsCountEachByItself) {
             R"({"sample": 5, "loss": 2.0, "truth": [0, 1], "guess": [1]})");
 }
 
+TEST(OutcomeDetails, OfTextsListTheRowsOfTheHighestLossPerToken) {
+  std::vector<TextOutcome> rows;
+  for (int i = 0; i < 30; ++i)
+    rows.push_back({.loss = i % 10 / 10.0, .tokens = 5 + i, .sample = i});
+  const Json json = text_details(rows);
+  ASSERT_EQ(json.find("worst")->array().size(), kWorstRows);
+  EXPECT_EQ(json.find("worst")->array()[0].dump(),
+            R"({"sample": 9, "loss": 0.9, "tokens": 14})");
+  EXPECT_TRUE(text_details({}).is_null());
+}
+
+TEST(OutcomeDetails, OfPlacesCompareWithTheMeanOfTheHeldOutRowsIfNeedBe) {
+  const std::vector<PlaceOutcome> rows = {
+      {.km = 1, .latitude = 10, .longitude = 20, .sample = 3},
+      {.km = 2, .latitude = 12, .longitude = 20, .sample = 4}};
+  const Json json = place_details(rows, {});
+  const Json& baseline = *json.find("baseline");
+  EXPECT_EQ(baseline.find("of")->string(), "val");
+  EXPECT_EQ(baseline.find("place")->dump(), "[11.0, 20.0]");
+  EXPECT_NEAR(baseline.find("val_median_km")->number(), 111.195, 0.001);
+  EXPECT_EQ(json.find("worst")->array()[0].find("sample")->integer(), 4);
+  EXPECT_TRUE(place_details({}, {}).is_null());
+}
+
 }  // namespace
 }  // namespace penstock

@@ -51,6 +51,58 @@ class Runs(Case):
         self.assertGreater(metrics["auc"], 0.8)
         self.assertIn("macro_f1", metrics)
 
+    def test_the_report_shows_rows_of_a_category_and_of_a_number(self):
+        text = NET.replace("def __init__(self, kind,",
+                           "def __init__(self, kind, big,").replace(
+            "Linear(width, 1)", "Linear(width, len(big.classes))")
+        self.write("net.py", text)
+        report = self.train(self.job(model={"target": "big"})).report
+        held_out = report["dataset"]["val"]
+        counts = report["confusion"]["counts"]
+        self.assertEqual(sum(map(sum, counts)), held_out)
+        right = sum(counts[at][at] for at in range(len(counts)))
+        self.assertAlmostEqual(report["metrics"]["val"]["accuracy"],
+                               right / held_out)
+        self.assertEqual(sum(one["rows"] for one in report["by_class"]),
+                         held_out)
+        self.assertEqual(report["baseline"]["of"], "train")
+        self.assertIn(report["baseline"]["class"],
+                      report["confusion"]["classes"])
+        self.check_worst(report)
+        self.write("net.py", NET)
+        report = self.train(self.job(fields={
+            "y": {"column": "y", "standardize": True}})).report
+        self.assertEqual(sum(report["residuals"]["histogram"]["counts"]),
+                         held_out)
+        errors = [guess - truth for truth, guess
+                  in report["residuals"]["points"]]
+        self.assertAlmostEqual(
+            report["metrics"]["val"]["rmse"],
+            math.sqrt(sum(one ** 2 for one in errors) / len(errors)), places=4)
+        self.check_worst(report)
+
+    def check_worst(self, report):
+        worst = report["worst_rows"]
+        losses = [row["loss"] for row in worst]
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertEqual(len({row["key"] for row in worst}), len(worst))
+        self.assertLessEqual(len(worst), 20)
+
+    def test_without_a_truth_a_row_there_is_nothing_to_show(self):
+        self.write("net.py", """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+    def forward(self, x):
+        return self.layer(x)
+""")
+        report = self.train(self.job(model={"target": "x"})).report
+        self.assertIn("rmse", report["metrics"]["val"])
+        for part in ("residuals", "worst_rows", "confusion"):
+            self.assertNotIn(part, report)
+
     def test_a_module_may_give_its_loss_and_other_numbers(self):
         self.write("net.py", """
 import torch

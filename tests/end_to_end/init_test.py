@@ -1,6 +1,7 @@
-"""`penstock train --init` of pictures, texts and chats: one command writes
+"""`penstock train --init` of pictures, sounds, arrays, texts and chats: one command writes
 a job that trains unchanged, and names the option that decides what it cannot."""
 import json
+import math
 import pathlib
 import shutil
 import struct
@@ -8,11 +9,13 @@ import subprocess
 import sys
 import tarfile
 import unittest
+import wave
 import zlib
 
 from penstock_cli import Case, has_library, has_part
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "text"
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 
 
 def png(red, side=24):
@@ -24,6 +27,17 @@ def png(red, side=24):
     return (b"\x89PNG\r\n\x1a\n" +
             chunk(b"IHDR", struct.pack(">2I5B", side, side, 8, 2, 0, 0, 0)) +
             chunk(b"IDAT", zlib.compress(line * side)) + chunk(b"IEND", b""))
+
+
+def tone(path, seconds, hertz, rate=8000):
+    """A WAV file of one tone, which is never 0 for long."""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(b"".join(struct.pack("<h", round(
+            9000 * math.cos(2 * math.pi * hertz * at / rate)))
+            for at in range(round(seconds * rate))))
 
 
 @unittest.skipUnless(has_part("trainer"), "the trainer was not built")
@@ -67,6 +81,91 @@ class Init(Case):
                               "fields.image.image.size=32")
         self.assertEqual(report["dataset"]["rows"], 10)
 
+    @unittest.skipUnless(has_library("penstock_audio"),
+                         "built without libsndfile")
+    def test_sounds_in_class_folders_and_in_tar_shards(self):
+        for at in range(60):
+            of = self.folder / "events" / ("beep", "hum")[at % 2]
+            of.mkdir(parents=True, exist_ok=True)
+            tone(of / f"{at:02}.wav", 0.2 + 0.3 * (at == 4), 40 + 400 * (at % 2))
+        report, text = self.init("audio:events")
+        settings = report["settings"]
+        self.assertEqual(settings["model"]["kind"], "spectrogram_classifier")
+        self.assertEqual(settings["train"]["patience"], 10)
+        self.assertEqual(
+            settings["fields"]["sound"]["audio"]["seconds"], 0.5)
+        self.assertIn("as the longest of the first", text)
+        for change in ("time_shift", "spec_augment"):
+            self.assertRegex(text, r"// .*\n +\{\"" + change)
+        self.assertEqual(report["confusion"]["classes"], ["beep", "hum"])
+        self.assertEqual(len({row["key"] for row in report["worst_rows"]}),
+                         report["dataset"]["val"])
+        with tarfile.open(self.folder / "shard-0.tar", "w") as shard:
+            shard.add(self.folder / "events", arcname=".")
+        (self.folder / "new.json").unlink()
+        report, _ = self.init("audio:shard-0.tar")
+        self.assertEqual(report["dataset"]["rows"], 60)
+
+    @unittest.skipUnless(has_library("penstock_audio"),
+                         "built without libsndfile")
+    def test_of_long_sounds_another_part_is_drawn_in_each_epoch(self):
+        for at in range(8):
+            of = self.folder / "events" / ("beep", "hum")[at % 2]
+            of.mkdir(parents=True, exist_ok=True)
+            tone(of / f"{at}.wav", 11, 40 + 400 * (at % 2), rate=4000)
+        report, text = self.init("audio:events", "--set",
+                                 "fields.sound.audio.seconds=2", steps=1)
+        sound = report["settings"]["fields"]["sound"]["audio"]
+        self.assertEqual(sound["crop"], "random")
+        self.assertIn('"seconds": 10', text)
+        self.assertNotIn("time_shift", text)
+        self.assertNotIn("patience", text)  # too few rows are held out
+
+    @unittest.skipUnless(has_library("penstock_audio"),
+                         "built without libsndfile")
+    def test_sounds_in_a_column_of_a_table(self):
+        rows = []
+        for at in range(60):
+            tone(self.folder / "one.wav", 0.3, 40 + 400 * (at % 2))
+            rows.append((at, (self.folder / "one.wav").read_bytes(), at / 7,
+                         ("beep", "hum")[at % 2]))
+        self.database(rows, "id INTEGER PRIMARY KEY, clip BLOB, x REAL, "
+                            "what TEXT")
+        report, text = self.init("sqlite:d.sqlite#t", "--target", "what")
+        self.assertEqual(report["settings"]["model"]["kind"],
+                         "spectrogram_classifier")
+        self.assertIn('"column": "clip"', text)
+        self.assertIn('"seconds": 0.3', text)
+        self.assertEqual(report["confusion"]["classes"][:2], ["beep", "hum"])
+        self.refuse("request", "init.target", "classes", arguments=[
+            "train", "--init", "sqlite:d.sqlite#t", "--target", "x", "--out",
+            "other.json"])
+
+    @unittest.skipUnless(has_library("penstock_audio"),
+                         "built without libsndfile")
+    def test_sounds_without_classes_are_refused(self):
+        (self.folder / "events" / "hum").mkdir(parents=True)
+        tone(self.folder / "events" / "hum" / "1.wav", 0.1, 40)
+        self.refuse("request", "init.target", "all sounds have the class",
+                    arguments=["train", "--init", "audio:events"])
+
+    @unittest.skipUnless(has_part("hdf5"), "the part for HDF5 was not built")
+    def test_arrays_of_hdf5(self):
+        shutil.copy(DATA / "hdf5/plain.h5", self.folder / "plain.h5")
+        self.refuse("request", "init.no_inputs", "--input", arguments=[
+            "train", "--init", "plain.h5", "--target", "/flag"])
+        report, text = self.init("plain.h5", "--target", "/flag", "--input", "/x")
+        self.assertEqual(report["settings"]["model"]["kind"],
+                         "spectrogram_classifier")
+        self.assertIn("arrays of shape [2, 3]", text)
+        self.assertNotIn("patience", text)  # 8 rows are held out
+        self.assertEqual(sum(map(sum, report["confusion"]["counts"])),
+                         report["dataset"]["val"])
+        (self.folder / "new.json").unlink()
+        report, _ = self.init("plain.h5", "--target", "/y", "--input", "/half")
+        self.assertEqual(report["settings"]["model"]["kind"], "tabular")
+        self.assertIn("residuals", report)
+
     def texts(self):
         for path in EXAMPLE.iterdir():
             if path.is_file():
@@ -87,6 +186,12 @@ class Init(Case):
         report, text = self.init("corpus.jsonl", "--base", "base")
         self.assertEqual(report["settings"]["model"]["kind"], "causal_lm")
         self.assertIn('"config": "base"', text)
+        self.assertEqual(report["settings"]["train"]["patience"], 10)
+        told = report["texts"][-1]["texts"][0]
+        self.assertIn(told["prompt"], "\n".join(
+            json.loads(line)["text"] for line in
+            (self.folder / "corpus.jsonl").read_text().splitlines()))
+        self.assertGreater(len(told["text"]), 0)
         (self.folder / "new.json").unlink()
         report, text = self.init("chats.jsonl", "--base", "base")
         self.assertIn('"chat": true', text)

@@ -125,9 +125,15 @@ class Keeping(Noise):
                         "loss, accuracy, auc, macro_f1, top5_accuracy",
                         arguments=arguments, sets=["train.metric=rmse"])
 
-    def test_a_metric_that_these_rows_do_not_have_is_refused(self):
-        self.refuse("request", "train.metric", "top5_accuracy", "accuracy, ",
-                    sets=["train.metric=top5_accuracy"])
+    def test_a_metric_that_these_rows_do_not_have_is_refused_before_a_step(self):
+        for arguments in (["train", "job.json"],
+                          ["train", "job.json", "--plan"]):
+            self.refuse("request", "train.metric", "top5_accuracy",
+                        "more than five classes", arguments=arguments,
+                        sets=["train.metric=top5_accuracy"])
+        for run in (self.folder / "runs").glob("2*"):
+            steps = run / "steps.jsonl"
+            self.assertFalse(steps.exists() and steps.read_text())
 
     def test_what_needs_held_out_rows_is_refused_without_them(self):
         for setting in ("patience=3", "metric=accuracy", "keep=best",

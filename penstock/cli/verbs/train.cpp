@@ -262,7 +262,7 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   options.add("--resume", arguments->resume,
               "Folder of an interrupted run to resume");
   options.add("--init", arguments->init,
-              "Write a job file for this table, or folder of images, "
+              "Write a job file for this table, or folder of images or sounds, "
               "or file of texts (a source as for peek), and run it");
   options.add("--target", arguments->target,
               "With --init of a table: column to predict");

@@ -87,7 +87,13 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
                    })
           .integer("seed", &CausalLm::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
-                   "Seed of the initial weights that no file provides");
+                   "Seed of the initial weights that no file provides")
+          .integer("sample_texts", &CausalLm::sample_texts, 0, 64,
+                   "Number of texts that the model writes at each validation, "
+                   "from the first tokens of the first validation rows. They "
+                   "are in report.json and on the page of the run. 0: none")
+          .integer("sample_tokens", &CausalLm::sample_tokens, 1, 4096,
+                   "Greatest number of tokens of such a text");
   return table;
 }
 

@@ -27,6 +27,9 @@ struct CausalLm {
   std::string config;      ///< config.json or its folder; empty: that of `path`
   std::uint64_t seed = 0;  ///< of the first weights that no file has
   std::optional<Lora> lora;
+  /// How many of the validation rows are continued at each validation, and by
+  /// how many tokens at most.
+  std::int64_t sample_texts = 3, sample_tokens = 32;
 };
 
 ModelKind causal_lm_model();

@@ -2,39 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping, Sequence
+
+from . import outcomes
+
+
+class Samples:
+    """The ids of the rows, where each row has one truth."""
+
+    def __init__(self) -> None:
+        self._ids: list[int] | None = []
+
+    def add(self, losses: Any, samples: Sequence[int] | None) -> None:
+        if samples is None or losses.numel() != len(samples):
+            self._ids = None
+        elif self._ids is not None:
+            self._ids.extend(samples)
+
+    def take(self) -> list[int] | None:
+        """None where they do not belong to one truth each."""
+        ids, self._ids = self._ids, []
+        return ids
 
 
 class Classes:
     """Predictions of classes: accuracy, macro F1, and the AUC of two classes.
 
-    Keeps four numbers of each truth where the model computes.
+    Keeps five numbers of each truth where the model computes. `counts`: train
+    rows of each class, where they are known.
     """
 
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
+    def __init__(self, torch: Any, counts: Sequence[int] = ()) -> None:
+        self._torch, self._counts = torch, counts
         self._seen: list[Any] = []
+        self._samples = Samples()
+        self._wide = 0  # classes that predictions have
 
-    def add(self, losses: Any, weight: Any, truth: Any,
-            prediction: Any) -> None:
+    def add(self, losses: Any, weight: Any, truth: Any, prediction: Any,
+            samples: Sequence[int] | None = None) -> None:
+        self._samples.add(losses, samples)
+        self._wide = max(self._wide, prediction.shape[-1])
         score = prediction[..., -1] - prediction[..., 0] \
             if prediction.shape[-1] == 2 else losses * float("nan")
         self._seen.append(self._torch.stack([
             part.detach().double().flatten() for part in (
                 losses, weight, truth, prediction.argmax(-1), score)]))
 
-    def take(self) -> dict[str, float | None]:
-        """ "val_loss" and the rest; nothing where no truth was seen."""
+    def take(self) -> dict[str, Any]:
+        """ "val_loss" and the rest, and "details" where each row has one truth;
+        nothing where no truth was seen."""
+        samples = self._samples.take()
         rows = self._rows()
         if rows is None:
             return {}
-        losses, _, truth, guess, score = rows
-        made: dict[str, float | None] = {
+        kept = rows[1] > 0
+        losses, _, truth, guess, score = rows[:, kept]
+        made: dict[str, Any] = {
             "val_loss": float(losses.mean()),
             "val_accuracy": float((truth == guess).double().mean())}
         if not bool(self._torch.isnan(score).any()):
             made["val_auc"] = self._auc(score, truth)
         made["val_macro_f1"] = self._macro_f1(truth, guess)
+        if samples is not None:
+            made["details"] = outcomes.of_classes(
+                self._torch, outcomes.Rows(losses, truth, guess,
+                                           _of_kept(samples, kept)),
+                self._wide, self._counts)
         return made
 
     def _rows(self) -> Any:
@@ -42,8 +75,7 @@ class Classes:
             return None
         rows = self._torch.cat(self._seen, 1).cpu()
         self._seen = []
-        rows = rows[:, rows[1] > 0]
-        return rows if rows.shape[1] else None
+        return rows if bool((rows[1] > 0).any()) else None
 
     def _auc(self, score: Any, truth: Any) -> float | None:
         """By ranks (Mann and Whitney): rows of equal score share theirs."""
@@ -68,16 +100,33 @@ class Classes:
         return float((2 * right[met] / (there + told)[met]).mean())
 
 
+def _of_kept(samples: Sequence[int], kept: Any) -> list[int]:
+    return [samples[at] for at in kept.nonzero().flatten().tolist()]
+
+
 class Numbers:
-    """Predictions of numbers: RMSE and MAE, in the target's own units."""
+    """Predictions of numbers: RMSE and MAE, in the target's own units. Of rows
+    of one number each it keeps four numbers, for what the report shows.
 
-    def __init__(self, torch: Any, units: list[float]) -> None:
-        self._torch, self._units = torch, units
+    `unit`, `zero`, `mean`: of a target of one number, as outcomes.of_numbers()
+    has them; empty for any other.
+    """
+
+    def __init__(self, torch: Any, units: list[float],
+                 own: Mapping[str, Any]) -> None:
+        self._torch, self._units, self._own = torch, units, own
         self._sums: Any = None
+        self._seen: list[Any] = []
+        self._samples = Samples()
 
-    def add(self, losses: Any, weight: Any, truth: Any,
-            prediction: Any) -> None:
+    def add(self, losses: Any, weight: Any, truth: Any, prediction: Any,
+            samples: Sequence[int] | None = None) -> None:
         error = (prediction - truth).detach().double()
+        if self._own:
+            self._samples.add(losses, samples)
+            self._seen.append(self._torch.stack([
+                part.detach().double().flatten() for part in (
+                    losses, weight, truth, prediction)]))
         if self._units:
             error = error * self._torch.tensor(
                 self._units, dtype=self._torch.float64, device=error.device)
@@ -88,12 +137,28 @@ class Numbers:
                 self._torch.ones_like(error))])
         self._sums = sums if self._sums is None else self._sums + sums
 
-    def take(self) -> dict[str, float | None]:
+    def take(self) -> dict[str, Any]:
         if self._sums is None:
             return {}
         losses, squares, sizes, count = self._sums.tolist()
         self._sums = None
+        details = self._details()
         if count == 0:
             return {}
         return {"val_loss": losses / count, "val_rmse": (squares / count) ** 0.5,
-                "val_mae": sizes / count}
+                "val_mae": sizes / count, **details}
+
+    def _details(self) -> dict[str, Any]:
+        samples, seen = self._samples.take(), self._seen
+        self._seen = []
+        if not seen or samples is None:
+            return {}
+        rows = self._torch.cat(seen, 1).cpu()
+        kept = rows[1] > 0
+        if not bool(kept.any()) or not bool(
+                rows[:, kept].isfinite().all()):
+            return {}
+        losses, _, truth, guess = rows[:, kept]
+        return {"details": outcomes.of_numbers(
+            self._torch, outcomes.Rows(losses, truth, guess,
+                                       _of_kept(samples, kept)), **self._own)}

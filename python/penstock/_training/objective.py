@@ -3,7 +3,7 @@ gives, or one that is named, of what it predicts."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NoReturn, Protocol
+from typing import Any, Mapping, NoReturn, Protocol, Sequence
 
 from ..errors import refused
 from .metrics import Classes, Numbers
@@ -18,11 +18,14 @@ class Objective(Protocol):
     def loss(self, answer: Any, batch: Tensors) -> Any:
         """The mean loss of the batch's rows, a tensor []."""
 
-    def look(self, answer: Any, batch: Tensors) -> None:
-        """Takes a batch of held-out rows into account."""
+    def look(self, answer: Any, batch: Tensors,
+             samples: Sequence[int] | None = None) -> None:
+        """Takes a batch of held-out rows into account. `samples`: their ids;
+        None: not known."""
 
-    def seen(self) -> dict[str, float | None]:
-        """What look() saw since the last call; "val_loss" and others."""
+    def seen(self) -> dict[str, Any]:
+        """What look() saw since the last call; "val_loss" and others, and
+        "details" of rows where their samples are known."""
 
 
 def refuse_loss(why: str, next: str) -> NoReturn:
@@ -71,7 +74,8 @@ class Returned:
     def loss(self, answer: Any, batch: Tensors) -> Any:
         return checked_loss(self._torch, self._loss_in(answer))
 
-    def look(self, answer: Any, batch: Tensors) -> None:
+    def look(self, answer: Any, batch: Tensors,
+             samples: Sequence[int] | None = None) -> None:
         found = {"loss": checked_loss(self._torch, self._loss_in(answer))}
         for name, value in parts_of(answer).items():
             if name != "loss" and isinstance(
@@ -87,7 +91,7 @@ class Returned:
             self._sums[name] = self._sums.get(name, 0) + value * rows
         self._rows = self._rows + rows
 
-    def seen(self) -> dict[str, float | None]:
+    def seen(self) -> dict[str, Any]:
         rows, sums = float(self._rows), self._sums
         self._rows, self._sums = 0, {}
         return {"val_" + name: float(value) / rows
@@ -107,19 +111,21 @@ class Named:
         #: Classes that may be a truth, where an unknown one is behind them.
         self._known = len(classes) - 1 if classes[-1:] == [None] else None
         if self._name in ("cross_entropy", "binary_cross_entropy"):
-            self._metrics: Classes | Numbers = Classes(torch)
+            self._metrics: Classes | Numbers = Classes(
+                torch, target.statistics.get("counts") or ())
         else:
-            self._metrics = Numbers(torch, _units(target))
+            self._metrics = Numbers(torch, _units(target), _own(target))
 
     def loss(self, answer: Any, batch: Tensors) -> Any:
         losses, weight, _, _ = self._rows(answer, batch, self.smoothing)
         return (losses * weight).sum() / weight.sum().clamp_min(1)
 
-    def look(self, answer: Any, batch: Tensors) -> None:
+    def look(self, answer: Any, batch: Tensors,
+             samples: Sequence[int] | None = None) -> None:
         losses, weight, truth, prediction = self._rows(answer, batch, 0.0)
-        self._metrics.add(losses, weight, truth, prediction)
+        self._metrics.add(losses, weight, truth, prediction, samples)
 
-    def seen(self) -> dict[str, float | None]:
+    def seen(self) -> dict[str, Any]:
         return self._metrics.take()
 
     # -- predictions of rows, with or without a truth
@@ -290,6 +296,18 @@ def _units(target: Field) -> list[float]:
         return []
     return [float(entry["divisor"]) if entry.get("standardize", True) else 1.0
             for entry in found]
+
+
+def _own(target: Field) -> dict[str, Any]:
+    """What the numbers of a target of one number are in its own unit."""
+    found = [entry for entry in _entries(target.statistics)
+             if "divisor" in entry]
+    if target.size != 1:
+        return {}
+    if len(found) != 1 or not found[0].get("standardize", True):
+        return {"unit": 1.0, "zero": 0.0, "mean": None}
+    mean = float(found[0]["mean"])
+    return {"unit": float(found[0]["divisor"]), "zero": mean, "mean": mean}
 
 
 def _entries(statistics: Any) -> list[Mapping[str, Any]]:

@@ -57,5 +57,6 @@ class Predictor:
 
     def measured(self) -> str:
         return json.dumps({
-            name: None if value is None or not math.isfinite(value) else value
+            name: None if isinstance(value, float) and
+            not math.isfinite(value) else value
             for name, value in self._target.seen().items()})

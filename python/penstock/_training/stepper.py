@@ -187,7 +187,7 @@ class Stepper:
         with self._torch.no_grad(), told("it was validated", self._file):
             with self._switches.autocast():
                 answer = self._module(**self._inputs.of(tensors))
-                self._objective.look(answer, tensors)
+                self._objective.look(answer, tensors, batch.ids.tolist())
 
     def finished(self) -> Any:
         """The module as the run leaves it."""
@@ -206,8 +206,9 @@ class Stepper:
         self._end_validation()
         with told("it was validated", self._file):
             return json.dumps({
-                name: None if value is None or not math.isfinite(value)
-                else value for name, value in self._objective.seen().items()})
+                name: None if isinstance(value, float) and
+                not math.isfinite(value) else value
+                for name, value in self._objective.seen().items()})
 
     # -- state
 

@@ -9,12 +9,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/causal_lm/adapter_files.h"
 #include "penstock/trainer/models/causal_lm/generate.h"
 #include "penstock/trainer/models/causal_lm/network.h"
+#include "penstock/trainer/outcome_details.h"
+#include "penstock/trainer/outcomes.h"
 #include "penstock/trainer/recompute.h"
 #include "penstock/trainer/trainer.h"
 
@@ -35,6 +38,12 @@ struct Rows {
   at::Tensor ids, labels, positions;  // int64, [rows, length]
   at::Tensor documents;               // the same; undefined: one in each row
   Sight sight;
+};
+
+/// The beginning of a held-out row, which is continued.
+struct Prompt {
+  SampleId sample = -1;
+  std::vector<std::int32_t> tokens;
 };
 
 std::vector<std::int64_t> on_host(const at::Tensor& numbers) {
@@ -98,22 +107,37 @@ class CausalLmModel final : public Model {
     const at::Tensor sum = losses.sum(), count = counts.sum();
     seen_ = seen_.defined() ? seen_ + sum : sum;
     seen_tokens_ = seen_tokens_.defined() ? seen_tokens_ + count : count;
-    return (losses / counts).unsqueeze(1);
+    const at::Tensor per_token = losses / counts;
+    seen_rows_.add({.loss = per_token,
+                    .truth = counts,
+                    .weight = counts,
+                    .samples = batch.ids()});
+    keep_prompts(batch, rows);
+    return per_token.unsqueeze(1);
   }
 
   std::vector<std::vector<std::int32_t>> generate(
       const Batch& batch, std::int64_t first,
       const Generation& settings) override;
 
+  Json texts() override;
+
   Json seen() override {
     Json json{Json::Object{}};
+    prompts_.clear();
     if (!seen_.defined()) return json;
     const double tokens = seen_tokens_.item<double>();
     const double loss = seen_.item<double>() / tokens;
     seen_.reset(), seen_tokens_.reset();
+    std::vector<TextOutcome> worst;
+    for (const Outcome& row : seen_rows_.take())
+      worst.push_back({.loss = row.loss,
+                       .tokens = static_cast<std::int64_t>(row.truth),
+                       .sample = row.sample});
     if (tokens == 0) return json;
     json["val_loss"] = loss;
     json["val_perplexity"] = std::exp(loss);
+    json[kOutcomeDetails] = text_details(worst);
     return json;
   }
 
@@ -134,6 +158,8 @@ class CausalLmModel final : public Model {
   }
 
   Rows rows_of(const Batch& batch) const;
+  /// Of the first rows that it looks at, until there are enough.
+  void keep_prompts(const Batch& batch, const Rows& rows);
   Sight sight_of(const Batch& batch, const at::Tensor& documents) const;
   RowWork work_of(const FittedFields& data,
                   const at::TensorOptions& options) const;
@@ -164,6 +190,8 @@ class CausalLmModel final : public Model {
   const bool packed_;
   const DecoderNetwork network_;
   at::Tensor seen_, seen_tokens_;
+  Outcomes seen_rows_;  // the loss per token, and as truth the tokens
+  std::vector<Prompt> prompts_;
 };
 
 Rows CausalLmModel::rows_of(const Batch& batch) const {
@@ -234,14 +262,14 @@ at::Tensor CausalLmModel::row_sums(const Rows& rows) const {
   return at::cat(losses).reshape(labels.sizes()).to(at::kDouble).sum(1);
 }
 
-/// What stands before the first target; where that is nothing, all tokens, but
-/// for one that ends the text.
+/// What stands before the first target. The first token never is one: where all
+/// others are, all tokens, but for one that ends the text.
 std::vector<std::int32_t> prompt_of(std::span<const std::int64_t> ids,
                                     std::span<const std::int64_t> labels,
                                     const std::vector<std::int32_t>& ends) {
   std::size_t count = 0;
   while (count < ids.size() && labels[count] == kIgnored) ++count;
-  if (count == 0) count = ids.size();
+  if (count <= 1) count = ids.size();
   std::vector<std::int32_t> prompt;
   for (std::int64_t id : ids.first(count))
     prompt.push_back(static_cast<std::int32_t>(id));
@@ -273,6 +301,63 @@ std::vector<std::vector<std::int32_t>> CausalLmModel::generate(
                     settings, device_);
   }
   return texts;
+}
+
+/// As prompt_of() has it; where all is a target, the first tokens.
+std::vector<std::int32_t> first_tokens(std::span<const std::int64_t> ids,
+                                       std::span<const std::int64_t> labels) {
+  constexpr std::size_t kMost = 16;
+  std::vector<std::int32_t> prompt = prompt_of(ids, labels, {});
+  if (prompt.size() == ids.size())
+    prompt.resize(std::min(kMost, (prompt.size() + 1) / 2));
+  return prompt;
+}
+
+// Of a row of several documents, the first one.
+void CausalLmModel::keep_prompts(const Batch& batch, const Rows& rows) {
+  const std::int64_t left = settings_.sample_texts - std::ssize(prompts_);
+  const std::int64_t take = std::min(left, rows.ids.size(0));
+  if (take <= 0) return;
+  const std::vector<std::int64_t> ids = on_host(rows.ids.slice(0, 0, take)),
+                                  labels =
+                                      on_host(rows.labels.slice(0, 0, take)),
+                                  places =
+                                      on_host(rows.positions.slice(0, 0, take));
+  const auto width = static_cast<std::size_t>(rows.ids.size(1));
+  for (std::int64_t row = 0; row < take; ++row) {
+    const std::size_t begin = static_cast<std::size_t>(row) * width;
+    std::size_t end = begin + 1;  // positions count up in a document
+    while (end < begin + width && places[end] == places[end - 1] + 1) ++end;
+    const auto of = [&](const std::vector<std::int64_t>& all) {
+      return std::span(all).subspan(begin, end - begin);
+    };
+    if (std::ranges::all_of(of(labels),
+                            [](std::int64_t id) { return id == kIgnored; }))
+      continue;
+    prompts_.push_back({.sample = batch.ids()[static_cast<std::size_t>(row)],
+                        .tokens = first_tokens(of(ids), of(labels))});
+  }
+}
+
+Json CausalLmModel::texts() {
+  const std::vector<Prompt> prompts = std::exchange(prompts_, {});
+  if (prompts.empty()) return {};
+  auto list = [](const std::vector<std::int32_t>& tokens) {
+    Json ids(Json::Array{});
+    for (std::int32_t id : tokens) ids.push_back(id);
+    return ids;
+  };
+  Json all(Json::Array{});
+  for (const Prompt& prompt : prompts) {
+    Json text;
+    text["sample"] = prompt.sample;
+    text["prompt"] = list(prompt.tokens);
+    text["tokens"] =
+        list(generated(network_, prompt.tokens, prompt.sample,
+                       {.max_tokens = settings_.sample_tokens}, device_));
+    all.push_back(std::move(text));
+  }
+  return all;
 }
 
 // The first row of several documents, and each of these by itself.

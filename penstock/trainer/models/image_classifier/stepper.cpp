@@ -32,7 +32,8 @@ std::unique_ptr<Model> make_image_classifier(const ModelSpec& spec,
       .channels_last = settings.channels_last,
       .target = target_of_classifier(settings.target, data,
                                      spec.learning.balanced_classes),
-      .learning = spec.learning};
+      .learning = spec.learning,
+      .pictures = true};
   options.answers =
       answers_about_classes(options.target, target_field(settings.target, data),
                             data.statistics_of(settings.target));

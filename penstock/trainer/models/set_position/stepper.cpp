@@ -98,6 +98,14 @@ AnswerFacts answers_about(const SetPosition& settings,
   return answers;
 }
 
+/// Where the target is standardised, its mean is known.
+std::optional<MeanPlace> mean_place_of(const SetPosition& settings,
+                                       const FittedFields& data) {
+  const auto target = statistics_of(data, settings.target);
+  if (!target[0].standardize || !target[1].standardize) return std::nullopt;
+  return MeanPlace{target[0].mean, target[1].mean};
+}
+
 class SetPositionModel final : public Model {
  public:
   SetPositionModel(const ModelSpec& spec, const FittedFields& data,
@@ -112,7 +120,8 @@ class SetPositionModel final : public Model {
         precision_(spec.learning.precision),
         device_(options.device()),
         network_({.inputs = keys_ + 2, .width = settings_.width},
-                 settings_.seed, options) {
+                 settings_.seed, options),
+        validation_(mean_place_of(settings_, data)) {
     facts_ = {.parameters = network_.parameters(),
               .answers = answers_about(settings_, data),
               .description = description()};
@@ -133,24 +142,28 @@ class SetPositionModel final : public Model {
     Inputs inputs = inputs_of(batch);
     LocalTangentPlane plane = plane_of(geography_, inputs.set, inputs.mask);
     Prediction guess = guess_of(inputs, plane);
-    if (inputs.target.defined()) measure(inputs, plane, guess);
+    const at::Tensor place =
+        place_of(geography_, plane, guess.place * spread_km_);
+    if (inputs.target.defined())
+      measure(inputs, plane, guess, {.guess = place, .samples = batch.ids()});
     at::Tensor within = guess.log_sigma.exp().to(at::kDouble) *
                         (spread_km_ * deviations_within_90());
-    return at::cat({place_of(geography_, plane, guess.place * spread_km_),
-                    within.unsqueeze(1)},
-                   1);
+    return at::cat({place, within.unsqueeze(1)}, 1);
   }
 
   Json seen() override { return validation_.take(); }
 
  private:
   void measure(const Inputs& inputs, const LocalTangentPlane& plane,
-               const Prediction& guess) {
+               const Prediction& guess, PlacesOfBatch seen) {
     at::Tensor truth = on_plane(geography_, plane, inputs.target) / spread_km_;
-    at::Tensor km =
+    seen.loss = losses(guess, truth);
+    seen.km =
         distance_km(geography_, plane, guess.place * spread_km_, inputs.target);
-    at::Tensor deviations = km / (guess.log_sigma.exp() * spread_km_);
-    validation_.add(losses(guess, truth), km, deviations, inputs.weight);
+    seen.deviations = seen.km / (guess.log_sigma.exp() * spread_km_);
+    seen.weight = inputs.weight;
+    seen.truth = place_of(geography_, plane, truth * spread_km_);
+    validation_.add(seen);
   }
 
   Json description() const {

@@ -3,56 +3,63 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 
-#include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "penstock/session/session.h"
 
 namespace penstock {
-namespace {
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-}  // namespace
 
 double deviations_within_90() { return std::sqrt(-2 * std::log(0.1)); }
 
-void Validation::add(const at::Tensor& loss, const at::Tensor& km,
-                     const at::Tensor& deviations, const at::Tensor& weight) {
+void Validation::add(const PlacesOfBatch& batch) {
   auto exact = [](const at::Tensor& tensor) {
     return tensor.detach().to(at::kDouble);
   };
+  const at::Tensor truth = exact(batch.truth), guess = exact(batch.guess);
   seen_.push_back(
-      at::stack({exact(loss), exact(km), exact(deviations), exact(weight)}));
+      at::stack({exact(batch.loss), exact(batch.km), exact(batch.deviations),
+                 exact(batch.weight), truth.select(1, 0), truth.select(1, 1),
+                 guess.select(1, 0), guess.select(1, 1)}));
+  const std::size_t rows =
+      samples_.size() + static_cast<std::size_t>(batch.loss.size(0));
+  samples_.insert(samples_.end(), batch.samples.begin(), batch.samples.end());
+  samples_.resize(rows, -1);
 }
 
 Json Validation::take() {
   Json json{Json::Object{}};
   if (seen_.empty()) return json;
-  at::Tensor all = at::cat(seen_, 1).to(at::kCPU).contiguous();
+  const at::Tensor all = at::cat(seen_, 1).to(at::kCPU).t().contiguous();
   seen_.clear();
-  const double* rows = all.const_data_ptr<double>();
-  auto count = static_cast<std::size_t>(all.size(1));
+  const std::vector<SampleId> samples = std::exchange(samples_, {});
   const double most_deviations = deviations_within_90();
+  std::vector<PlaceOutcome> kept;
   std::vector<double> km;
   double loss = 0, sum_km = 0, within = 0;
-  for (std::size_t row = 0; row < count; ++row) {
-    if (rows[3 * count + row] == 0) continue;
-    loss += rows[row];
-    km.push_back(rows[count + row]);
-    sum_km += km.back();
-    within += rows[2 * count + row] <= most_deviations ? 1 : 0;
+  const double* row = all.const_data_ptr<double>();
+  for (std::size_t at = 0; at < samples.size(); ++at, row += all.size(1)) {
+    if (row[3] == 0) continue;
+    kept.push_back({.loss = row[0],
+                    .km = row[1],
+                    .latitude = row[4],
+                    .longitude = row[5],
+                    .guessed_latitude = row[6],
+                    .guessed_longitude = row[7],
+                    .sample = samples[at]});
+    loss += row[0];
+    km.push_back(row[1]);
+    sum_km += row[1];
+    within += row[2] <= most_deviations ? 1 : 0;
   }
   if (km.empty()) return json;
-  auto kept = static_cast<double>(km.size());
-  json["val_loss"] = loss / kept;
-  json["val_median_km"] = median(std::move(km));
-  json["val_mean_km"] = sum_km / kept;
+  const auto count = static_cast<double>(km.size());
+  json["val_loss"] = loss / count;
+  json["val_median_km"] = median_of(std::move(km));
+  json["val_mean_km"] = sum_km / count;
   // A model that knows how sure it is has 0.9 here.
-  json["val_within_90"] = within / kept;
+  json["val_within_90"] = within / count;
+  json[kOutcomeDetails] = place_details(kept, mean_);
   return json;
 }
 

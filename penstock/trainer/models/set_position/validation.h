@@ -2,9 +2,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/loader/loader.h"
+#include "penstock/trainer/outcome_details.h"
 
 namespace penstock {
 
@@ -12,23 +16,34 @@ namespace penstock {
 /// deviations.
 double deviations_within_90();
 
-/// The results of the held-out rows, until they are taken. Keeps two numbers
+/// What the model said of the rows of a batch.
+struct PlacesOfBatch {
+  at::Tensor loss;          ///< [rows], as are those that follow
+  at::Tensor km;            ///< how far off
+  at::Tensor deviations;    ///< the same, in those that the model itself stated
+  at::Tensor weight;        ///< 0 leaves a row out
+  at::Tensor truth, guess;  ///< [rows, 2], degrees
+  std::span<const SampleId> samples = {};  ///< empty: unknown
+};
+
+/// The results of the held-out rows, until they are taken. Keeps eight numbers
 /// per row, so that the median is exact. Adding never waits for the device.
 class Validation {
  public:
-  /// Of one batch, each [rows]: the loss, how far off in km, how far off in
-  /// deviations that the model itself stated, and the weight: 0 leaves a row
-  /// out.
-  void add(const at::Tensor& loss, const at::Tensor& km,
-           const at::Tensor& deviations, const at::Tensor& weight);
+  /// `mean`: the place that is guessed for the baseline; see place_details().
+  explicit Validation(std::optional<MeanPlace> mean = {}) : mean_(mean) {}
+
+  void add(const PlacesOfBatch& batch);
 
   /// "val_loss", "val_median_km", "val_mean_km", and "val_within_90": the share
-  /// of rows that lie within the circle that the model holds to be 90 % sure.
-  /// Empty when there was no row. Starts again.
+  /// of rows that lie within the circle that the model holds to be 90 % sure;
+  /// and kOutcomeDetails. Empty when there was no row. Starts again.
   Json take();
 
  private:
-  std::vector<at::Tensor> seen_;  // [4, rows] each
+  std::optional<MeanPlace> mean_;
+  std::vector<at::Tensor> seen_;  // [8, rows] each
+  std::vector<SampleId> samples_;
 };
 
 }  // namespace penstock
