@@ -39,7 +39,8 @@ Spec::Spec(const Json& object, std::string path)
                  .where = path_.empty() ? "the top of the file" : path_,
                  .why = "found " + std::string(object.type_name()) +
                         ", expected an object",
-                 .next = R"(write {"key": value, ...})"});
+                 .next = R"(write {"key": value, ...}; 'penstock schema' )"
+                         "lists the keys"});
 }
 
 std::string Spec::path_of(std::string_view key) const {

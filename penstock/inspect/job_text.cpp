@@ -133,7 +133,7 @@ void refuse_without_target(const SourceSpec& spec) {
                .what = "cannot write a job that predicts a column",
                .where = "--target",
                .why = "the column to be predicted is not named",
-               .next = "name it with --target: " + list});
+               .next = "name the column with --target: " + list});
 }
 
 }  // namespace penstock

@@ -261,7 +261,7 @@ TEST_F(NewJobTest, OfPicturesTrainsAClassifierOfTheirClasses) {
 TEST_F(NewJobTest, OfATableWithoutATargetNamesTheOptionAndTheColumns) {
   const Error error = refusal("a,b\n1,2\n3,4\n", "");
   EXPECT_EQ(error.parts().code, "init.target");
-  EXPECT_THAT(error.what(), HasSubstr("name it with --target: a, b"));
+  EXPECT_THAT(error.what(), HasSubstr("name the column with --target: a, b"));
 }
 
 TEST_F(NewJobTest, OfTextsTrainsALanguageModelOfTheNamedFolder) {

@@ -93,7 +93,7 @@ void apply_setting(Json& document, const std::string& set) {
                          without_password(set.substr(0, set.find('='))),
                  .where = where,
                  .why = std::move(why) + ", expected section.key=value",
-                 .next = "for example --set loader.batch_size=512"});
+                 .next = "write, for example, --set loader.batch_size=512"});
   };
   if (!is_utf8(set))
     throw Error(ErrorKind::request,

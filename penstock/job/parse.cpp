@@ -126,7 +126,7 @@ Job advised_job(const Json& document, RowsFrom from,
   } catch (const Error& error) {
     ErrorParts parts = error.parts();
     if (parts.next.empty())
-      parts.next = "'penstock schema' lists every key with its values";
+      parts.next = "look up the key and its values with 'penstock schema'";
     throw Error(error.kind(), std::move(parts));
   }
 }

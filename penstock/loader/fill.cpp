@@ -415,15 +415,16 @@ void BatchFiller::queue(const Slot& slot) {
 }
 
 void refuse_bad_sample(const RejectedSample& bad, Position at) {
-  throw Error(ErrorKind::transform,
-              {.code = "data.bad_sample",
-               .what = "a sample cannot be used",
-               .where = "sample " + std::to_string(bad.sample) + ", " +
-                        bad.place + ", epoch " + std::to_string(at.epoch) +
-                        ", step " + std::to_string(at.step),
-               .why = bad.why,
-               .next = "correct it, or set \"loader.on_bad\": \"substitute\" "
-                       "or \"mask\" to continue without such samples"});
+  throw Error(
+      ErrorKind::transform,
+      {.code = "data.bad_sample",
+       .what = "a sample cannot be used",
+       .where = "sample " + std::to_string(bad.sample) + ", " + bad.place +
+                ", epoch " + std::to_string(at.epoch) + ", step " +
+                std::to_string(at.step),
+       .why = bad.why,
+       .next = "correct the sample, or set \"loader.on_bad\": \"substitute\" "
+               "or \"mask\" to continue without such samples"});
 }
 
 }  // namespace penstock

@@ -138,15 +138,16 @@ ModelSpec parse_model(const Json* section, const std::vector<Field>& fields) {
   if (section == nullptr) return {};
   if (section->is_string()) {
     if (section->string() == "none") return {};
-    throw Error(ErrorKind::request,
-                {.code = "settings.value",
-                 .what = "cannot use a setting",
-                 .where = "model",
-                 .why = "found \"" + section->string() +
-                        "\", expected \"none\" or an object",
-                 .next = "for example {\"kind\": \"" + model_kinds()[0].name +
-                         "\", \"" + model_kinds()[0].settings.schemas()[0].key +
-                         "\": ...}"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "settings.value",
+         .what = "cannot use a setting",
+         .where = "model",
+         .why = "found \"" + section->string() +
+                "\", expected \"none\" or an object",
+         .next = "write, for example, {\"kind\": \"" + model_kinds()[0].name +
+                 "\", \"" + model_kinds()[0].settings.schemas()[0].key +
+                 "\": ...}"});
   }
   Spec spec(*section, "model");
   std::vector<std::string> names;

@@ -158,11 +158,12 @@ void Prediction::begin(const std::optional<OpenWindow>& first) {
     predictor_ = open_predictor(run_.job.model, fields_, *device_);
   } else {
     if (!first)
-      throw Error(ErrorKind::source, {.code = "predict.no_rows",
-                                      .what = "cannot make predictions",
-                                      .where = shown_,
-                                      .why = "it has no row that can be used",
-                                      .next = "name a source with rows"});
+      throw Error(ErrorKind::source,
+                  {.code = "predict.no_rows",
+                   .what = "cannot make predictions",
+                   .where = shown_,
+                   .why = "the source has no row that can be used",
+                   .next = "name a source with rows"});
     predictor_ = options_.own->make_predictor(job_, fields_, first->session);
   }
   use_weights();

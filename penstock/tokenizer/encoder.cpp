@@ -132,7 +132,7 @@ void Encoder::encode(std::string_view text, bool special,
                  .what = "cannot tokenise a document",
                  .why = "the document has " + std::to_string(text.size()) +
                         " bytes, but at most 2147483648 can be tokenised",
-                 .next = "split it into several documents"});
+                 .next = "split the document into several"});
   if (special)
     out.insert(out.end(), recipe.before.begin(), recipe.before.end());
   const std::size_t first = out.size();

@@ -41,11 +41,13 @@ std::optional<Classes> classes_of(const FittedFields& data,
 const Field& target_field(const std::string& name, const FittedFields& data) {
   auto found = std::ranges::find(data.fields, name, &Field::name);
   if (found != data.fields.end()) return *found;
+  std::vector<std::string> names;
+  for (const Field& field : data.fields) names.push_back(field.name);
   throw Error(ErrorKind::request, {.code = "model.no_field",
                                    .what = "cannot make the model",
                                    .where = "model",
                                    .why = "there is no field '" + name + "'",
-                                   .next = "name a field of the job"});
+                                   .next = did_you_mean(name, names)});
 }
 
 Target target_of_classes(const Field& field, const Classes& classes,

@@ -65,7 +65,7 @@ std::vector<Operation> parse_operations(const Json& list,
                  .where = path,
                  .why = "found " + std::string(list.type_name()) +
                         ", expected a list of operations",
-                 .next = "for example [{\"mixup\": [\"image\"]}]"});
+                 .next = "write, for example, [{\"mixup\": [\"image\"]}]"});
   std::vector<Operation> operations;
   for (const Json& json : list.array()) {
     Spec entry(json, path + "[" + std::to_string(operations.size()) + "]");

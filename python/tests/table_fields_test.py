@@ -455,8 +455,9 @@ class ByThemselves(Folder):
 
     def test_a_source_without_such_a_column_says_what_each_holds(self):
         source = self.sqlite("b BLOB", [(b"x",)])
-        with self.assertRaisesRegex(penstock.RequestError,
-                                    "'b' holds BLOB; set 'fields'"):
+        with self.assertRaisesRegex(
+                penstock.RequestError,
+                "'b' holds BLOB; name the columns in 'fields'"):
             penstock.Loader(source)
 
     def test_a_missing_file_is_named(self):

@@ -33,7 +33,7 @@ void parse_steps(const std::string& text, BatchQuery& query) {
                .what = "cannot use the steps '" + text + "'",
                .where = "--steps",
                .why = "expected A:B with 0 <= A <= B",
-               .next = "for example --steps 10:12"});
+               .next = "write, for example, --steps 10:12"});
 }
 
 void run_batch(BatchArguments& arguments, Invocation& invocation) {

@@ -54,7 +54,7 @@ std::optional<Packing> packing_of(const RowsRecipe& recipe) {
          .what = "cannot draw samples by a column and pack them",
          .where = recipe.drawing.balance ? "loader.balance" : "loader.weights",
          .why = "rows are drawn as bins, and a bin holds several samples",
-         .next = "leave it out, or set \"pack\": \"none\""});
+         .next = "leave this setting out, or set \"pack\": \"none\""});
   return found;
 }
 

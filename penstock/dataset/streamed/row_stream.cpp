@@ -171,14 +171,15 @@ class WindowCutter {
 void refuse_bad_row(const BadRow& row, const std::string& source) {
   std::string place = "row " + row.shown_key + ", column '" + row.column + "'";
   if (row.byte >= 0) place += ", byte " + std::to_string(row.byte);
-  throw Error(ErrorKind::transform,
-              {.code = "data.bad_rows",
-               .what = "a row is not usable",
-               .where = source + ", " + place,
-               .why = row.why,
-               .next = "correct it, or leave out and count all such rows: set "
-                       "\"source.on_bad\": \"skip\" in the job, or on_bad=skip "
-                       "in the source"});
+  throw Error(
+      ErrorKind::transform,
+      {.code = "data.bad_rows",
+       .what = "a row is not usable",
+       .where = source + ", " + place,
+       .why = row.why,
+       .next = "correct the row, or leave out and count all such rows: set "
+               "\"source.on_bad\": \"skip\" in the job, or on_bad=skip "
+               "in the source"});
 }
 
 RowStream::RowStream(std::unique_ptr<Source> source, RowStreamOptions options)

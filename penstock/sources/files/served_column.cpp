@@ -356,7 +356,11 @@ ServedColumn served(const FileColumn& column, const ColumnRequest& request) {
       if (is_number(type) || is_boolean(type))
         return {ColumnType::int64, By::number};
       if (type.kind == ColumnKind::null) return {ColumnType::int64, By::nulls};
-      refuse(column, request.setting, "an integer", "name another column");
+      refuse(column, request.setting, "an integer",
+             type.is_text()
+                 ? "for classes write {\"category\": {\"column\": \"" +
+                       column.name + "\"}}, or name another column"
+                 : "name another column");
     case ReadAs::json:
       return served_json(column, request);
     case ReadAs::key:

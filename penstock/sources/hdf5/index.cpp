@@ -209,7 +209,7 @@ void add_contiguous(const Json& described, std::int64_t file_bytes,
         "its values lie beyond the end of the file: the file was not written "
         "completely");
   if (set.stored / set.type.bytes < values_of(set.dims))
-    refuse("it has fewer values than it declares");
+    refuse("the data set has fewer values than its header declares");
 }
 
 void add_mappings(const Json& described, DataSet& set) {
@@ -262,7 +262,7 @@ DataSet set_from(const Json& described, std::int64_t file_bytes,
     set.layout = DataSet::Layout::compact;
     set.data = from_hexadecimal(text(described, "data"));
     if (std::ssize(set.data) / set.type.bytes < values_of(set.dims))
-      refuse("it has fewer values than it declares");
+      refuse("the data set has fewer values than its header declares");
   } else if (layout == "virtual") {
     add_mappings(described, set);
   } else {

@@ -175,8 +175,8 @@ Transcoder::Transcoder(const files::DataFile& file, const std::string& encoding,
                  .what = "cannot read text in the encoding '" + encoding + "'",
                  .where = "source.encoding",
                  .why = "iconv does not know this encoding",
-                 .next = "'iconv -l' lists encodings, such as \"latin1\", "
-                         "\"cp1252\" and \"utf-16\""});
+                 .next = "name an encoding that 'iconv -l' lists, such as "
+                         "\"latin1\", \"cp1252\" or \"utf-16\""});
 }
 
 Transcoder::~Transcoder() { iconv_close(converter_); }

@@ -24,7 +24,7 @@ constexpr std::int64_t kLongestDocument = std::int64_t{1} << 30;
        .where = text.file().path,
        .why = "the file has " + std::to_string(text.size()) +
               " bytes of text, but a document must have less than 1 GiB",
-       .next = "split it into several files, or set source.by to \"line\""});
+       .next = "split the file into several, or set source.by to \"line\""});
 }
 
 struct DocumentsFile final : files::RowFile,

@@ -100,12 +100,15 @@ void PlainText::read(std::int64_t offset, char* to, std::size_t size) const {
     const std::size_t got = input.read(offset, {to, size});
     if (got == 0) {
       files::check_unchanged(file_);
-      throw Error(ErrorKind::source,
-                  {.code = "files.unreadable",
-                   .what = "cannot read '" + file_.path + "'",
-                   .where = "byte " + std::to_string(offset),
-                   .why = "the file ends there",
-                   .next = "check the disk and the permissions of the file"});
+      throw Error(
+          ErrorKind::source,
+          {.code = "files.unreadable",
+           .what = "cannot read '" + file_.path + "'",
+           .where = "byte " + std::to_string(offset),
+           .why =
+               "the file system returns no bytes here, before the end of the "
+               "file",
+           .next = "check the disk and the permissions of the file"});
     }
     to += got;
     offset += static_cast<std::int64_t>(got);

@@ -245,7 +245,7 @@ Layout tokens_alone(const std::string& path, const FileSettings& settings,
                  .what = "cannot read '" + path + "'",
                  .where = "source.dtype",
                  .why = "the width of the tokens is unknown",
-                 .next = "set it to \"uint16\" or \"uint32\""});
+                 .next = "set source.dtype to \"uint16\" or \"uint32\""});
   layout.dtype = dtype == "uint16" ? Dtype::uint16 : Dtype::uint32;
   const std::span<const std::byte> tokens = bytes.subspan(first);
   if (tokens.size() % size_of(layout.dtype) != 0)

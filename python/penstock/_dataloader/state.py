@@ -1,4 +1,4 @@
-"""The state of a loader, as it is saved: where its loop stands, in which order
+"""The saved state of a loader: where its loop stands, in which order
 of which data set."""
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class MicroBatch:
                           f"found {reduction!r}", 'give "sum" or "mean"')
         if self.weight is not None:
             raise refused("memory.loss", "cannot take a loss", "backward()",
-                          "this micro-batch already has one",
+                          "this micro-batch already has a loss",
                           "add the losses of a micro-batch, and call backward() "
                           "once")
         weight = self.rows if weight is None else weight

@@ -133,7 +133,8 @@ def fields_of_source(section: Mapping[str, Any], text: str, keep: bool
         raise refused("fields.none", "no column can become a field "
                                      "automatically",
                       str(section.get("path") or section.get("table") or kind),
-                      "; ".join(left_out), "set 'fields'")
+                      "; ".join(left_out),
+                      "name the columns in 'fields', such as {\"x\": [\"a\"]}")
     seen = "" if not columns.rows else \
         f"all {columns.rows:,} rows" if columns.all_rows else \
         f"the first {columns.rows:,} rows"

@@ -61,7 +61,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object,
         return None
     _refuse_unread(unread, (fields, drawn_by), about.get("where", ""), name)
     if unread and not cast(Any, table).num_columns:
-        raise refused("fields.none", "none of its columns can be read", name,
+        raise refused("fields.none", "no column of the table can be read", name,
                       "; ".join(f"'{column}' {why}"
                                 for column, why in unread.items()),
                       _to_convert(next(iter(unread))))
