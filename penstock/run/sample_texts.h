@@ -22,7 +22,7 @@ class SampleTexts {
   /// Puts texts in the place of the tokens in `details`, which the model gave
   /// after a validation, and those of the validations before in front of them:
   /// "texts": [{"epoch", "step", "texts": [{"sample", "prompt", "text"}]}].
-  /// Details without texts stay as they are. A tokenizer that cannot be read is
+  /// Details without texts stay unchanged. A tokenizer that cannot be read is
   /// logged, and there are no texts then.
   void add(Json& details, std::int64_t epoch, std::int64_t step);
 
