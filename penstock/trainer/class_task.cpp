@@ -46,7 +46,7 @@ class OneClass final : public ClassTask {
     return {sum / counted.clamp_min(kLeastCount), counted};
   }
 
-  void look(const at::Tensor& answers, const Batch& batch) override {
+  void look(const at::Tensor& answers, const BatchRows& batch) override {
     const Truth truth = truth_of(batch, target_);
     at::Tensor of_truth = answers.gather(1, truth.value.unsqueeze(1));
     seen_.add({.loss = class_losses(answers, truth.value, 0),
@@ -95,14 +95,14 @@ class ManyLabels final : public ClassTask {
     return {sum / counted.clamp_min(kLeastCount), counted};
   }
 
-  void look(const at::Tensor& answers, const Batch& batch) override {
+  void look(const at::Tensor& answers, const BatchRows& batch) override {
     const Truth truth = truth_of(batch, target_);
-    samples_.insert(samples_.end(), batch.ids().begin(), batch.ids().end());
     seen_.push_back(
         at::cat({exact(truth.weight).unsqueeze(1),
                  exact(losses(answers, truth.value, {})).unsqueeze(1),
                  exact(truth.value), exact(answers)},
                 1));
+    samples_.insert(samples_.end(), batch.ids().begin(), batch.ids().end());
   }
 
   Json seen() override {

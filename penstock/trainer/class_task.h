@@ -19,7 +19,7 @@ class ClassTask {
   virtual MeanLoss loss(const at::Tensor& answers,
                         const Truth& truth) const = 0;
   /// Keeps what seen() is made of. Classes weigh the same here.
-  virtual void look(const at::Tensor& answers, const Batch& batch) = 0;
+  virtual void look(const at::Tensor& answers, const BatchRows& batch) = 0;
   /// Measures of all rows since the last call: the members begin with "val_".
   virtual Json seen() = 0;
 };

@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/class_task.h"
@@ -16,8 +15,8 @@ using Mode = ClassNetwork::Mode;
 
 class Classifier final : public Model {
  public:
-  Classifier(ClassifierOptions options,
-             std::unique_ptr<const ClassNetwork> network, at::Device device)
+  Classifier(ClassifierOptions options, std::unique_ptr<ClassNetwork> network,
+             at::Device device)
       : o_(std::move(options)),
         network_(std::move(network)),
         device_(device),
@@ -42,7 +41,7 @@ class Classifier final : public Model {
 
   // Rows that do not count must not enter the statistics of batches: they are
   // left out. A batch of no other rows leaves no trace, and gradients of 0.
-  MeanLoss loss(const Batch& batch, const DrawnFor& drawn) override {
+  MeanLoss loss(const BatchRows& batch, const DrawnFor& drawn) override {
     const CountedRows rows(batch, drawn, device_);
     const at::Tensor input = rows.of(tensor_of(batch, o_.input));
     const Truth all = truth_of(batch, o_.target);
@@ -52,18 +51,15 @@ class Classifier final : public Model {
         {.value = rows.of(all.value), .weight = rows.of(all.weight)});
   }
 
-  at::Tensor made_up_loss(std::int64_t rows) override {
-    Shape shape = o_.shape;
-    shape.insert(shape.begin(), rows);
-    at::Tensor input = at::zeros(shape, at::TensorOptions(device_));
-    return answers_of(input, rows, Mode::trial).log_softmax(1).mean();
-  }
+  bool begin_recompute() override { return network_->begin_recompute(); }
 
-  at::Tensor look(const Batch& batch) override {
+  at::Tensor look(const BatchRows& batch) override {
     at::Tensor answers =
         answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look);
+    at::Tensor shares = o_.target.many ? answers.sigmoid() : answers.softmax(1);
+    // Last: rows that were counted cannot be looked at again.
     if (has_tensor(batch, o_.target.name)) task_->look(answers, batch);
-    return o_.target.many ? answers.sigmoid() : answers.softmax(1);
+    return shares;
   }
   Json seen() override { return task_->seen(); }
 
@@ -112,7 +108,7 @@ class Classifier final : public Model {
   }
 
   const ClassifierOptions o_;
-  const std::unique_ptr<const ClassNetwork> network_;
+  const std::unique_ptr<ClassNetwork> network_;
   const at::Device device_;
   const std::unique_ptr<ClassTask> task_;
   at::Tensor mean_, deviation_;
@@ -120,9 +116,9 @@ class Classifier final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_classifier(
-    ClassifierOptions options, std::unique_ptr<const ClassNetwork> network,
-    at::Device device) {
+std::unique_ptr<Model> make_classifier(ClassifierOptions options,
+                                       std::unique_ptr<ClassNetwork> network,
+                                       at::Device device) {
   return std::make_unique<Classifier>(std::move(options), std::move(network),
                                       device);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/session/session.h"
+#include "penstock/trainer/batch_rows.h"
 #include "penstock/trainer/drawn.h"
 #include "penstock/trainer/mean_loss.h"
 #include "penstock/trainer/parameter.h"
@@ -49,21 +50,21 @@ class Model {
  public:
   virtual ~Model() = default;
   const ModelFacts& facts() const { return facts_; }
-  virtual MeanLoss loss(const Batch& batch, const DrawnFor& rows) = 0;
+  virtual MeanLoss loss(const BatchRows& batch, const DrawnFor& rows) = 0;
   /// Looks at the first batch of a process before it is learned from, and tells
   /// what it has found, by name, for StepperFacts::about; throws where the
   /// model does not do what it promises.
-  virtual Json check(const Batch&) { return Json::Object{}; }
-  /// The loss of so many made-up rows, which leaves no trace but gradients;
-  /// undefined for a model whose memory is not estimated.
-  virtual at::Tensor made_up_loss(std::int64_t /*rows*/) { return {}; }
+  virtual Json check(const BatchRows&) { return Json::Object{}; }
+  /// From here on activations are computed again during backward, to save
+  /// memory; false where they were already, or cannot be.
+  virtual bool begin_recompute() { return false; }
   /// What it says of each row, [rows, numbers] as ModelFacts::answers names
   /// them, without learning from it. Where the batch has the target, seen()
-  /// takes the rows into account.
-  virtual at::Tensor look(const Batch& batch) = 0;
+  /// takes the rows into account, unless it throws.
+  virtual at::Tensor look(const BatchRows& batch) = 0;
   /// What follows each row, as Predictor::generate() has it.
   virtual std::vector<std::vector<std::int32_t>> generate(
-      const Batch& batch, std::int64_t first, const Generation& settings);
+      const BatchRows& batch, std::int64_t first, const Generation& settings);
   /// What look() saw since the last call, as Stepper::validated() gives it.
   virtual Json seen() = 0;
 
@@ -87,11 +88,5 @@ std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
 std::unique_ptr<Predictor> make_model_predictor(const ModelSpec& spec,
                                                 const FittedFields& data,
                                                 Device& device, MakeModel make);
-
-bool has_tensor(const Batch& batch, const std::string& name);
-/// A tensor of a batch, which must have it, where it lies.
-at::Tensor tensor_of(const Batch& batch, const std::string& name);
-/// What each row counts, [rows], float32: 0 for padding, else 1.
-at::Tensor weights_of(const Batch& batch);
 
 }  // namespace penstock

@@ -43,6 +43,17 @@ std::vector<std::int64_t> on_host(const at::Tensor& numbers) {
   return {first, first + here.numel()};
 }
 
+/// Where documents begin and end in rows one after the other.
+std::vector<std::int64_t> bounds_of(const at::Tensor& documents) {
+  const std::vector<std::int64_t> numbers = on_host(documents);
+  const auto length = static_cast<std::size_t>(documents.size(1));
+  std::vector<std::int64_t> bounds{0};
+  for (std::size_t at = 1; at <= numbers.size(); ++at)
+    if (at % length == 0 || numbers[at] != numbers[at - 1])
+      bounds.push_back(static_cast<std::int64_t>(at));
+  return bounds;
+}
+
 class CausalLmModel final : public Model {
  public:
   CausalLmModel(const ModelSpec& spec, const FittedFields& data,
@@ -72,37 +83,27 @@ class CausalLmModel final : public Model {
               .description = description()};
   }
 
-  MeanLoss loss(const Batch& batch, const DrawnFor&) override {
+  MeanLoss loss(const BatchRows& batch, const DrawnFor&) override {
     return loss_of(rows_of(batch), learning_.label_smoothing);
   }
 
-  Json check(const Batch& batch) override;
+  Json check(const BatchRows& batch) override;
 
-  at::Tensor made_up_loss(std::int64_t rows) override {
-    const std::int64_t length = field_.kind->facts().tokens->max_length;
-    at::Tensor positions =
-        at::arange(length, at::TensorOptions(at::kLong).device(device_))
-            .unsqueeze(0)
-            .expand({rows, length});
-    at::Tensor ids = positions.remainder(network_.config().vocabulary);
-    Rows all{.ids = ids, .labels = ids, .positions = positions};
-    if (packed_ && learning_.attention == Learning::Attention::mask)
-      all.sight.mask = mask_of(at::zeros_like(ids));
-    return loss_of(all, 0).mean;
-  }
+  bool begin_recompute() override { return network_.begin_recompute(); }
 
-  at::Tensor look(const Batch& batch) override {
+  at::Tensor look(const BatchRows& batch) override {
     const Rows rows = rows_of(batch);
     const at::Tensor losses = row_sums(rows);
     const at::Tensor counts = next_labels(rows).ne(kIgnored).sum(1);
-    const at::Tensor sum = losses.sum(), count = counts.sum();
-    seen_ = seen_.defined() ? seen_ + sum : sum;
-    seen_tokens_ = seen_tokens_.defined() ? seen_tokens_ + count : count;
-    return (losses / counts).unsqueeze(1);
+    at::Tensor sum = losses.sum(), count = counts.sum();
+    if (seen_.defined()) sum += seen_, count += seen_tokens_;
+    at::Tensor each = (losses / counts).unsqueeze(1);
+    seen_ = sum, seen_tokens_ = count;
+    return each;
   }
 
   std::vector<std::vector<std::int32_t>> generate(
-      const Batch& batch, std::int64_t first,
+      const BatchRows& batch, std::int64_t first,
       const Generation& settings) override;
 
   Json seen() override {
@@ -133,8 +134,8 @@ class CausalLmModel final : public Model {
     return first.substr(0, first.size() - std::string("input_ids").size()) + of;
   }
 
-  Rows rows_of(const Batch& batch) const;
-  Sight sight_of(const Batch& batch, const at::Tensor& documents) const;
+  Rows rows_of(const BatchRows& batch) const;
+  Sight sight_of(const BatchRows& batch, const at::Tensor& documents) const;
   RowWork work_of(const FittedFields& data,
                   const at::TensorOptions& options) const;
 
@@ -162,11 +163,11 @@ class CausalLmModel final : public Model {
   const at::Device device_;
   const Field field_;
   const bool packed_;
-  const DecoderNetwork network_;
+  DecoderNetwork network_;
   at::Tensor seen_, seen_tokens_;
 };
 
-Rows CausalLmModel::rows_of(const Batch& batch) const {
+Rows CausalLmModel::rows_of(const BatchRows& batch) const {
   Rows rows{.ids = tensor_of(batch, name("input_ids")),
             .labels = tensor_of(batch, name("labels")),
             .positions = tensor_of(batch, name("position_ids"))};
@@ -179,11 +180,13 @@ Rows CausalLmModel::rows_of(const Batch& batch) const {
   return rows;
 }
 
-Sight CausalLmModel::sight_of(const Batch& batch,
+Sight CausalLmModel::sight_of(const BatchRows& batch,
                               const at::Tensor& documents) const {
   if (device_.is_cpu() && learning_.attention != Learning::Attention::mask) {
+    // The offsets of a batch are not those of a part of it.
     std::vector<std::int64_t> bounds =
-        on_host(tensor_of(batch, name("cu_seqlens")));
+        batch.is_slice() ? bounds_of(documents)
+                         : on_host(tensor_of(batch, name("cu_seqlens")));
     const bool long_enough =
         bounds.back() >= kLongDocument * std::ssize(bounds);
     if (long_enough || learning_.attention == Learning::Attention::documents)
@@ -251,7 +254,7 @@ std::vector<std::int32_t> prompt_of(std::span<const std::int64_t> ids,
 }
 
 std::vector<std::vector<std::int32_t>> CausalLmModel::generate(
-    const Batch& batch, std::int64_t first, const Generation& settings) {
+    const BatchRows& batch, std::int64_t first, const Generation& settings) {
   PENSTOCK_ASSERT(!packed_, "a row of predictions is one document");
   const std::vector<std::int64_t> ids =
       on_host(tensor_of(batch, name("input_ids")));
@@ -276,7 +279,7 @@ std::vector<std::vector<std::int32_t>> CausalLmModel::generate(
 }
 
 // The first row of several documents, and each of these by itself.
-Json CausalLmModel::check(const Batch& batch) {
+Json CausalLmModel::check(const BatchRows& batch) {
   Json found{Json::Object{}};
   if (!packed_) return found;
   const at::NoGradGuard no_graph;
