@@ -6,8 +6,8 @@
 
 namespace penstock {
 
-/// Bytes that libtorch's tensors may take on the host: "device.memory_gib" of
-/// the device cpu. One for the process, as libtorch's allocator is;
+/// Bytes that libtorch's tensors may take on the host: memory_gib of the
+/// device cpu. One for the process, as libtorch's allocator is;
 /// SIZE_MAX: no limit. Any thread may read it at any time.
 std::atomic<std::size_t>& tensor_limit();
 

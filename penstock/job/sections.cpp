@@ -149,6 +149,27 @@ SettingsTable<LoaderOptions> options_settings() {
       .check(check_order);
 }
 
+SettingsTable<LoaderSection>& add_batch_size(
+    SettingsTable<LoaderSection>& table) {
+  return table.setting(
+      "batch_size",
+      auto_count_rule(kMostRows,
+                      "Rows in a batch, over all ranks. auto: as many as fit "
+                      "in memory and are worth it, found by trials of the "
+                      "model before a run begins"),
+      [](Spec& spec, const SettingSchema& setting, LoaderSection& to) {
+        if (spec.raw(setting.key) == nullptr) return;
+        const std::optional<std::int64_t> rows =
+            read_auto_count(spec, setting, kMostRows);
+        to.find_batch_size = !rows;
+        if (rows) to.options.batch_size = *rows;
+      },
+      [](const LoaderSection& from) {
+        return from.find_batch_size ? Json("auto")
+                                    : Json(from.options.batch_size);
+      });
+}
+
 /// "weights" or "balance": a column.
 SettingsTable<LoaderSection>& add_drawing(SettingsTable<LoaderSection>& table) {
   for (const bool balance : {false, true})
@@ -244,15 +265,6 @@ Json shown_limit(const LoaderSection& from) {
                               : Json();
 }
 
-void read_batch_size(Spec& spec, const SettingSchema& setting,
-                     LoaderSection& to) {
-  if (spec.raw(setting.key) == nullptr) return;
-  const std::optional<std::int64_t> rows =
-      read_auto_count(spec, setting, kMostRows);
-  to.find_batch_size = !rows;
-  if (rows) to.options.batch_size = *rows;
-}
-
 void read_workers(Spec& spec, const SettingSchema& setting, LoaderSection& to) {
   const Json* given = spec.raw(setting.key);
   if (given == nullptr) return;
@@ -278,17 +290,7 @@ const SettingsTable<LoaderSection>& loading_settings() {
   using Loading = LoaderSection;
   static const SettingsTable<Loading> table = [] {
     SettingsTable<Loading> made;
-    made.setting(
-            "batch_size",
-            auto_count_rule(kMostRows,
-                            "Rows in a batch, over all ranks. auto: as many as "
-                            "fit in memory and are worth it, found by trials "
-                            "of the model before a run begins"),
-            read_batch_size,
-            [](const Loading& from) {
-              return from.find_batch_size ? Json("auto")
-                                          : Json(from.options.batch_size);
-            })
+    add_batch_size(made)
         .inside(&Loading::options, options_settings())
         .setting(
             "workers",

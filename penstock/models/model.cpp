@@ -29,6 +29,25 @@ const ModelKind& kind_named(const std::string& name) {
 
 namespace {
 
+/// The settings of how a network learns that not every one has.
+SettingsTable<Learning>& add_network(SettingsTable<Learning>& table) {
+  return table
+      .choice("class_weights", &Learning::balanced_classes,
+              {{"none", false}, {"balanced", true}},
+              "Weight of the classes in the loss. none: all the same; "
+              "balanced: inversely proportional to their train rows")
+      .boolean("gradient_checkpointing", &Learning::gradient_checkpointing,
+               "Whether to save memory by computing activations again "
+               "during the backward pass")
+      .choice("attention", &Learning::attention,
+              {{"auto", Learning::Attention::by_device},
+               {"mask", Learning::Attention::mask},
+               {"documents", Learning::Attention::documents}},
+              "How the documents of a row are kept apart. mask: by an "
+              "attention mask; documents: one attention call per document; "
+              "auto: documents on the cpu, else mask");
+}
+
 /// The settings of what a step does about its memory.
 SettingsTable<Learning>& add_memory(SettingsTable<Learning>& table) {
   constexpr std::int64_t kMostRows = 1 << 24;
@@ -57,8 +76,9 @@ SettingsTable<Learning>& add_memory(SettingsTable<Learning>& table) {
                {"exact", Learning::OnShortage::exact},
                {"stop", Learning::OnShortage::stop}},
               "What happens when a step runs out of memory. guard: it gives up "
-              "cached rows and batches made ahead, then runs the same batch in "
-              "smaller micro-batches; exact: the same, but the run ends where "
+              "cached rows, then runs the same batch in smaller micro-batches, "
+              "then computes activations again; exact: the same, but the run "
+              "ends where "
               "batch normalization would see fewer rows; stop: the run ends");
 }
 
@@ -109,24 +129,8 @@ const SettingsTable<Learning>& learning_settings() {
                     "which is then validated and saved. 0: no average")
             .number("label_smoothing", &Learning::label_smoothing, 0, 0.999999,
                     "Share of a target's probability that is spread over all "
-                    "classes")
-            .choice("class_weights", &Learning::balanced_classes,
-                    {{"none", false}, {"balanced", true}},
-                    "Weight of the classes in the loss. none: all the same; "
-                    "balanced: inversely proportional to their train rows")
-            .boolean("gradient_checkpointing",
-                     &Learning::gradient_checkpointing,
-                     "Whether to save memory by computing activations again "
-                     "during the backward pass")
-            .choice(
-                "attention", &Learning::attention,
-                {{"auto", Learning::Attention::by_device},
-                 {"mask", Learning::Attention::mask},
-                 {"documents", Learning::Attention::documents}},
-                "How the documents of a row are kept apart. mask: by an "
-                "attention mask; documents: one attention call per document; "
-                "auto: documents on the cpu, else mask");
-    return add_memory(made);
+                    "classes");
+    return add_memory(add_network(made));
   }();
   return table;
 }
@@ -145,11 +149,15 @@ void check_switches(const Spec& train, const ModelSpec& model) {
     list += (list.empty() ? "train." : ", train.") + key;
   for (const char* key :
        {"precision", "tf32", "accumulate", "ema", "label_smoothing",
-        "class_weights", "gradient_checkpointing", "attention", "micro_batch",
-        "micro_batch_min", "oom"})
+        "class_weights", "gradient_checkpointing", "attention"})
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
                    "leave it out; this kind of model has " + list);
+  for (const char* key : {"micro_batch", "micro_batch_min", "oom"})
+    if (train.has(key) && model.kind == "own")
+      train.refuse(key, "the steps of your own model are taken in Python",
+                   "leave it out; in a loop of your own, penstock.OomGuard "
+                   "survives a shortage of memory");
 }
 
 void check_metric(const Spec& train, const std::string& metric,

@@ -59,8 +59,8 @@ class Searching {
     if (less.rows == wanted_.most) return less;
     // Nothing is known yet but that the fixed part takes no row.
     const TriedBatch nothing{.peak_bytes = wanted_.fixed_bytes};
-    std::int64_t next =
-        std::min({2 * less.rows, by_line(nothing, less), wanted_.most});
+    std::int64_t next = std::clamp(by_line(nothing, less), less.rows + 1,
+                                   std::min(2 * less.rows, wanted_.most));
     while (next > less.rows) {
       const TriedBatch more = tried(next);
       if (!fits(more)) return between(less, more.rows);

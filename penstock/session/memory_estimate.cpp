@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kFew = 8;  // rows that are run as they are
+constexpr std::int64_t kFew = 8;  // rows that need no line
 
 struct Probe {
   std::int64_t rows = 0;

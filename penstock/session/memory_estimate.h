@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-/// What a step of `rows` rows takes at its peak, as far as it is known.
+/// What a step of `rows` rows takes at its peak.
 struct MemoryEstimate {
   std::int64_t rows = 0;
   MemoryByOwner bytes;
@@ -18,9 +18,9 @@ struct MemoryEstimate {
 };
 
 /// Runs a quarter and half of the rows (see StepMemory::try_step()), or fewer
-/// where memory is short, and continues the line through both. Few rows, and
-/// those of a micro-batch, are run as they are. nullopt: this model's memory is
-/// not known. Throws Error(out_of_memory) where one row does not fit.
+/// where memory is short, and continues the line through both. Few rows are
+/// all run, and so are two micro-batches. nullopt: this model's memory is not
+/// known. Throws Error(out_of_memory) where one row does not fit.
 std::optional<MemoryEstimate> estimate_memory(Stepper& stepper,
                                               std::int64_t rows);
 

@@ -63,7 +63,7 @@ void check_one_rank(const Job& job) {
 }
 
 /// The device, which limits the tensors of the host while it lives, where the
-/// job says so.
+/// job sets a limit.
 std::shared_ptr<Device> limited(std::shared_ptr<Device> device,
                                 const DeviceSpec& spec) {
   if (device->memory_kind() != MemoryKind::cpu ||

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "penstock/session/session.h"
-#include "penstock/trainer/model_stepper.h"
+#include "penstock/trainer/model_facts.h"
 
 namespace penstock {
 

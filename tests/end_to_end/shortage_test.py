@@ -53,8 +53,8 @@ class Shortage(Positions):
         size = report["oom"][-1]["to"]
         again = self.succeed("train", "--resume", report["run"], "--json",
                              "--set", "train.epochs=3").json()
-        self.assertEqual(again["oom"], [])
         self.assertLess(size, 256)
+        self.assertNotIn("micro_batch", [one["action"] for one in again["oom"]])
 
     def test_stop_ends_the_run_at_the_first_shortage(self):
         self.refused(self.limited(0.4, "--set", "train.oom=stop"),
@@ -65,7 +65,7 @@ class Shortage(Positions):
         job["model"]["width"] = 512
         job["device"] = {"kind": "cpu", "memory_gib": 0.001}
         self.write_job(job)
-        self.refused(self.run_it("train", "job.json"), "out_of_memory",
+        self.refused(self.run_it("train", "job.json", "--json"), "out_of_memory",
                      "trainer.limit_too_low", "device.memory_gib")
 
     def test_the_estimate_is_the_peak_of_the_run(self):
@@ -102,7 +102,7 @@ class Shortage(Positions):
     def test_a_job_without_a_model_has_no_memory_to_fit(self):
         for arguments in (("train", "job.json", "--estimate"),
                           ("bench", "job.json", "--batch-size", "auto")):
-            self.refused(self.run_it(*arguments, "--set", "model=none"),
+            self.refused(self.run_it(*arguments, "--json", "--set", "model=none"),
                          "request", "model.no_memory", "model")
 
 

@@ -154,7 +154,7 @@ ModelKind causal_lm_model() {
                                   .own(&ModelSpec::own, causal_lm_settings())),
       .check = check_fields,
       .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
-                   "gradient_checkpointing", "attention", "micro_batch", "micro_batch_min", "oom"},
+                   "gradient_checkpointing", "attention"},
       .metrics =
           [](const ModelSpec&, const std::vector<Field>&) {
             return std::vector<std::string>{"loss", "perplexity"};

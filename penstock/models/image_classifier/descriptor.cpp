@@ -74,7 +74,7 @@ ModelKind image_classifier_model() {
                           .own(&ModelSpec::own, image_classifier_settings())),
       .check = check_fields,
       .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
-                   "class_weights", "gradient_checkpointing", "micro_batch", "micro_batch_min", "oom"},
+                   "class_weights", "gradient_checkpointing"},
       .metrics =
           [](const ModelSpec& model, const std::vector<Field>& fields) {
             const std::string& target = image_classifier_of(model).target;

@@ -143,7 +143,7 @@ ModelKind tabular_model() {
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "tabular"})
                                   .own(&ModelSpec::own, tabular_settings())),
       .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing", "micro_batch", "micro_batch_min", "oom"},
+      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing"},
       .metrics = metrics_of_target};
 }
 
