@@ -100,10 +100,13 @@ class ModelStepper final : public Stepper, private StepMemory {
     facts_.form = model.form;
     facts_.about = about_model(model, Json::Object{});
     memory_ = this;
-    check_limit();
     begin_host_tensor_peak();
   }
   ~ModelStepper() override { turns_.finish(); }
+
+  /// Throws Error(out_of_memory) where nothing would help, since what is always
+  /// there exceeds the limit.
+  void check_limit() const;
 
   void step(const std::shared_ptr<Batch>& batch, Stream& stream,
             std::int64_t number) override {
@@ -328,7 +331,6 @@ class ModelStepper final : public Stepper, private StepMemory {
   }
   MemoryByOwner fixed() const;
   MemoryByOwner by_owner(std::int64_t total) const;
-  void check_limit() const;
 
   const int threads_;
   const at::Device torch_;
@@ -374,7 +376,6 @@ MemoryByOwner ModelStepper::by_owner(std::int64_t total) const {
   return bytes;
 }
 
-/// Nothing helps where less than what is always there is allowed.
 void ModelStepper::check_limit() const {
   const MemoryByOwner bytes = fixed();
   const std::size_t limit = torch_.is_cpu() ? tensor_limit().load() : SIZE_MAX;
@@ -457,8 +458,15 @@ std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
                                             const FittedFields& data,
                                             Device& device, std::int64_t steps,
                                             MakeModel make) {
-  return std::make_unique<ModelStepper>(spec, data, device,
-                                        torch_device(device), steps, make);
+  std::unique_ptr<ModelStepper> stepper;
+  {
+    // What the model takes is known once it is there: an error can tell it.
+    const TensorLimit none(SIZE_MAX);
+    stepper = std::make_unique<ModelStepper>(spec, data, device,
+                                             torch_device(device), steps, make);
+  }
+  stepper->check_limit();
+  return stepper;
 }
 
 }  // namespace penstock

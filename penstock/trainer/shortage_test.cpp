@@ -244,12 +244,13 @@ TEST_F(ShortageTest, ARealLimitIsKeptAndTheRunEnds) {
 
 TEST_F(ShortageTest, ALimitBelowTheModelEndsBeforeAnyStep) {
   const auto table = model("tabular", 24, kBatch);
-  const TensorLimit limit(static_cast<std::size_t>(host_tensor_bytes()) + 2000);
+  const TensorLimit limit(500);
   try {
     const auto stepper = table->stepper();
     FAIL() << "the model fits";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+    EXPECT_EQ(error.parts().code, "trainer.limit_too_low");
   }
 }
 
