@@ -93,11 +93,41 @@ class Shortage(Positions):
         self.assertIsInstance(rows, int)
         self.assertEqual(report["oom"], [])
 
+    def test_only_training_finds_a_batch_size(self):
+        self.refused(self.run_it("batch", "job.json", "--json", "--set",
+                                 "loader.batch_size=auto"), "request",
+                     "loader.batch_auto", "loader.batch_size")
+        self.refused(self.run_it("train", "job.json", "--json", "--set",
+                                 "loader.batch_size=most"), "request",
+                     "settings.value", "loader.batch_size")
+
     def test_a_micro_batch_that_fits_is_found(self):
         answer = self.limited(0.5, "--set", "train.micro_batch=auto")
         self.assertEqual(answer.code, 0, answer.err)
         self.assertEqual(answer.json()["oom"], [])
         self.assertIn("train.micro_batch: ", answer.err)
+
+    def test_predictions_that_run_out_of_memory_are_the_same(self):
+        report = self.train()
+        predict = ("predict", report["run"], "sqlite:d.sqlite#" +
+                   json.loads((self.folder / "job.json").read_text())
+                   ["source"]["table"], "--out")
+        self.succeed(*predict, "free.csv")
+        path = self.folder / report["run"] / "run.json"
+        run = json.loads(path.read_text())
+        peak = report["memory"]["peak_by_owner"]
+        limit = peak["parameters"] + peak["activations"] // 8
+        run["job"]["device"] = {"kind": "cpu", "memory_gib":
+                                max(limit / GIB, 0.001)}
+        path.write_text(json.dumps(run))
+        answer = self.succeed(*predict, "short.csv")
+        self.assertIn("rows at once", answer.err)
+        free, short = ((self.folder / name).read_text().splitlines()
+                       for name in ("free.csv", "short.csv"))
+        self.assertEqual(free[0], short[0])
+        for one, other in zip(free[1:], short[1:], strict=True):
+            for a, b in zip(one.split(","), other.split(","), strict=True):
+                self.assertAlmostEqual(float(a), float(b), 3)
 
     def test_a_job_without_a_model_has_no_memory_to_fit(self):
         for arguments in (("train", "job.json", "--estimate"),
