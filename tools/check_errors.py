@@ -20,7 +20,7 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 # like a code: settings, and the families in which files or settings are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "data.mdb",
-          "device.key", "loader.balance", "loader.batch_size", "loader.cache",
+          "device.key", "device.memory_gib", "loader.balance", "loader.batch_size", "loader.cache",
           "loader.cache_dir", "loader.limit", "loader.prefetch",
           "loader.prepare",
           "loader.read", "loader.readers", "loader.seed", "loader.shuffle", "loader.tail",

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "penstock/base/settings.h"
 #include "penstock/device/device.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr double kHourMs = 3.6e6;
 constexpr int kMostGpus = 1023;
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 const std::vector<std::pair<std::string, std::string>> kKinds = {
     {"auto", "auto"},
@@ -65,9 +67,24 @@ Json show_step(const DeviceSpec& device) {
                                        : drawn_steps().shown(device);
 }
 
+/// Where nothing else is given, only a simulated device has a limit.
+double memory_gib_of(const std::string& kind) {
+  return kind == "sim" ? DeviceSpec().memory_gib : kNoLimit;
+}
+
+void read_memory(Spec& spec, const SettingSchema& setting, DeviceSpec& device) {
+  device.memory_gib = spec.raw(setting.key) == nullptr
+                          ? memory_gib_of(device.kind)
+                          : spec.number(setting.key, std::nullopt, 1e-3, 1e5);
+}
+
+Json show_memory(const DeviceSpec& device) {
+  return device.memory_gib == kNoLimit ? Json() : Json(device.memory_gib);
+}
+
 const SettingsTable<DeviceSpec>& device_settings() {
   static const SettingsTable<DeviceSpec> table =
-      SettingsTable<DeviceSpec>()
+      SettingsTable<DeviceSpec>({.memory_gib = kNoLimit})
           .choice("kind", &DeviceSpec::kind, kKinds,
                   "Kind of device. auto: a GPU if there is one, else cpu; sim: "
                   "a simulated accelerator; gpu: the same as cuda")
@@ -77,8 +94,13 @@ const SettingsTable<DeviceSpec>& device_settings() {
           .setting("step_ms", step_rule(), read_step, show_step)
           .number("copy_gb_s", &DeviceSpec::copy_gb_s, 1e-3, 1e5,
                   "Bandwidth of copies to a simulated device, in GB/s")
-          .number("memory_gib", &DeviceSpec::memory_gib, 1e-3, 1e5,
-                  "Memory of a simulated device, in GiB")
+          .setting("memory_gib",
+                   settings::number_rule(
+                       1e-3, 1e5,
+                       "Memory in GiB. sim: of the simulated device, 8 by "
+                       "default; cpu: what the model's tensors may take. "
+                       "Default: no limit"),
+                   read_memory, show_memory)
           .choice("clock", &DeviceSpec::virtual_time,
                   {{"wall", false}, {"virtual", true}},
                   "Clock of a simulated device. wall: real time; virtual: time "
@@ -128,7 +150,7 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path) {
                                         : section.dump()) +
                     ", expected the name of a device or an object",
                 R"(write one, as in "device": "auto")");
-  DeviceSpec device;
+  DeviceSpec device{.memory_gib = kNoLimit};
   if (section.is_null()) return device;
   std::string name = spec.text(path);
   if (std::optional<int> number = number_of_gpu(name)) {
@@ -140,6 +162,7 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path) {
   device.kind = std::ranges::find(kKinds, name,
                                   &std::pair<std::string, std::string>::first)
                     ->second;
+  device.memory_gib = memory_gib_of(device.kind);
   return device;
 }
 

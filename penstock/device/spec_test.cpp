@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "penstock/base/error.h"
 #include "penstock/base/json.h"
 #include "penstock/device/device.h"
@@ -41,8 +43,15 @@ TEST(DeviceSpec, HasDefaultsForEveryKey) {
   EXPECT_EQ(spec.step_ms, defaults.step_ms);
   EXPECT_EQ(spec.step_deviation_ms, 0);
   EXPECT_EQ(spec.copy_gb_s, defaults.copy_gb_s);
-  EXPECT_EQ(spec.memory_gib, defaults.memory_gib);
   EXPECT_FALSE(spec.virtual_time);
+}
+
+TEST(DeviceSpec, OnlyASimulatedDeviceHasAMemoryLimitByDefault) {
+  EXPECT_EQ(parsed(R"("sim")").memory_gib, DeviceSpec().memory_gib);
+  EXPECT_EQ(parsed(R"({"kind": "sim"})").memory_gib, DeviceSpec().memory_gib);
+  EXPECT_TRUE(std::isinf(parsed(R"("cpu")").memory_gib));
+  EXPECT_TRUE(std::isinf(parsed(R"({"kind": "cpu"})").memory_gib));
+  EXPECT_EQ(parsed(R"({"kind": "cpu", "memory_gib": 0.5})").memory_gib, 0.5);
 }
 
 TEST(DeviceSpec, TakesEveryKey) {

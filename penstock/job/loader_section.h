@@ -11,7 +11,10 @@ namespace penstock {
 
 /// The `loader` section of a job.
 struct LoaderSection {
-  LoaderOptions options;       ///< of both sides: see loader_options()
+  LoaderOptions options;  ///< of both sides: see loader_options()
+  /// "batch_size" is "auto": as many rows as fit, found by trials of the model.
+  /// It is a number before a job is run.
+  bool find_batch_size = false;
   std::optional<int> workers;  ///< missing: as many as `cpus`
   /// Processors that the threads of the loader may use; missing: those that
   /// we may use.

@@ -73,8 +73,8 @@ const std::vector<ManifestEntry> kOfRuns = {
     {{"torch_empty_cache_steps"},
      no_effect("memory of the device is kept from step to step")},
     {{"auto_find_batch_size"},
-     not_here("batch sizes are not searched for: a batch that does not fit "
-              "is an error with its sizes")},
+     no_effect("a batch that does not fit runs in smaller micro-batches by "
+               "itself; \"loader.batch_size\": \"auto\" searches for one")},
     {{"min_batch_size"},
      no_effect(
          "the batch size is the same in every step, so nothing bounds it")},

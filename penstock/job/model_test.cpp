@@ -115,6 +115,20 @@ TEST(Learning, IsReadFromTheTrainSection) {
   EXPECT_EQ(learning.threads, 3);
 }
 
+TEST(Learning, AMicroBatchIsANumberOrFound) {
+  auto read = [](const Json& rows) {
+    Json train(Json::Object{{"micro_batch", rows}, {"oom", Json("exact")}});
+    return learning_settings().parse(Spec(train, "train"));
+  };
+  EXPECT_EQ(read(8).micro_batch, 8);
+  EXPECT_EQ(read(8).oom, Learning::OnShortage::exact);
+  EXPECT_TRUE(read("auto").find_micro_batch);
+  EXPECT_FALSE(read("auto").micro_batch.has_value());
+  for (const Json& wrong : {Json(0), Json("some")})
+    EXPECT_EQ(error_of([&] { read(wrong); }).parts().where,
+              "train.micro_batch");
+}
+
 TEST(Learning, TakesAShareOfTheStepsAsWarmUp) {
   Learning learning;
   learning.warmup_steps = 7;
@@ -176,6 +190,15 @@ TEST(Switches, ThatAModelHasAreRead) {
   EXPECT_EQ(job.model.learning.accumulate, 4);
   EXPECT_EQ(job.model.learning.ema, 0.99);
   EXPECT_TRUE(job.model.learning.tf32);
+}
+
+TEST(Switches, OfMemoryAreNotThoseOfAnOwnModel) {
+  const Error error = error_of([] {
+    parse_job(job_with(R"({"kind": "own", "class": "a.py:A"})",
+                       R"({"micro_batch": 8})"));
+  });
+  EXPECT_EQ(error.parts().where, "train.micro_batch");
+  EXPECT_THAT(error.parts().next, HasSubstr("penstock.OomGuard"));
 }
 
 TEST(Switches, WithoutAModelChangeNothing) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostPaged = std::int64_t{1} << 31;
 constexpr std::int64_t kMostWorkers = 1024;
+constexpr std::int64_t kMostRows = 1 << 24;  // of a batch
 
 const SettingsTable<Pages>& page_settings() {
   static const SettingsTable<Pages> table =
@@ -108,8 +109,6 @@ void check_order(Spec& spec, LoaderOptions& options) {
 SettingsTable<LoaderOptions> options_settings() {
   using Options = LoaderOptions;
   return SettingsTable<Options>()
-      .integer("batch_size", &Options::batch_size, 1, 1 << 24,
-               "Rows in a batch, over all ranks")
       .integer("seed", &Options::seed, 0,
                std::numeric_limits<std::int64_t>::max(),
                "Seed of the row order and of random changes. The same seed "
@@ -148,6 +147,27 @@ SettingsTable<LoaderOptions> options_settings() {
                                            : recipes_of(from.operations);
           })
       .check(check_order);
+}
+
+SettingsTable<LoaderSection>& add_batch_size(
+    SettingsTable<LoaderSection>& table) {
+  return table.setting(
+      "batch_size",
+      auto_count_rule(kMostRows,
+                      "Rows in a batch, over all ranks. auto: as many as fit "
+                      "in memory and are worth it, found by trials of the "
+                      "model before a run begins"),
+      [](Spec& spec, const SettingSchema& setting, LoaderSection& to) {
+        if (spec.raw(setting.key) == nullptr) return;
+        const std::optional<std::int64_t> rows =
+            read_auto_count(spec, setting, kMostRows);
+        to.find_batch_size = !rows;
+        if (rows) to.options.batch_size = *rows;
+      },
+      [](const LoaderSection& from) {
+        return from.find_batch_size ? Json("auto")
+                                    : Json(from.options.batch_size);
+      });
 }
 
 /// "weights" or "balance": a column.
@@ -270,7 +290,8 @@ const SettingsTable<LoaderSection>& loading_settings() {
   using Loading = LoaderSection;
   static const SettingsTable<Loading> table = [] {
     SettingsTable<Loading> made;
-    made.inside(&Loading::options, options_settings())
+    add_batch_size(made)
+        .inside(&Loading::options, options_settings())
         .setting(
             "workers",
             settings::integer_rule(
@@ -287,7 +308,7 @@ const SettingsTable<LoaderSection>& loading_settings() {
                 "Whether workers, readers and prefetch adapt to measurements "
                 "during the run. auto: those that the job does not set; off: "
                 "they keep their values");
-    made.integer("val_batch_size", &Loading::val_batch_size, 1, 1 << 24,
+    made.integer("val_batch_size", &Loading::val_batch_size, 1, kMostRows,
                  "Rows in a validation batch. Default: batch_size");
     made.choice("exhausted", &Loading::exhausted,
                 {{"stop", Exhausted::stop}, {"repeat", Exhausted::repeat}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "penstock/models/auto_count.h"
 #include "penstock/models/kinds.h"
 
 namespace penstock {
@@ -26,63 +27,111 @@ const ModelKind& kind_named(const std::string& name) {
 
 }  // namespace
 
+namespace {
+
+/// The settings of how a network learns that not every one has.
+SettingsTable<Learning>& add_network(SettingsTable<Learning>& table) {
+  return table
+      .choice("class_weights", &Learning::balanced_classes,
+              {{"none", false}, {"balanced", true}},
+              "Weight of the classes in the loss. none: all the same; "
+              "balanced: inversely proportional to their train rows")
+      .boolean("gradient_checkpointing", &Learning::gradient_checkpointing,
+               "Whether to save memory by computing activations again "
+               "during the backward pass")
+      .choice("attention", &Learning::attention,
+              {{"auto", Learning::Attention::by_device},
+               {"mask", Learning::Attention::mask},
+               {"documents", Learning::Attention::documents}},
+              "How the documents of a row are kept apart. mask: by an "
+              "attention mask; documents: one attention call per document; "
+              "auto: documents on the cpu, else mask");
+}
+
+/// The settings of what a step does about its memory.
+SettingsTable<Learning>& add_memory(SettingsTable<Learning>& table) {
+  constexpr std::int64_t kMostRows = 1 << 24;
+  return table
+      .setting(
+          "micro_batch",
+          auto_count_rule(kMostRows,
+                          "Rows of a batch that go through the model at once. "
+                          "Their gradients are summed, and the weights change "
+                          "once per batch. auto: as many as fit, found by "
+                          "trials before the first step. Default: all rows"),
+          [](Spec& spec, const SettingSchema& setting, Learning& to) {
+            if (spec.raw(setting.key) == nullptr) return;
+            to.micro_batch = read_auto_count(spec, setting, kMostRows);
+            to.find_micro_batch = !to.micro_batch;
+          },
+          [](const Learning& from) {
+            if (from.find_micro_batch) return Json("auto");
+            return from.micro_batch ? Json(*from.micro_batch) : Json();
+          })
+      .integer("micro_batch_min", &Learning::micro_batch_min, 1, kMostRows,
+               "Fewest rows to which a step that ran out of memory reduces "
+               "micro_batch")
+      .choice("oom", &Learning::oom,
+              {{"guard", Learning::OnShortage::guard},
+               {"exact", Learning::OnShortage::exact},
+               {"stop", Learning::OnShortage::stop}},
+              "What happens when a step runs out of memory. guard: it gives up "
+              "cached rows, then runs the same batch in smaller micro-batches, "
+              "then computes activations again; exact: the same, but the run "
+              "ends where "
+              "batch normalization would see fewer rows; stop: the run ends");
+}
+
+}  // namespace
+
 const SettingsTable<Learning>& learning_settings() {
-  static const SettingsTable<Learning> table =
-      SettingsTable<Learning>()
-          .number("lr", &Learning::lr, 0, 1000,
-                  "Peak learning rate, reached at the end of the warm-up")
-          .integer(
-              "warmup_steps", &Learning::warmup_steps, 0, kMany,
-              "Steps over which the learning rate rises from 0 to its peak. "
-              "Default: 5 % of the run's steps, at most 50")
-          .number("warmup_ratio", &Learning::warmup_ratio, 0, 1,
-                  "Share of all steps over which the learning rate rises, in "
-                  "place of warmup_steps. 0: unused")
-          .choice("schedule", &Learning::decay,
-                  {{"cosine", Learning::Decay::cosine},
-                   {"linear", Learning::Decay::linear},
-                   {"constant", Learning::Decay::constant}},
-                  "How the learning rate falls after the warm-up: along half a "
-                  "cosine, in a straight line, or not at all")
-          .number("weight_decay", &Learning::weight_decay, 0, 1000,
-                  "Weight decay of AdamW")
-          .number("clip_norm", &Learning::clip_norm, 0, 1e9,
-                  "Greatest norm of all gradients together: longer gradients "
-                  "are scaled down to it. 0: no clipping")
-          .integer("threads", &Learning::threads, 0, 1024,
-                   "CPU threads for the model's computation. 0: all processors "
-                   "that this process may use")
-          .choice("precision", &Learning::precision,
-                  {{"float32", Dtype::float32},
-                   {"bfloat16", Dtype::bfloat16},
-                   {"float16", Dtype::float16}},
-                  "Type that a network computes in. Its weights stay float32")
-          .boolean("tf32", &Learning::tf32,
-                   "Whether float32 products on a GPU may use TF32, which is "
-                   "faster and less exact")
-          .integer(
-              "accumulate", &Learning::accumulate, 1, 1 << 20,
-              "Steps whose gradients are accumulated before the weights change")
-          .number("ema", &Learning::ema, 0, 0.999999,
-                  "Decay of an exponential moving average of the weights, "
-                  "which is then validated and saved. 0: no average")
-          .number(
-              "label_smoothing", &Learning::label_smoothing, 0, 0.999999,
-              "Share of a target's probability that is spread over all classes")
-          .choice("class_weights", &Learning::balanced_classes,
-                  {{"none", false}, {"balanced", true}},
-                  "Weight of the classes in the loss. none: all the same; "
-                  "balanced: inversely proportional to their train rows")
-          .boolean("gradient_checkpointing", &Learning::gradient_checkpointing,
-                   "Whether to save memory by computing activations again "
-                   "during the backward pass")
-          .choice("attention", &Learning::attention,
-                  {{"auto", Learning::Attention::by_device},
-                   {"mask", Learning::Attention::mask},
-                   {"documents", Learning::Attention::documents}},
-                  "How the documents of a row are kept apart. mask: by an "
-                  "attention mask; documents: one attention call per document; "
-                  "auto: documents on the cpu, else mask");
+  static const SettingsTable<Learning> table = [] {
+    SettingsTable<Learning> made =
+        SettingsTable<Learning>()
+            .number("lr", &Learning::lr, 0, 1000,
+                    "Peak learning rate, reached at the end of the warm-up")
+            .integer(
+                "warmup_steps", &Learning::warmup_steps, 0, kMany,
+                "Steps over which the learning rate rises from 0 to its peak. "
+                "Default: 5 % of the run's steps, at most 50")
+            .number("warmup_ratio", &Learning::warmup_ratio, 0, 1,
+                    "Share of all steps over which the learning rate rises, in "
+                    "place of warmup_steps. 0: unused")
+            .choice(
+                "schedule", &Learning::decay,
+                {{"cosine", Learning::Decay::cosine},
+                 {"linear", Learning::Decay::linear},
+                 {"constant", Learning::Decay::constant}},
+                "How the learning rate falls after the warm-up: along half a "
+                "cosine, in a straight line, or not at all")
+            .number("weight_decay", &Learning::weight_decay, 0, 1000,
+                    "Weight decay of AdamW")
+            .number("clip_norm", &Learning::clip_norm, 0, 1e9,
+                    "Greatest norm of all gradients together: longer gradients "
+                    "are scaled down to it. 0: no clipping")
+            .integer(
+                "threads", &Learning::threads, 0, 1024,
+                "CPU threads for the model's computation. 0: all processors "
+                "that this process may use")
+            .choice("precision", &Learning::precision,
+                    {{"float32", Dtype::float32},
+                     {"bfloat16", Dtype::bfloat16},
+                     {"float16", Dtype::float16}},
+                    "Type that a network computes in. Its weights stay float32")
+            .boolean("tf32", &Learning::tf32,
+                     "Whether float32 products on a GPU may use TF32, which is "
+                     "faster and less exact")
+            .integer("accumulate", &Learning::accumulate, 1, 1 << 20,
+                     "Steps whose gradients are accumulated before the weights "
+                     "change")
+            .number("ema", &Learning::ema, 0, 0.999999,
+                    "Decay of an exponential moving average of the weights, "
+                    "which is then validated and saved. 0: no average")
+            .number("label_smoothing", &Learning::label_smoothing, 0, 0.999999,
+                    "Share of a target's probability that is spread over all "
+                    "classes");
+    return add_memory(add_network(made));
+  }();
   return table;
 }
 
@@ -104,6 +153,11 @@ void check_switches(const Spec& train, const ModelSpec& model) {
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
                    "leave it out; this kind of model has " + list);
+  for (const char* key : {"micro_batch", "micro_batch_min", "oom"})
+    if (train.has(key) && model.kind == "own")
+      train.refuse(key, "the steps of your own model are taken in Python",
+                   "leave it out; in a loop of your own, penstock.OomGuard "
+                   "survives a shortage of memory");
 }
 
 void check_metric(const Spec& train, const std::string& metric,

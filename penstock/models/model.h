@@ -32,8 +32,19 @@ struct Learning {
   Dtype precision = Dtype::float32;
   bool tf32 = false;            ///< float32 products of a GPU, less exact
   std::int64_t accumulate = 1;  ///< steps whose gradients move the weights
-  double ema = 0;               ///< of the weights' mean over time; 0: none
-  double label_smoothing = 0;   ///< of true classes, given to all
+  /// What is done about a step that runs out of memory.
+  enum class OnShortage : std::uint8_t {
+    guard,  ///< what can be given up is, and the step is repeated
+    exact,  ///< the same, unless the numbers would change by it
+    stop,   ///< the run ends
+  };
+  OnShortage oom = OnShortage::guard;
+  /// Rows of a batch that go through the model at once. Missing: all of them.
+  std::optional<std::int64_t> micro_batch;
+  bool find_micro_batch = false;  ///< "auto": as many as fit, found by trials
+  std::int64_t micro_batch_min = 1;
+  double ema = 0;              ///< of the weights' mean over time; 0: none
+  double label_smoothing = 0;  ///< of true classes, given to all
   /// Classes count the more, the fewer train rows have them.
   bool balanced_classes = false;
   /// What layers computed is computed again when their gradients are.

@@ -233,6 +233,27 @@ Json run_json(const Job& job, const Device& device, const std::string& resumed,
 
 namespace {
 
+/// Of what counts against the device's memory; null: the model's is not known.
+/// Rows and batches of the host are not on a device.
+Json peak_json(const RunNumbers& run, const Device& device) {
+  if (!run.model_peak) return {};
+  auto peak_of = [&](HeldFor owner) -> std::int64_t {
+    for (const HeldMemory& held : held_memory())
+      if (held.owner == owner && held.place == HeldIn::device)
+        return static_cast<std::int64_t>(held.peak);
+    return 0;
+  };
+  const bool host = device.memory_kind() == MemoryKind::cpu;
+  Json json;
+  json["parameters"] = run.model_peak->parameters;
+  json["gradients"] = run.model_peak->gradients;
+  json["optimizer"] = run.model_peak->optimizer;
+  json["activations"] = run.model_peak->activations;
+  json["cache"] = host ? 0 : peak_of(HeldFor::rows);
+  json["look_ahead"] = host ? 0 : peak_of(HeldFor::batches);
+  return json;
+}
+
 /// What the plan said, beside it what the process and the device have now, and
 /// what all loaders of the process hold, by what for.
 Json memory_json(const TierPlan& plan, const RunNumbers& run,
@@ -272,6 +293,7 @@ Json memory_json(const TierPlan& plan, const RunNumbers& run,
     entry["peak_bytes"] = held.peak;
     json["held"].push_back(std::move(entry));
   }
+  json["peak_by_owner"] = peak_json(run, device);
   return json;
 }
 
@@ -390,6 +412,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["tuner"] = tuner_json(run);
   json["plan"] = rows == nullptr ? Json() : rows->plan().json();
   if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);
+  json["oom"] = json_of(run.oom);
   json["dataset"] = rows == nullptr ? Json() : rows_json(*rows);
   json["stages"] = stages_json(snapshot);
   json["prepare"] = prepare_json(run, rows);

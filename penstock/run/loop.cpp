@@ -226,21 +226,80 @@ std::shared_ptr<Batch> Loop::next_batch() try {
   return nullptr;
 }
 
-/// Where the model has no memory, it gets that of the rows on the device.
-void Loop::step(const std::shared_ptr<Batch>& batch) try {
+/// A step that ran out of memory has changed nothing. It is repeated after
+/// something was given up: outside of the handler, since an exception may hold
+/// memory.
+void Loop::step(const std::shared_ptr<Batch>& batch) {
+  while (const std::optional<Error> shortage = stepped(batch))
+    make_room(*batch, *shortage);
+}
+
+std::optional<Error> Loop::stepped(const std::shared_ptr<Batch>& batch) try {
   p_.stepper.step(batch, p_.session.stream(), p_.state.steps_taken);
+  return std::nullopt;
 } catch (const Error& error) {
   if (error.parts().code == kNotFinite) refuse_step(*batch, error);
   if (error.kind() != ErrorKind::out_of_memory) throw;
+  return error;
+}
+
+/// Gives up the next thing, the cheapest first. Throws where nothing is left.
+void Loop::make_room(const Batch& batch, const Error& shortage) {
+  if (p_.job.model.learning.oom == Learning::OnShortage::stop) throw shortage;
+  StepMemory* memory = p_.stepper.memory();
+  if (const std::size_t freed = free_rows(); freed > 0) {
+    log(LogLevel::warning,
+        "the device is out of memory for a step: its cached rows, " +
+            shown_bytes(freed) +
+            ", move to host memory and the step is repeated: " +
+            shortage.what());
+    const std::int64_t rows =
+        memory == nullptr ? batch.rows()
+                          : std::min(memory->micro_batch(), batch.rows());
+    if (memory != nullptr)
+      memory->add({.step = p_.state.steps_taken,
+                   .from = rows,
+                   .to = rows,
+                   .action = "rows_to_host"});
+    return;
+  }
+  if (memory == nullptr) throw shortage;
+  if (!memory->give_way(p_.state.steps_taken, batch.rows()))
+    refuse_shortage(batch, shortage);
+}
+
+/// Moves the rows that are on the device to the host; how many bytes.
+std::size_t Loop::free_rows() {
   held_out_.reset();  // it would hold them
   const std::size_t freed = p_.session.release_memory(SIZE_MAX);
   held_out_ = held_out_rows(p_);
-  if (freed == 0) throw;
-  log(LogLevel::warning,
-      "the device is out of memory for a step: its cached rows, " +
-          shown_bytes(freed) +
-          ", move to host memory and the step is repeated: " + error.what());
-  p_.stepper.step(batch, p_.session.stream(), p_.state.steps_taken);
+  return freed;
+}
+
+/// Names the row that does not fit even alone, where it is one.
+void Loop::refuse_shortage(const Batch& batch, const Error& shortage) {
+  ErrorParts parts = shortage.parts();
+  parts.where = "epoch " + std::to_string(batch.at().epoch) + ", step " +
+                std::to_string(batch.at().step);
+  const std::optional<std::int64_t> alone = p_.stepper.memory()->row_alone();
+  const bool known = alone && std::ssize(batch.ids()) == batch.rows();
+  if (known) {
+    const SampleId sample = batch.ids()[static_cast<std::size_t>(*alone)];
+    parts.where += ", row " + std::to_string(*alone) + ", key " +
+                   key_of(*p_.session.opened(), sample).dump();
+    parts.why = "this row does not fit by itself: " + parts.why;
+  }
+  const Learning& learning = p_.job.model.learning;
+  parts.next =
+      "raise device.memory_gib, shorten the longest rows, or use a "
+      "smaller model";
+  if (learning.oom == Learning::OnShortage::exact && !alone)
+    parts.next =
+        "set train.oom to \"guard\" if batch normalization may see "
+        "fewer rows, or use a smaller loader.batch_size";
+  else if (!alone && learning.micro_batch_min > 1)
+    parts.next = "lower train.micro_batch_min";
+  throw Error(ErrorKind::out_of_memory, std::move(parts));
 }
 
 void Loop::take(const std::shared_ptr<Batch>& batch) {

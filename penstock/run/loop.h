@@ -75,6 +75,11 @@ class Loop {
   void take_steps();
   std::shared_ptr<Batch> next_batch();  ///< null after the last
   void step(const std::shared_ptr<Batch>& batch);
+  /// The error of a step that ran out of memory.
+  std::optional<Error> stepped(const std::shared_ptr<Batch>& batch);
+  void make_room(const Batch& batch, const Error& shortage);
+  std::size_t free_rows();
+  [[noreturn]] void refuse_shortage(const Batch& batch, const Error& shortage);
   void take(const std::shared_ptr<Batch>& batch);
   void become_latest();
   void tell_store();

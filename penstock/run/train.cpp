@@ -5,6 +5,7 @@
 
 #include "penstock/report/report.h"
 #include "penstock/run/carried_files.h"
+#include "penstock/run/job_memory.h"
 #include "penstock/run/kept_weights.h"
 #include "penstock/run/loop.h"
 #include "penstock/session/session.h"
@@ -39,6 +40,10 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
   run.folder = folder;
   run.row = stepper.facts().row_work;
   run.model = stepper.facts().about;
+  if (const StepMemory* memory = stepper.memory()) {
+    run.oom = memory->events();
+    run.model_peak = memory->peak();
+  }
   if (!stepper.facts().takes_time) run.leave_out_compute();
   return run;
 }
@@ -297,9 +302,9 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     of.folder.write("run.json", of.about, Lasting::with_next);
   }
   const std::int64_t steps = steps_in_all(of.job, session->order());
-  for (const std::string& line :
-       {warmup_line(of.job, steps), memory_line(*stepper, of.job)})
-    if (options.listener.note && !line.empty()) options.listener.note(line);
+  const std::string warmup = warmup_line(of.job, steps);
+  if (options.listener.note && !warmup.empty()) options.listener.note(warmup);
+  fit_memory(of.job, *stepper, *session, options.listener.note);
   check_room(*stepper, of.folder.path(), of.job, options.listener.note);
   if (of.skips()) {
     save_beginning(of.folder, of.checkpoints, of.from);
@@ -393,7 +398,8 @@ DatasetFacts plan_rows(const Job& job,
   return facts;
 }
 
-TrainResult train(const Job& job, const TrainOptions& options) {
+TrainResult train(const Job& given, const TrainOptions& options) {
+  const Job job = with_batch_size(given, options);
   const Nanoseconds started = wall_clock().now();
   Resumption from;
   const std::string resumed = without_links(options.resume);

@@ -1,10 +1,13 @@
 #include "penstock/session/model_stepper.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 
+#include "penstock/base/tensor_limit.h"
 #include "penstock/session/keeping.h"
+#include "penstock/session/memory_estimate.h"
 #include "penstock/session/trainer_plugin.h"
 #include "penstock/session/weights.h"
 
@@ -59,6 +62,24 @@ void check_one_rank(const Job& job) {
                "or FSDP2 (docs/how-to/frames.md)"});
 }
 
+/// The device, which limits the tensors of the host while it lives, where the
+/// job sets a limit.
+std::shared_ptr<Device> limited(std::shared_ptr<Device> device,
+                                const DeviceSpec& spec) {
+  if (device->memory_kind() != MemoryKind::cpu ||
+      !std::isfinite(spec.memory_gib))
+    return device;
+  struct Limited {
+    Limited(std::shared_ptr<Device> of, std::size_t bytes)
+        : device(std::move(of)), limit(bytes) {}
+    std::shared_ptr<Device> device;
+    TensorLimit limit;
+  };
+  auto both = std::make_shared<Limited>(
+      std::move(device), static_cast<std::size_t>(spec.memory_gib * 0x1p30));
+  return {both, both->device.get()};
+}
+
 [[noreturn]] void refuse_without_python() {
   throw Error(ErrorKind::request,
               {.code = "model.needs_python",
@@ -82,7 +103,7 @@ std::shared_ptr<Device> device_of_run(const Job& job,
     device = training_device(std::move(device), job.device,
                              own ? own->cuda_unavailable_reason
                                  : load_trainer().cuda_unavailable_reason);
-  return device;
+  return limited(std::move(device), job.device);
 }
 
 std::unique_ptr<Stepper> make_stepper(const Job& job,
@@ -99,16 +120,21 @@ std::unique_ptr<Stepper> make_stepper(const Job& job,
 void check_model(const Job& job, const Dataset& rows, Device& device,
                  const std::function<void(const std::string& line)>& note) {
   if (job.model.none() || job.model.kind == "own") return;  // of Python
-  const FittedFields& fields = fields_for(job.model, rows.facts());
   const std::int64_t steps = steps_in_all(job, train_order(job, rows.facts()));
   if (const std::string line = warmup_line(job, steps); !line.empty())
     note(line);
   if (reads_path(job.model)) return;  // gigabytes, perhaps
-  const std::unique_ptr<Stepper> stepper =
-      open_model(job.model, fields, device, steps);
-  if (const std::string line = memory_line(*stepper, job); !line.empty())
-    note(line);
+  const std::unique_ptr<Stepper> stepper = model_of(job, rows, device);
+  if (const auto estimate =
+          estimate_memory(*stepper, job.loading.options.batch_size))
+    note(memory_line(*estimate));
   check_room(*stepper, job.output.dir, job, note);
+}
+
+std::unique_ptr<Stepper> model_of(const Job& job, const Dataset& rows,
+                                  Device& device) {
+  return open_model(job.model, fields_for(job.model, rows.facts()), device,
+                    steps_in_all(job, train_order(job, rows.facts())));
 }
 
 std::string warmup_line(const Job& job, std::int64_t steps) {
@@ -120,24 +146,6 @@ std::string warmup_line(const Job& job, std::int64_t steps) {
          " steps, so the learning rate reaches train.lr at the last step at "
          "the earliest. Set train.warmup_steps to " +
          std::to_string(steps / 10) + ", for example";
-}
-
-std::string memory_line(const Stepper& stepper, const Job& job) {
-  const std::optional<ModelMemory>& memory = stepper.facts().memory;
-  if (!memory) return "";
-  const std::int64_t rows = job.loading.options.batch_size;
-  const auto activations = static_cast<std::int64_t>(
-      memory->step_bytes + static_cast<double>(rows) * memory->row_bytes);
-  auto shown = [](std::int64_t bytes) {
-    return shown_bytes(static_cast<std::size_t>(bytes));
-  };
-  const std::int64_t all =
-      memory->parameters + memory->gradients + memory->optimizer + activations;
-  return "memory of the model: parameters " + shown(memory->parameters) +
-         ", gradients " + shown(memory->gradients) + ", optimizer " +
-         shown(memory->optimizer) + ", activations of " + std::to_string(rows) +
-         " rows about " + shown(activations) + ": about " + shown(all) +
-         " in total";
 }
 
 void check_room(Stepper& stepper, const std::filesystem::path& folder,

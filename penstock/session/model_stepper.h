@@ -24,11 +24,13 @@ std::shared_ptr<Device> device_of_run(const Job& job,
 void check_model(const Job& job, const Dataset& rows, Device& device,
                  const std::function<void(const std::string& line)>& note);
 
+/// The same model, whatever its weights. Throws what make_stepper() does.
+std::unique_ptr<Stepper> model_of(const Job& job, const Dataset& rows,
+                                  Device& device);
+
 /// "train.warmup_steps is 50, and the run takes 30 steps: ..."; empty where
 /// the learning rate gets to train.lr.
 std::string warmup_line(const Job& job, std::int64_t steps);
-/// What a model of these rows takes; empty where that is not known.
-std::string memory_line(const Stepper& stepper, const Job& job);
 /// Says what checkpoints take, or throws Error(request) where there is no room
 /// for them.
 void check_room(Stepper& stepper, const std::filesystem::path& folder,

@@ -60,9 +60,11 @@ struct RunNumbers {
   Snapshot snapshot;
   /// Of the whole run, those before a resumption included.
   std::optional<Best> best;
-  Json test = {};  ///< of the test side, by name; null: none
-  RowWork row;     ///< what the model does with each
-  Json model;      ///< StepperFacts::about
+  Json test = {};             ///< of the test side, by name; null: none
+  RowWork row;                ///< what the model does with each
+  Json model;                 ///< StepperFacts::about
+  std::vector<OomEvent> oom;  ///< what was done about shortages of memory
+  std::optional<MemoryByOwner> model_peak;  ///< none: not known
   /// What the tuner changed, and why it went no further; none: it was off, or
   /// had nothing to change.
   struct Tuning {

@@ -7,6 +7,7 @@
 ///     while (std::optional<penstock::Batch> batch = loader->next())
 ///       my_step(batch->tensors(), loader->stream());
 #include "penstock/session/agreement.h"
+#include "penstock/session/batch_search.h"
 #include "penstock/session/buffered_file.h"
 #include "penstock/session/checkpoint.h"
 #include "penstock/session/checkpoint_writer.h"
@@ -18,6 +19,7 @@
 #include "penstock/session/keeping.h"
 #include "penstock/session/live_tuner.h"
 #include "penstock/session/machine_profile.h"
+#include "penstock/session/memory_estimate.h"
 #include "penstock/session/model_stepper.h"
 #include "penstock/session/not_finite.h"
 #include "penstock/session/open_loader.h"
@@ -33,6 +35,7 @@
 #include "penstock/session/spilled_memory.h"
 #include "penstock/session/staging.h"
 #include "penstock/session/state.h"
+#include "penstock/session/step_memory.h"
 #include "penstock/session/stepper.h"
 #include "penstock/session/store_size.h"
 #include "penstock/session/stores.h"

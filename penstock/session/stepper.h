@@ -10,6 +10,7 @@
 
 #include "penstock/loader/loader.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/session/step_memory.h"
 
 namespace penstock {
 
@@ -36,13 +37,6 @@ struct SwitchInForce {
   std::string why;  ///< they differ; empty where they do not
 };
 
-/// What a model takes on its device, about, in bytes.
-struct ModelMemory {
-  std::int64_t parameters = 0, gradients = 0, optimizer = 0;
-  /// Of what is held while gradients are made: for each row, and besides.
-  double row_bytes = 0, step_bytes = 0;
-};
-
 /// What is known of steps before the first of them.
 struct StepperFacts {
   /// False when a step is no work at all, so that utilisation means nothing.
@@ -54,7 +48,6 @@ struct StepperFacts {
   /// What it does with each row, for rates and the share of the peak.
   RowWork row_work = {};
   WeightsForm form = {};
-  std::optional<ModelMemory> memory = {};  ///< none: not estimated
   /// The model in `report.json`, by name; null where there is nothing to tell.
   /// The first step may add to it.
   Json about = {};
@@ -98,9 +91,12 @@ class Stepper {
   /// Goes on from there, bit for bit. Throws Error(request) when `state` is
   /// of another model.
   virtual void restore(const ModelState&) {}
+  /// Null where the memory of the steps is not known.
+  StepMemory* memory() const { return memory_; }
 
  protected:
   StepperFacts facts_;
+  StepMemory* memory_ = nullptr;  ///< a part of the stepper
 
  private:
   virtual ModelState state_in(std::vector<std::byte> /*memory*/) { return {}; }

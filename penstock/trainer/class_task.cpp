@@ -50,10 +50,11 @@ class OneClass final : public ClassTask {
     return {sum / counted.clamp_min(kLeastCount), counted};
   }
 
-  at::Tensor look(const at::Tensor& answers, const Batch& batch) override {
+  at::Tensor look(const at::Tensor& answers, const BatchRows& batch) override {
     const Truth truth = truth_of(batch, target_);
     at::Tensor of_truth = answers.gather(1, truth.value.unsqueeze(1));
     const at::Tensor losses = class_losses(answers, truth.value, 0);
+    at::Tensor told = of_truths(losses, truth);
     seen_.add({.loss = losses,
                .truth = truth.value,
                .guess = answers.argmax(1),
@@ -61,7 +62,7 @@ class OneClass final : public ClassTask {
                .before = answers.gt(of_truth).sum(1),
                .weight = truth.weight,
                .samples = batch.ids()});
-    return of_truths(losses, truth);
+    return told;
   }
 
   Json seen() override {
@@ -101,15 +102,16 @@ class ManyLabels final : public ClassTask {
     return {sum / counted.clamp_min(kLeastCount), counted};
   }
 
-  at::Tensor look(const at::Tensor& answers, const Batch& batch) override {
+  at::Tensor look(const at::Tensor& answers, const BatchRows& batch) override {
     const Truth truth = truth_of(batch, target_);
-    samples_.insert(samples_.end(), batch.ids().begin(), batch.ids().end());
     const at::Tensor of_rows = losses(answers, truth.value, {});
+    at::Tensor told = of_truths(of_rows, truth);
     seen_.push_back(
         at::cat({exact(truth.weight).unsqueeze(1), exact(of_rows).unsqueeze(1),
                  exact(truth.value), exact(answers)},
                 1));
-    return of_truths(of_rows, truth);
+    samples_.insert(samples_.end(), batch.ids().begin(), batch.ids().end());
+    return told;
   }
 
   Json seen() override {

@@ -18,9 +18,10 @@ class ClassTask {
   /// `answers`: [rows, classes], float32, how much each class is preferred.
   virtual MeanLoss loss(const at::Tensor& answers,
                         const Truth& truth) const = 0;
-  /// Keeps what seen() is made of. Classes weigh the same here. The loss of
-  /// each row, [rows]; -1 for one without a truth.
-  virtual at::Tensor look(const at::Tensor& answers, const Batch& batch) = 0;
+  /// Keeps what seen() is made of, unless it throws. Classes weigh the same
+  /// here. The loss of each row, [rows]; -1 for one without a truth.
+  virtual at::Tensor look(const at::Tensor& answers,
+                          const BatchRows& batch) = 0;
   /// Measures of all rows since the last call: the members begin with "val_".
   virtual Json seen() = 0;
 };

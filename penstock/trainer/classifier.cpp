@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/class_task.h"
@@ -17,8 +16,8 @@ using Mode = ClassNetwork::Mode;
 
 class Classifier final : public Model {
  public:
-  Classifier(ClassifierOptions options,
-             std::unique_ptr<const ClassNetwork> network, at::Device device)
+  Classifier(ClassifierOptions options, std::unique_ptr<ClassNetwork> network,
+             at::Device device)
       : o_(std::move(options)),
         network_(std::move(network)),
         device_(device),
@@ -43,7 +42,7 @@ class Classifier final : public Model {
 
   // Rows that do not count must not enter the statistics of batches: they are
   // left out. A batch of no other rows leaves no trace, and gradients of 0.
-  MeanLoss loss(const Batch& batch, const DrawnFor& drawn) override {
+  MeanLoss loss(const BatchRows& batch, const DrawnFor& drawn) override {
     const CountedRows rows(batch, drawn, device_);
     const at::Tensor input = rows.of(tensor_of(batch, o_.input));
     const Truth all = truth_of(batch, o_.target);
@@ -53,21 +52,18 @@ class Classifier final : public Model {
         {.value = rows.of(all.value), .weight = rows.of(all.weight)});
   }
 
-  at::Tensor made_up_loss(std::int64_t rows) override {
-    Shape shape = o_.shape;
-    shape.insert(shape.begin(), rows);
-    at::Tensor input = at::zeros(shape, at::TensorOptions(device_));
-    return answers_of(input, rows, Mode::trial).log_softmax(1).mean();
-  }
+  bool begin_recompute() override { return network_->begin_recompute(); }
 
-  at::Tensor look(const Batch& batch) override {
+  at::Tensor look(const BatchRows& batch) override {
     const at::Tensor input = tensor_of(batch, o_.input);
     at::Tensor answers = answers_of(input, batch.rows(), Mode::look);
+    at::Tensor shares = o_.target.many ? answers.sigmoid() : answers.softmax(1);
+    // Last: rows that were counted cannot be looked at again.
     if (has_tensor(batch, o_.target.name)) {
       const at::Tensor losses = task_->look(answers, batch);
-      if (o_.pictures) worst_.add(channels_first(input), losses, batch.ids());
+      if (o_.pictures) keep_pictures(input, losses, batch.ids());
     }
-    return o_.target.many ? answers.sigmoid() : answers.softmax(1);
+    return shares;
   }
   Json seen() override {
     Json json = task_->seen();
@@ -77,6 +73,14 @@ class Classifier final : public Model {
   }
 
  private:
+  /// The rows are counted already: what has no memory goes without pictures.
+  void keep_pictures(const at::Tensor& input, const at::Tensor& losses,
+                     std::span<const SampleId> samples) try {
+    worst_.add(channels_first(input), losses, samples);
+  } catch (const c10::OutOfMemoryError&) {
+    log(LogLevel::debug, "no memory for pictures of the worst rows");
+  }
+
   std::vector<SwitchInForce> in_force() const {
     const bool recompute = o_.learning.gradient_checkpointing;
     const char* weights = o_.learning.balanced_classes ? "balanced" : "none";
@@ -125,7 +129,7 @@ class Classifier final : public Model {
   }
 
   const ClassifierOptions o_;
-  const std::unique_ptr<const ClassNetwork> network_;
+  const std::unique_ptr<ClassNetwork> network_;
   const at::Device device_;
   const std::unique_ptr<ClassTask> task_;
   WorstPictures worst_;
@@ -134,9 +138,9 @@ class Classifier final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_classifier(
-    ClassifierOptions options, std::unique_ptr<const ClassNetwork> network,
-    at::Device device) {
+std::unique_ptr<Model> make_classifier(ClassifierOptions options,
+                                       std::unique_ptr<ClassNetwork> network,
+                                       at::Device device) {
   return std::make_unique<Classifier>(std::move(options), std::move(network),
                                       device);
 }

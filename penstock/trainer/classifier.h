@@ -25,6 +25,9 @@ class ClassNetwork {
   /// `input`: [rows, channels, height, width], float32 -> [rows, classes].
   virtual at::Tensor operator()(const at::Tensor& input, Mode mode) const = 0;
   virtual const Layers& layers() const = 0;
+  /// From here on activations are computed again during backward; false where
+  /// they were already.
+  virtual bool begin_recompute() = 0;
 };
 
 /// A model of classes, whatever the network.
@@ -41,8 +44,8 @@ struct ClassifierOptions {
   bool pictures = false;  ///< its input is pictures: the worst ones are shown
   Json description;       ///< of the network, for checkpoints
 };
-std::unique_ptr<Model> make_classifier(
-    ClassifierOptions options, std::unique_ptr<const ClassNetwork> network,
-    at::Device device);
+std::unique_ptr<Model> make_classifier(ClassifierOptions options,
+                                       std::unique_ptr<ClassNetwork> network,
+                                       at::Device device);
 
 }  // namespace penstock

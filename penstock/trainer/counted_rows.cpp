@@ -4,12 +4,10 @@
 
 #include <cstring>
 
-#include "penstock/loader/loader.h"
-
 namespace penstock {
 namespace {
 
-std::vector<std::int64_t> counted_in(const Batch& batch) {
+std::vector<std::int64_t> counted_in(const BatchRows& batch) {
   const std::span<const SampleId> ids = batch.ids();
   std::vector<bool> counts(ids.size());
   for (std::size_t row = 0; row < ids.size(); ++row)
@@ -24,7 +22,7 @@ std::vector<std::int64_t> counted_in(const Batch& batch) {
 
 }  // namespace
 
-CountedRows::CountedRows(const Batch& batch, const DrawnFor& rows,
+CountedRows::CountedRows(const BatchRows& batch, const DrawnFor& rows,
                          at::Device device)
     : rows_(batch.rows()), counted_(counted_in(batch)) {
   PENSTOCK_ASSERT(std::ssize(batch.ids()) == rows_, "each row has its sample");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "penstock/trainer/batch_rows.h"
 #include "penstock/trainer/drawn.h"
 
 namespace penstock {
@@ -14,7 +15,7 @@ namespace penstock {
 /// count is known on the host, so the device does not have to be asked.
 class CountedRows {
  public:
-  CountedRows(const Batch& batch, const DrawnFor& rows, at::Device device);
+  CountedRows(const BatchRows& batch, const DrawnFor& rows, at::Device device);
 
   /// These rows of a tensor of the batch: where all count, or none does, the
   /// tensor itself.

@@ -63,7 +63,9 @@ std::vector<at::Tensor> Gradients::all() const {
 
 CountedSteps::CountedSteps(bool on, const at::TensorOptions& options)
     : on_(on) {
-  if (on) sum_ = at::zeros({}, options.dtype(at::kFloat));
+  if (!on) return;
+  sum_ = at::zeros({}, options.dtype(at::kFloat));
+  kept_ = sum_.clone();
 }
 
 at::Tensor CountedSteps::weighted(const at::Tensor& loss,
@@ -76,6 +78,14 @@ void CountedSteps::add(bool first, const at::Tensor& counted) {
   at::NoGradGuard no_graph;
   if (first) sum_.zero_();
   sum_.add_(counted);
+}
+
+void CountedSteps::keep() {
+  if (on_) kept_.copy_(sum_);
+}
+
+void CountedSteps::put_back() {
+  if (on_) sum_.copy_(kept_);
 }
 
 // The steps of a group left sum over i of c_i g_i, where g_i is the gradient of

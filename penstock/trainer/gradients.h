@@ -46,6 +46,9 @@ class CountedSteps {
   /// The loss that goes backward.
   at::Tensor weighted(const at::Tensor& loss, const at::Tensor& counted) const;
   void add(bool first, const at::Tensor& counted);
+  /// What add() changed is undone.
+  void keep();
+  void put_back();
   void divide(const std::vector<at::Tensor>& gradients);
   bool on() const { return on_; }
   /// By name; they share memory.
@@ -53,7 +56,7 @@ class CountedSteps {
 
  private:
   const bool on_;
-  at::Tensor sum_;
+  at::Tensor sum_, kept_;
 };
 
 /// Loss scaling for float16, whose small numbers are 0: the loss is multiplied,

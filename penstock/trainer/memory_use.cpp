@@ -12,6 +12,8 @@
 #include <memory>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/tensor_limit.h"
+#include "penstock/trainer/torch_memory.h"
 
 namespace penstock {
 namespace {
@@ -42,6 +44,12 @@ class Held final : public c10::MemoryReportingInfoBase {
 
 std::int64_t most_held(at::DeviceType device,
                        const std::function<void()>& work) {
+  if (device == at::kCPU) {
+    begin_host_tensor_peak();
+    const std::int64_t before = host_tensor_bytes();
+    work();
+    return host_tensor_peak() - before;
+  }
   auto held = std::make_shared<Held>(device);
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, held);
@@ -50,18 +58,9 @@ std::int64_t most_held(at::DeviceType device,
   return held->most();
 }
 
-// Memory of one and of two rows gives a straight line: its slope is what a row
-// takes, and where it meets 0 rows is what the step takes whatever the rows.
-StepMemory step_memory(at::DeviceType device,
-                       const std::function<void(std::int64_t rows)>& step) {
-  const auto one = static_cast<double>(most_held(device, [&] { step(1); }));
-  const auto two = static_cast<double>(most_held(device, [&] { step(2); }));
-  const double row = std::max(0.0, two - one);
-  return {.row_bytes = row, .step_bytes = std::max(0.0, one - row)};
-}
-
 double measured_peak_flops(const at::TensorOptions& options) {
   const at::NoGradGuard no_graph;
+  const TensorLimit none(SIZE_MAX);  // this is not the model's memory
   const std::int64_t n = options.device().is_cuda() ? 8192 : 1024;
   const at::Tensor a = at::full({n, n}, 0.5, options);
   const at::Tensor b = at::full({n, n}, 0.25, options);

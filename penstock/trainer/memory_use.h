@@ -13,14 +13,6 @@ namespace penstock {
 std::int64_t most_held(at::DeviceType device,
                        const std::function<void()>& work);
 
-/// Memory of a step: so much for each row, and so much whatever the rows.
-struct StepMemory {
-  double row_bytes = 0, step_bytes = 0;
-};
-/// Of steps of one and of two rows, which `step` takes.
-StepMemory step_memory(at::DeviceType device,
-                       const std::function<void(std::int64_t rows)>& step);
-
 /// Operations in a second of the fastest of some large products of matrices of
 /// this type, on this device now: what a step can be compared with.
 double measured_peak_flops(const at::TensorOptions& options);

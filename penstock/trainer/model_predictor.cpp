@@ -4,6 +4,7 @@
 
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/model_stepper.h"
+#include "penstock/trainer/parts_of_batch.h"
 #include "penstock/trainer/serial_stream.h"
 #include "penstock/trainer/state.h"
 #include "penstock/trainer/torch_error.h"
@@ -32,12 +33,19 @@ class ModelPredictor final : public Predictor {
       const std::shared_ptr<Session>& session) override {
     return in_torch("making predictions", [&] {
       const at::NoGradGuard no_graph;
-      at::Tensor answers =
-          turns_.on(session->stream(), [&] { return model_->look(*batch); });
-      answers = turns_.now(
-          [&] { return answers.to(at::kDouble).to(at::kCPU).contiguous(); });
-      const double* first = answers.const_data_ptr<double>();
-      return std::vector<double>(first, first + answers.numel());
+      std::vector<at::Tensor> answers;
+      in_parts(
+          BatchRows(*batch), most_,
+          [&](const BatchRows& rows) {
+            answers.push_back(turns_.on(session->stream(),
+                                        [&] { return model_->look(rows); }));
+          },
+          [](std::int64_t from, std::int64_t to) {
+            log(LogLevel::warning,
+                "out of memory: predictions of " + std::to_string(to) +
+                    " rows at once, not " + std::to_string(from));
+          });
+      return numbers_in(answers);
     });
   }
 
@@ -58,6 +66,17 @@ class ModelPredictor final : public Predictor {
   }
 
  private:
+  std::vector<double> numbers_in(const std::vector<at::Tensor>& answers) {
+    std::vector<double> all;
+    for (const at::Tensor& some : answers) {
+      const at::Tensor here = turns_.now(
+          [&] { return some.to(at::kDouble).to(at::kCPU).contiguous(); });
+      const double* first = here.const_data_ptr<double>();
+      all.insert(all.end(), first, first + here.numel());
+    }
+    return all;
+  }
+
   std::vector<Parameter> tensors() const {
     std::vector<Parameter> all;
     for (const auto* some :
@@ -69,11 +88,12 @@ class ModelPredictor final : public Predictor {
 
   SerialStream turns_;
   const std::unique_ptr<Model> model_;
+  std::int64_t most_ = INT64_MAX;  // rows at once
 };
 
 }  // namespace
 
-std::vector<std::vector<std::int32_t>> Model::generate(const Batch&,
+std::vector<std::vector<std::int32_t>> Model::generate(const BatchRows&,
                                                        std::int64_t,
                                                        const Generation&) {
   throw no_text_error();

@@ -2,35 +2,46 @@
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/ones.h>
+#include <ATen/ops/_foreach_div.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <iterator>
+#include <bit>
 #include <utility>
 
+#include "penstock/base/tensor_limit.h"
 #include "penstock/trainer/adamw.h"
 #include "penstock/trainer/averages.h"
+#include "penstock/trainer/backward_queue.h"
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/buffers.h"
 #include "penstock/trainer/gradients.h"
+#include "penstock/trainer/made_up_rows.h"
 #include "penstock/trainer/memory_use.h"
+#include "penstock/trainer/parts_of_batch.h"
 #include "penstock/trainer/pending_losses.h"
 #include "penstock/trainer/serial_stream.h"
 #include "penstock/trainer/state.h"
+#include "penstock/trainer/stepper_facts.h"
 #include "penstock/trainer/torch_error.h"
+#include "penstock/trainer/torch_memory.h"
 
 // A step, from the batch to the new weights. The batch's tensors are borrowed
 // where they lie -> the model's loss of them -> backward() leaves the gradients
 // -> AdamW clips them and moves the weights, at the rate that the schedule has
 // for the step's number -> the loss is copied to the host behind all that. It
 // is queued on the batch's stream; only who asks for a number waits.
+//
+// A step is a transaction: what it throws, it has not done. All that allocates
+// comes before the weights move. Of a batch in micro-batches the sums of losses
+// and of what counts are added up, and divided once.
 namespace penstock {
 namespace {
 
 // What is drawn for a step is sent in at most two copies; this many steps may
 // be in flight.
 constexpr std::size_t kStagedSteps = 8;
+constexpr const char* kMicroBatch = "micro_batch";  // of a state
 
 /// Names with a prefix: a checkpoint distinguishes weights from the optimiser's
 /// own.
@@ -40,25 +51,24 @@ void append(std::vector<Parameter>& all, const std::string& prefix,
     all.push_back({prefix + one.name, one.value});
 }
 
-std::int64_t bytes_of(const std::vector<Parameter>& parameters) {
-  std::int64_t bytes = 0;
-  for (const Parameter& one : parameters)
-    bytes += static_cast<std::int64_t>(one.value.nbytes());
-  return bytes;
+at::Tensor sum_of(const at::Tensor& sum, const at::Tensor& more) {
+  return sum.defined() ? sum + more : more;
 }
 
-class ModelStepper final : public Stepper {
+class ModelStepper final : public Stepper, private StepMemory {
  public:
   ModelStepper(const ModelSpec& spec, const FittedFields& data, Device& device,
                at::Device torch, std::int64_t steps, MakeModel make)
       : Stepper({.has_model = true}),
         threads_(threads_of(spec)),
+        torch_(torch),
         schedule_(schedule_of(spec.learning, steps)),
         turns_(device, torch),
         staging_(device, 2 * kStagedSteps),
         losses_(device),
         learning_(spec.learning),
-        on_gpu_(torch.is_cuda()),
+        queue_(torch),
+        micro_(asked_micro_batch()),
         model_(turns_.now([&] {
           follow_tf32();
           return make(spec, data, at::TensorOptions(at::kFloat).device(torch));
@@ -81,26 +91,35 @@ class ModelStepper final : public Stepper {
         averages_(turns_.now([&] {
           return Averages(model_->facts().parameters, learning_.ema);
         })),
-        buffers_(turns_.now([&] { return Buffers(model_->facts().buffers); })) {
-    facts_.in_force = in_force();
-    facts_.row_work = model_->facts().row_work;
-    facts_.form = model_->facts().form;
-    facts_.memory = turns_.now([&] { return memory_of(torch.type()); });
-    facts_.about = about(Json::Object{});
+        buffers_(turns_.now([&] { return Buffers(model_->facts().buffers); })),
+        made_up_(data, torch),
+        trials_(device.make_stream()) {
+    const ModelFacts& model = model_->facts();
+    facts_.in_force = switches_in_force(learning_, model, torch_.is_cuda());
+    facts_.row_work = model.row_work;
+    facts_.form = model.form;
+    facts_.about = about_model(model, Json::Object{});
+    memory_ = this;
+    begin_host_tensor_peak();
   }
   ~ModelStepper() override { turns_.finish(); }
 
+  /// Throws Error(out_of_memory) where nothing would help, since what is always
+  /// there exceeds the limit.
+  void check_limit() const;
+
   void step(const std::shared_ptr<Batch>& batch, Stream& stream,
             std::int64_t number) override {
+    number_ = number;
     turn("taking a step of the model", stream, [&] {
       averages_.use(false);
-      if (!std::exchange(checked_, true))
-        facts_.about = about(model_->check(*batch));
-      const Together steps = together(number);
-      at::Tensor loss =
-          learn(*batch, {batch->at().epoch, batch->ids(), staging_, stream},
-                steps, number);
-      if (number + 1 == steps.end) move(steps.first);
+      const BatchRows rows(*batch);
+      if (!checked_) {
+        facts_.about = about_model(model_->facts(), model_->check(rows));
+        checked_ = true;
+      }
+      const at::Tensor loss = taken(
+          rows, {batch->at().epoch, batch->ids(), staging_, stream}, number);
       PENSTOCK_ASSERT(loss.scalar_type() == at::kFloat, "a loss is a float32");
       losses_.add(static_cast<const std::byte*>(loss.const_data_ptr()), stream);
     });
@@ -115,7 +134,16 @@ class ModelStepper final : public Stepper {
     turn("validating the model", stream, [&] {
       at::NoGradGuard no_graph;
       averages_.use(true);
-      model_->look(*batch);
+      in_parts(BatchRows(*batch), looked_at_,
+               [&](const BatchRows& rows) { model_->look(rows); },
+               learning_.oom == Learning::OnShortage::stop
+                   ? Halved()
+                   : [this](std::int64_t from, std::int64_t to) {
+                       add({.step = number_,
+                            .from = from,
+                            .to = to,
+                            .action = "validation_rows"});
+                     });
     });
   }
 
@@ -131,23 +159,22 @@ class ModelStepper final : public Stepper {
 
   void restore(const ModelState& state) override {
     turn_now("restoring the model", [&] {
-      check_description(state.json);
+      check_description(description(), state.json);
+      if (const Json* rows = state.json.find(kMicroBatch))
+        micro_ = std::min(micro_, rows->integer());
       gradients_.begin_anew(has_gradients(state));
       copy_state(state, all_tensors());
     });
   }
 
  private:
-  std::vector<SwitchInForce> in_force() const;
-  std::optional<ModelMemory> memory_of(at::DeviceType device);
-  Json about(const Json& found) const;
-
   ModelState state_in(std::vector<std::byte> memory) override {
     return turn_now("saving the model", [&] {
       const bool averages = averages_.use(false);
       ModelState state = state_of(all_tensors(), std::move(memory));
       averages_.use(averages);
       state.json = description();
+      if (micro_ != asked_micro_batch()) state.json[kMicroBatch] = micro_;
       return state;
     });
   }
@@ -174,29 +201,75 @@ class ModelStepper final : public Stepper {
                                                  schedule_.steps))};
   }
 
-  /// Adds the gradients of a batch to those of the steps before; its loss. One
-  /// that throws changes none.
-  at::Tensor learn(const Batch& batch, const DrawnFor& rows,
-                   const Together& steps, std::int64_t number) {
-    const std::vector<at::Tensor> earlier =
-        gradients_.set_aside(number == steps.first);
+  /// Takes a step; its loss. One that throws changes nothing.
+  at::Tensor taken(const BatchRows& batch, const DrawnFor& rows,
+                   std::int64_t number) {
+    const Together steps = together(number);
+    const bool first = number == steps.first;
+    counted_.keep();
     buffers_.keep();
+    const std::vector<at::Tensor> earlier = gradients_.set_aside(first);
     try {
-      const MeanLoss loss = model_->loss(batch, rows);
-      const std::int64_t share = steps.end - steps.first;
-      at::Tensor part = counted_.on()
-                            ? counted_.weighted(loss.mean, loss.counted)
-                        : share == 1 ? loss.mean
-                                     : loss.mean / share;
-      scale_.scaled(part).backward();
+      const MeanLoss loss = learned(batch, rows, steps.end - steps.first);
       gradients_.add(earlier);
-      if (counted_.on()) counted_.add(number == steps.first, loss.counted);
+      counted_.add(first, loss.counted);
+      if (number + 1 == steps.end) move(steps.first);
       return loss.mean;
     } catch (...) {
-      gradients_.put_back(earlier);
-      buffers_.put_back();
+      undo(earlier);
       throw;
     }
+  }
+
+  void put_back(const std::vector<at::Tensor>& earlier) {
+    gradients_.put_back(earlier);
+    buffers_.put_back();
+    counted_.put_back();
+  }
+  /// After one that threw.
+  void undo(const std::vector<at::Tensor>& earlier) {
+    put_back(earlier);
+    queue_.empty();
+  }
+
+  /// Leaves the gradients of a batch, of which `share` move the weights
+  /// together; its loss.
+  MeanLoss learned(const BatchRows& batch, const DrawnFor& rows,
+                   std::int64_t share) {
+    if (micro_ < batch.rows()) return learned_in_parts(batch, rows, share);
+    part_ = {0, batch.rows()};
+    MeanLoss loss = model_->loss(batch, rows);
+    at::Tensor part = counted_.on() ? counted_.weighted(loss.mean, loss.counted)
+                      : share == 1  ? loss.mean
+                                    : loss.mean / share;
+    scale_.scaled(part).backward();
+    return {loss.mean.detach(), loss.counted};
+  }
+
+  // A part leaves the gradient of its sum over the rows of the batch, which
+  // suits the range of float16 as a mean does. What all count divides once.
+  MeanLoss learned_in_parts(const BatchRows& batch, const DrawnFor& rows,
+                            std::int64_t share) {
+    const std::int64_t all = batch.rows();
+    MeanLoss sums;
+    for (std::int64_t begin = 0; begin < all; begin += micro_) {
+      part_ = {begin, std::min(all, begin + micro_)};
+      const BatchRows some = batch.slice(part_.begin, part_.end);
+      const MeanLoss loss = model_->loss(
+          some, {rows.epoch, some.ids(), rows.staging, rows.stream});
+      const at::Tensor sum = loss.mean * loss.counted;
+      scale_.scaled(counted_.on() ? sum : sum / all).backward();
+      sums = {sum_of(sums.mean, sum.detach()),
+              sum_of(sums.counted, loss.counted)};
+    }
+    part_ = {0, all};
+    const at::NoGradGuard no_graph;
+    const at::Tensor counted = sums.counted.clamp_min(kLeastCount);
+    if (!counted_.on())
+      at::_foreach_div_(
+          gradients_.all(),
+          counted * (static_cast<double>(share) / static_cast<double>(all)));
+    return {sums.mean / counted, sums.counted};
   }
 
   /// At the rate of the first of their steps: as one of all their rows would.
@@ -212,7 +285,7 @@ class ModelStepper final : public Stepper {
   }
 
   void follow_tf32() const {
-    if (!on_gpu_) return;
+    if (!torch_.is_cuda()) return;
     at::globalContext().setAllowTF32CuBLAS(learning_.tf32);
     at::globalContext().setAllowTF32CuDNN(learning_.tf32);
   }
@@ -244,15 +317,33 @@ class ModelStepper final : public Stepper {
     return json;
   }
 
-  void check_description(const Json& found) const;
+  std::int64_t asked_micro_batch() const {
+    return learning_.micro_batch.value_or(INT64_MAX);
+  }
+
+  MemoryByOwner try_step(std::int64_t rows) override;
+  MemoryByOwner peak() const override {
+    return torch_.is_cpu() ? by_owner(host_tensor_peak()) : tried_;
+  }
+  std::int64_t micro_batch() const override { return micro_; }
+  void use_micro_batch(std::int64_t rows) override { micro_ = rows; }
+  bool give_way(std::int64_t step, std::int64_t rows) override;
+  std::optional<std::int64_t> row_alone() const override {
+    if (part_.end - part_.begin != 1) return std::nullopt;
+    return part_.begin;
+  }
+  MemoryByOwner fixed() const;
+  MemoryByOwner by_owner(std::int64_t total) const;
 
   const int threads_;
+  const at::Device torch_;
   const Schedule schedule_;
   SerialStream turns_;
   Staging staging_;
   PendingLosses losses_;
   const Learning learning_;
-  const bool on_gpu_;
+  const BackwardQueue queue_;
+  std::int64_t micro_;  // rows at once, at most
   const std::unique_ptr<Model> model_;
   AdamW optimizer_;
   Gradients gradients_;
@@ -260,132 +351,125 @@ class ModelStepper final : public Stepper {
   CountedSteps counted_;
   Averages averages_;
   Buffers buffers_;
+  MadeUpRows made_up_;
+  const std::unique_ptr<Stream> trials_;
   bool checked_ = false;
+  std::int64_t number_ = 0;             // of the last step
+  std::int64_t looked_at_ = INT64_MAX;  // rows of a validation at once
+  struct {
+    std::int64_t begin = 0, end = 0;
+  } part_;  // rows of the batch that are at hand
+  MemoryByOwner tried_;
 };
 
-std::vector<SwitchInForce> ModelStepper::in_force() const {
-  const Json asked = learning_settings().shown(learning_);
-  std::vector<SwitchInForce> switches;
-  auto add = [&](const char* name, Json got, const char* why_not) {
-    const Json& wanted = *asked.find(name);
-    const bool same = got == wanted;
-    switches.push_back({name, wanted, std::move(got), same ? "" : why_not});
-  };
-  add("precision", *asked.find("precision"), "");
-  add("tf32", learning_.tf32 && on_gpu_, "the cpu does not support it");
-  add("accumulate", learning_.accumulate, "");
-  add("ema", learning_.ema, "");
+/// What is there between steps, and the gradients.
+MemoryByOwner ModelStepper::fixed() const {
   const ModelFacts& model = model_->facts();
-  if (model.smoothing)
-    add("label_smoothing", *model.smoothing,
-        "the target is a number, not a class");
-  std::ranges::copy(model.in_force, std::back_inserter(switches));
-  return switches;
+  const std::int64_t learned = bytes_of(model.parameters);
+  return {.parameters = (model.bytes > 0 ? model.bytes : learned) +
+                        bytes_of(model.buffers),
+          .gradients = learning_.accumulate > 1 ? 2 * learned : learned,
+          .optimizer =
+              bytes_of(optimizer_.state()) + (learning_.ema > 0 ? learned : 0)};
 }
 
-// What is held when backward() begins: it frees as it goes.
-std::optional<ModelMemory> ModelStepper::memory_of(at::DeviceType device) {
-  bool known = true;
-  const StepMemory steps = step_memory(device, [&](std::int64_t rows) {
-    known = model_->made_up_loss(rows).defined();
-  });
-  if (!known) return std::nullopt;
-  const std::int64_t learned = bytes_of(model_->facts().parameters);
-  return ModelMemory{
-      .parameters = model_->facts().bytes,
-      .gradients = learned,
-      .optimizer = 2 * learned + (learning_.ema > 0 ? learned : 0),
-      .row_bytes = steps.row_bytes,
-      .step_bytes = steps.step_bytes};
+MemoryByOwner ModelStepper::by_owner(std::int64_t total) const {
+  MemoryByOwner bytes = fixed();
+  bytes.activations = std::max<std::int64_t>(0, total - bytes.total());
+  return bytes;
 }
 
-/// `found`: by the model, in its first batch.
-Json ModelStepper::about(const Json& found) const {
-  const ModelFacts& model = model_->facts();
-  std::int64_t learned = 0;
-  for (const Parameter& parameter : model.parameters)
-    learned += parameter.value.numel();
-  Json json;
-  if (model.numbers > 0) {
-    json["parameters"] = model.numbers;
-    json["bytes"] = model.bytes;
-  }
-  if (model.row_work.flops > 0) {
-    json["tokens_per_row"] = model.row_work.tokens;
-    json["flops_per_row"] = model.row_work.flops;
-    json["peak_flops"] = model.row_work.peak_flops;
-  }
-  for (const auto& [name, value] : found.object()) json[name] = value;
-  if (model.form.adapter) json["adapter"] = true;
-  json["learned"] = learned;
-  if (model.numbers == 0) json["parameters"] = learned;
-  if (!facts_.memory) return json;
-  Json& memory = json["memory"];
-  memory["parameters"] = facts_.memory->parameters;
-  memory["gradients"] = facts_.memory->gradients;
-  memory["optimizer"] = facts_.memory->optimizer;
-  memory["row_bytes"] = facts_.memory->row_bytes;
-  memory["step_bytes"] = facts_.memory->step_bytes;
-  return json;
+void ModelStepper::check_limit() const {
+  const MemoryByOwner bytes = fixed();
+  const std::size_t limit = torch_.is_cpu() ? tensor_limit().load() : SIZE_MAX;
+  const auto needed = static_cast<std::size_t>(bytes.total());
+  if (needed <= limit) return;
+  throw Error(
+      ErrorKind::out_of_memory,
+      {.code = "trainer.limit_too_low",
+       .what = "the model does not fit in memory",
+       .where = "device.memory_gib",
+       .why = "parameters, gradients and optimizer take " +
+              shown_bytes(needed) + ", and the limit is " + shown_bytes(limit),
+       .next = "raise device.memory_gib, or use a smaller model"});
 }
 
-// Threads may differ: then the last bits do, too.
-void ModelStepper::check_description(const Json& found) const {
-  const Json ours = description();
-  for (const auto& [key, expected] : ours.object()) {
-    const Json* value = found.is_object() ? found.find(key) : nullptr;
-    if (value != nullptr && *value == expected) continue;
-    std::string why = "found " +
-                      (value == nullptr ? "nothing" : value->dump()) +
-                      ", expected " + expected.dump();
-    if (key == "threads") {
-      log(LogLevel::warning,
-          "the checkpoint was written with another number of threads (" + why +
-              "): the run continues, but not bit for bit");
-      continue;
+// The optimiser makes nothing that lasts and little that does not: the peak is
+// in forward and backward.
+MemoryByOwner ModelStepper::try_step(std::int64_t rows) {
+  return in_torch("trying a step of the model", [&] {
+    const BatchRows made = made_up_.rows(rows);
+    auto free_rows = [&] { made_up_.clear(); };
+    const std::int64_t before = torch_.is_cpu()
+                                    ? host_tensor_bytes() - made_up_.bytes()
+                                    : fixed().total() - fixed().gradients;
+    const std::vector<at::Tensor> earlier = gradients_.set_aside(false);
+    const bool averages = averages_.use(false);
+    buffers_.keep(), counted_.keep();
+    auto restore = [&] {
+      put_back(earlier);
+      averages_.use(averages);
+      trials_->synchronize();
+      free_rows();
+      begin_host_tensor_peak();
+    };
+    try {
+      const std::int64_t most = most_held(torch_.type(), [&] {
+        turns_.on(*trials_, [&] {
+          learned(made, {0, made.ids(), staging_, *trials_}, 1);
+        });
+      });
+      restore();
+      tried_ = by_owner(before + most + fixed().gradients -
+                        bytes_of(model_->facts().parameters));
+      return tried_;
+    } catch (...) {
+      restore();
+      queue_.empty();
+      throw;
     }
-    throw Error(
-        ErrorKind::request,
-        {.code = "resume.other_model",
-         .what = "cannot continue from the checkpoint",
-         .where = "model." + key,
-         .why = std::move(why),
-         .next = "resume with the job that wrote it, or start a new run"});
-  }
+  });
 }
 
-const NamedTensor* find_tensor(const Batch& batch, std::string_view name) {
-  std::span<const NamedTensor> tensors = batch.tensors();
-  auto found = std::ranges::find(tensors, name, &NamedTensor::name);
-  return found == tensors.end() ? nullptr : &*found;
+bool ModelStepper::give_way(std::int64_t step, std::int64_t rows) {
+  check_limit();
+  const std::int64_t now = std::min(micro_, rows);
+  const bool exact = model_->facts().buffers.empty();
+  if (now > learning_.micro_batch_min &&
+      (exact || learning_.oom != Learning::OnShortage::exact)) {
+    micro_ = std::max(learning_.micro_batch_min,
+                      static_cast<std::int64_t>(
+                          std::bit_floor(static_cast<std::uint64_t>(now - 1))));
+    add({.step = step,
+         .from = now,
+         .to = micro_,
+         .action = "micro_batch",
+         .exact = exact});
+    return true;
+  }
+  if (!model_->begin_recompute()) return false;
+  add({.step = step,
+       .from = now,
+       .to = now,
+       .action = "gradient_checkpointing"});
+  return true;
 }
 
 }  // namespace
-
-bool has_tensor(const Batch& batch, const std::string& name) {
-  return find_tensor(batch, name) != nullptr;
-}
-
-at::Tensor tensor_of(const Batch& batch, const std::string& name) {
-  const NamedTensor* found = find_tensor(batch, name);
-  PENSTOCK_ASSERT(found != nullptr, "a batch has its fields");
-  return borrowed(found->view);
-}
-
-// Where batches are padded, or bad samples masked, one more tensor marks them.
-at::Tensor weights_of(const Batch& batch) {
-  if (const NamedTensor* weight = find_tensor(batch, kWeight))
-    return borrowed(weight->view);
-  at::Tensor any = borrowed(batch.tensors()[0].view);
-  return at::ones({batch.rows()}, any.options().dtype(at::kFloat));
-}
 
 std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
                                             const FittedFields& data,
                                             Device& device, std::int64_t steps,
                                             MakeModel make) {
-  return std::make_unique<ModelStepper>(spec, data, device,
-                                        torch_device(device), steps, make);
+  std::unique_ptr<ModelStepper> stepper;
+  {
+    // What the model takes is known once it is there: an error can tell it.
+    const TensorLimit none(SIZE_MAX);
+    stepper = std::make_unique<ModelStepper>(spec, data, device,
+                                             torch_device(device), steps, make);
+  }
+  stepper->check_limit();
+  return stepper;
 }
 
 }  // namespace penstock

@@ -9,38 +9,13 @@
 #include <vector>
 
 #include "penstock/session/session.h"
+#include "penstock/trainer/batch_rows.h"
 #include "penstock/trainer/drawn.h"
 #include "penstock/trainer/mean_loss.h"
+#include "penstock/trainer/model_facts.h"
 #include "penstock/trainer/parameter.h"
 
 namespace penstock {
-
-/// What is known of a model once it is made.
-struct ModelFacts {
-  /// What is learned, in a fixed order. It shares memory with the model; each
-  /// takes part in the loss.
-  std::vector<Parameter> parameters;
-  /// Of the model's state, but not learned. They share memory with it.
-  std::vector<Parameter> buffers = {};
-  /// Of all weights, learned or not; 0: those that are learned are all.
-  std::int64_t numbers = 0, bytes = 0;
-  /// Whether batches count for more or less than others: by their tokens, say.
-  bool counts = false;
-  /// The share of a true class that is given to all; missing for a model that
-  /// has no such setting.
-  std::optional<double> smoothing = {};
-  /// Further settings of `train` that not every model has, as it follows them.
-  std::vector<SwitchInForce> in_force = {};
-  /// What it does with each row of a step, forwards and backwards.
-  RowWork row_work = {};
-  /// How its weights are written for other programs, with the files that these
-  /// expect beside them.
-  WeightsForm form = {};
-  /// What the numbers mean that it gives for each row.
-  AnswerFacts answers = {};
-  /// What must be the same in a run that continues from a checkpoint.
-  Json description;
-};
 
 /// A kind of model, to the steps that are the same for all: what it learns from
 /// a batch, and what it measures on held-out rows. One thread; all that it asks
@@ -49,21 +24,21 @@ class Model {
  public:
   virtual ~Model() = default;
   const ModelFacts& facts() const { return facts_; }
-  virtual MeanLoss loss(const Batch& batch, const DrawnFor& rows) = 0;
+  virtual MeanLoss loss(const BatchRows& batch, const DrawnFor& rows) = 0;
   /// Looks at the first batch of a process before it is learned from, and tells
   /// what it has found, by name, for StepperFacts::about; throws where the
   /// model does not do what it promises.
-  virtual Json check(const Batch&) { return Json::Object{}; }
-  /// The loss of so many made-up rows, which leaves no trace but gradients;
-  /// undefined for a model whose memory is not estimated.
-  virtual at::Tensor made_up_loss(std::int64_t /*rows*/) { return {}; }
+  virtual Json check(const BatchRows&) { return Json::Object{}; }
+  /// From here on activations are computed again during backward, to save
+  /// memory; false where they were already, or cannot be.
+  virtual bool begin_recompute() { return false; }
   /// What it says of each row, [rows, numbers] as ModelFacts::answers names
   /// them, without learning from it. Where the batch has the target, seen()
-  /// takes the rows into account.
-  virtual at::Tensor look(const Batch& batch) = 0;
+  /// takes the rows into account, unless it throws.
+  virtual at::Tensor look(const BatchRows& batch) = 0;
   /// What follows each row, as Predictor::generate() has it.
   virtual std::vector<std::vector<std::int32_t>> generate(
-      const Batch& batch, std::int64_t first, const Generation& settings);
+      const BatchRows& batch, std::int64_t first, const Generation& settings);
   /// How it continues the first rows that look() saw since the last seen(): a
   /// list of {"sample", "prompt", "tokens"}, by ids of tokens. Null for a model
   /// that makes no text.
@@ -91,11 +66,5 @@ std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
 std::unique_ptr<Predictor> make_model_predictor(const ModelSpec& spec,
                                                 const FittedFields& data,
                                                 Device& device, MakeModel make);
-
-bool has_tensor(const Batch& batch, const std::string& name);
-/// A tensor of a batch, which must have it, where it lies.
-at::Tensor tensor_of(const Batch& batch, const std::string& name);
-/// What each row counts, [rows], float32: 0 for padding, else 1.
-at::Tensor weights_of(const Batch& batch);
 
 }  // namespace penstock

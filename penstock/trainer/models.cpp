@@ -3,6 +3,7 @@
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/threads.h"
 #include "penstock/trainer/torch_error.h"
+#include "penstock/trainer/torch_memory.h"
 #include "penstock/trainer/trainer.h"
 
 namespace penstock {
@@ -32,6 +33,7 @@ std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
                                       std::int64_t steps) {
   return in_torch("making the model", [&] {
     start_threads(threads_of(spec));
+    count_host_tensors();
     return make_model_stepper(spec, data, device, steps, maker_of(spec));
   });
 }
@@ -41,6 +43,7 @@ std::unique_ptr<Predictor> make_predictor(const ModelSpec& spec,
                                           Device& device) {
   return in_torch("making the model", [&] {
     start_threads(threads_of(spec));
+    count_host_tensors();
     return make_model_predictor(spec, data, device, maker_of(spec));
   });
 }

@@ -13,12 +13,10 @@ constexpr std::size_t kBatchesThere = 256;  // before they are fetched
 
 }  // namespace
 
+// Where memory is short, nothing is added.
 void Outcomes::add(const BatchOutcomes& batch) {
+  if (seen_.size() == kBatchesThere) fetch();
   const at::Tensor loss = batch.loss.to(at::kFloat);
-  const std::size_t rows =
-      samples_.size() + static_cast<std::size_t>(loss.size(0));
-  samples_.insert(samples_.end(), batch.samples.begin(), batch.samples.end());
-  samples_.resize(rows, -1);
   auto alike = [&](const at::Tensor& of) {
     return of.defined() ? of.to(at::kFloat) : at::zeros_like(loss);
   };
@@ -26,7 +24,10 @@ void Outcomes::add(const BatchOutcomes& batch) {
       at::stack({loss, alike(batch.truth), alike(batch.guess),
                  alike(batch.score), alike(batch.before), alike(batch.weight)},
                 1));
-  if (seen_.size() == kBatchesThere) fetch();
+  const std::size_t rows =
+      samples_.size() + static_cast<std::size_t>(loss.size(0));
+  samples_.insert(samples_.end(), batch.samples.begin(), batch.samples.end());
+  samples_.resize(rows, -1);
 }
 
 void Outcomes::fetch() {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "penstock/run/run.h"
+#include "penstock/trainer/fake/kinds.h"
 #include "penstock/trainer/fake/steps.h"
 #include "penstock/trainer/trainer.h"
 
@@ -55,93 +56,23 @@ class Stopping final : public Stepper {
   ModelState& last_;
 };
 
-struct Kind {
-  const char* field;   ///< x
-  const char* target;  ///< y
-  const char* model;
-};
-
-constexpr const char* kClass = R"({"category": {"column": "class",
-                                   "unknown": "error"}})";
-const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> all{
-      {"tabular",
-       {R"({"columns": ["a", "b"]})", kClass,
-        R"({"target": "y", "width": 8, "depth": 1})"}},
-      {"image_classifier",
-       {R"({"array": {"column": "pixels", "shape": [3, 8, 8],
-            "dtype": "uint8"}})",
-        kClass, R"({"image": "x", "target": "y"})"}},
-      {"spectrogram_classifier",
-       {R"({"array": {"column": "pixels", "shape": [12, 16]}})", kClass,
-        R"({"spectrogram": "x", "target": "y", "width": 8, "depth": 2})"}},
-      {"set_position",
-       {R"({"json_set": {"column": "heard", "keys": ["lat", "lon", "db"],
-            "max": 2}})",
-        R"({"columns": ["lat", "lon"]})",
-        R"({"set": "x", "target": "y", "latitude": "lat", "longitude": "lon",
-            "strength": "db", "width": 8})"}},
-      {"causal_lm",
-       {R"({"columns": ["a"]})",
-        R"({"tokens": {"column": "ids", "max_length": 8, "pack": "none",
-            "vocab_size": 20}})",
-        R"({"tokens": "y"})"}}};
-  return all;
-}
-
-constexpr const char* kDecoder = R"({
-  "model_type": "llama", "vocab_size": 20, "hidden_size": 16,
-  "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
-  "num_key_value_heads": 1, "head_dim": 8, "rms_norm_eps": 1e-6,
-  "tie_word_embeddings": true, "hidden_act": "silu"})";
-
-std::string rows() {
-  std::string csv = "a,b,class,lat,lon,ids,heard,pixels\n";
-  for (int i = 0; i < kRows; ++i) {
-    const std::string n = std::to_string(i), place = "50.0" + n;
-    csv += n + "," + std::to_string(i * 7 % 5) + "," +
-           (i % 3 == 0 ? "p" : "q") + "," + place + ",8.0" + n + ",\"[";
-    for (int at = 0; at < 4 + i % 4; ++at)
-      csv += (at == 0 ? "" : ",") + std::to_string((i + 3 * at) % 20);
-    csv += R"(]","[{""lat"":)" + place + R"(,""lon"":8.1,""db"":)" + n +
-           R"(}]","[)";
-    for (int at = 0; at < 192; ++at)
-      csv += (at == 0 ? "" : ",") + std::to_string((i * 37 + at * 11) % 250);
-    csv += "]\"\n";
-  }
-  return csv;
-}
-
 class ResumeTest : public testing::Test {
  protected:
   ResumeTest() {
     char name[] = "/tmp/penstock-resume-XXXXXX";
     folder_ = ::mkdtemp(name);
-    std::ofstream(folder_ + "/rows.csv") << rows();
-    std::ofstream(folder_ + "/config.json") << kDecoder;
+    std::ofstream(folder_ + "/rows.csv") << rows_of_kinds(kRows);
   }
   ~ResumeTest() override { std::filesystem::remove_all(folder_); }
 
   Job job(const std::string& kind, std::int64_t accumulate) const {
-    const Kind& of = kinds().at(kind);
-    Json json;
+    Json json = job_of_kind(kind, folder_);
     json["source"]["kind"] = "csv";
     json["source"]["path"] = folder_ + "/rows.csv";
-    json["fields"]["x"] = Json::parse(of.field, "x");
-    json["fields"]["y"] = Json::parse(of.target, "y");
-    json["split"]["val"] = 0.25;
-    json["split"]["seed"] = 1;
     json["loader"]["batch_size"] = 3;
-    json["loader"]["cache"] = "ram";
-    json["device"] = "cpu";
-    json["model"] = Json::parse(of.model, "model");
-    json["model"]["kind"] = kind;
-    if (kind == "causal_lm") json["model"]["config"] = folder_ + "/config.json";
     json["train"]["max_steps"] = kSteps;
     json["train"]["epochs"] = 20;
     json["train"]["accumulate"] = accumulate;
-    json["train"]["warmup_steps"] = 3;
-    json["train"]["threads"] = 1;
     json["train"]["checkpoint_every_steps"] = 1000;
     json["output"]["dir"] = folder_ + "/runs";
     return parse_job(json);

@@ -130,7 +130,7 @@ AnswerFacts answers_about_classes(const Target& target, const Field& field,
   return facts;
 }
 
-Truth truth_of(const Batch& batch, const Target& target) {
+Truth truth_of(const BatchRows& batch, const Target& target) {
   const std::int64_t rows = batch.rows();
   at::Tensor weight = weights_of(batch);
   // Places behind the labels that there are hold none.

@@ -69,7 +69,7 @@ struct Truth {
   at::Tensor value;   // [rows], int64 or float32; of labels [rows, classes]
   at::Tensor weight;  // [rows], float32
 };
-Truth truth_of(const Batch& batch, const Target& target);
+Truth truth_of(const BatchRows& batch, const Target& target);
 
 /// Cross entropy, [rows]: `answers`: [rows, classes], `truth`: int64 [rows];
 /// `smoothing`: the share that is given to all classes alike; `weights`:

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "penstock/base/tensor_limit.h"
+
 namespace penstock {
 namespace {
 
@@ -17,6 +19,7 @@ constexpr std::int64_t kShared = 1 << 16;
 // Host work only, on no stream: it needs no ordering with a model's work.
 void start_threads(int threads) {
   at::DisableRecordFunctionGuard unseen;
+  const TensorLimit none(SIZE_MAX);       // this is not the model's memory
   at::set_num_threads(threads);           // makes those of its own pool
   at::ones({threads * kShared}).mul_(2);  // and here OpenMP makes its own
 }

@@ -37,7 +37,8 @@ Error shortage(const char* doing, std::string why) {
                 .what = "out of memory while " + std::string(doing),
                 .where = kWhere,
                 .why = std::move(why),
-                .next = "use a smaller loader.batch_size or model.width"});
+                .next = "lower train.micro_batch, raise device.memory_gib, or "
+                        "use a smaller model"});
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct BenchArguments {
   std::vector<std::string> sets;
   double seconds = 1;
   int repeats = 3;
-  std::int64_t batch_size = 0;
+  std::string batch_size;  // rows, "auto", or empty
   bool ceiling = false, apply = false;
 };
 
@@ -157,9 +157,8 @@ Json document_of(const BenchArguments& arguments,
                  const Invocation& invocation) {
   if (is_job(arguments)) {
     Json document = read_job(arguments.job, arguments.sets);
-    if (arguments.batch_size > 0)
-      apply_setting(document, "loader.batch_size=" +
-                                  std::to_string(arguments.batch_size));
+    if (!arguments.batch_size.empty())
+      apply_setting(document, "loader.batch_size=" + arguments.batch_size);
     return document;
   }
   if (arguments.apply)
@@ -171,11 +170,58 @@ Json document_of(const BenchArguments& arguments,
                         "' is a source, not a job file",
                  .next = "leave --apply out, or name a job file, NAME.json"});
   constexpr std::int64_t kRows = 256;
-  Json document = job_of_source(
-      arguments.job, arguments.batch_size > 0 ? arguments.batch_size : kRows,
-      {invocation.stop});
+  Json document = job_of_source(arguments.job, kRows, {invocation.stop});
+  if (!arguments.batch_size.empty())
+    apply_setting(document, "loader.batch_size=" + arguments.batch_size);
   for (const std::string& set : arguments.sets) apply_setting(document, set);
   return document;
+}
+
+/// Writes a job beside the one that was named; the file's name.
+std::string written_beside(const BenchArguments& arguments,
+                           const Json& document) {
+  std::filesystem::path path = arguments.job;
+  path.replace_extension(".tuned.json");
+  real_files().write_atomic(path, document.dump(2) + "\n");
+  return path.string();
+}
+
+/// "the largest batch: 96 rows ...", below what was tried.
+std::string summary_of_search(const FoundBatch& found) {
+  std::vector<std::vector<std::string>> rows = {
+      {"rows", "memory", "rows/s", ""}};
+  for (const TriedBatch& one : found.tried)
+    rows.push_back({std::to_string(one.rows),
+                    one.fits
+                        ? shown_bytes(static_cast<std::size_t>(one.peak_bytes))
+                        : "does not fit",
+                    one.fits ? rate(one.rows_per_s) : "",
+                    one.rows == found.rows ? "chosen" : ""});
+  constexpr const char* kWhy[] = {
+      "more rows would leave less than 8 % of the memory free",
+      "more rows would hardly train more rows per second",
+      "more rows are not needed"};
+  return table_text(rows) + "loader.batch_size: " + std::to_string(found.rows) +
+         "; " + kWhy[static_cast<std::size_t>(found.by)] + "\n";
+}
+
+/// The largest batch, in place of a sweep.
+void run_search(const BenchArguments& arguments, Terminal& terminal,
+                Json document, const Invocation& invocation) {
+  const FoundBatch found = find_batch_size(
+      parse_job(document),
+      [&](const std::string& line) { terminal.note(line); }, {invocation.stop});
+  Json json;
+  json["batch_size"] = json_of(found);
+  std::string written;
+  if (arguments.apply) {
+    apply_setting(document, "loader.batch_size=" + std::to_string(found.rows));
+    written = written_beside(arguments, document);
+    json["written"] = written;
+  }
+  if (invocation.json) return print_document(json);
+  print(summary_of_search(found));
+  if (!written.empty()) print("wrote " + written + "\n");
 }
 
 /// Writes the job with its best settings beside it; the file's name.
@@ -186,10 +232,7 @@ std::string write_tuned(const BenchArguments& arguments, Json document,
     apply_setting(document,
                   std::string(key) + "=" +
                       json.find("settings")->array()[best].find(key)->dump());
-  std::filesystem::path path = arguments.job;
-  path.replace_extension(".tuned.json");
-  real_files().write_atomic(path, document.dump(2) + "\n");
-  return path.string();
+  return written_beside(arguments, document);
 }
 
 void run_bench(const BenchArguments& arguments, Invocation& invocation) try {
@@ -201,6 +244,8 @@ void run_bench(const BenchArguments& arguments, Invocation& invocation) try {
       .stop = invocation.stop,
       .progress = [&](const std::string& line) { terminal.progress(line); }};
   const Json document = document_of(arguments, invocation);
+  if (arguments.batch_size == "auto")
+    return run_search(arguments, terminal, document, invocation);
   Json json = sweep_settings(parse_job(document), sweep);
   terminal.end();
   std::string written;
@@ -221,8 +266,9 @@ RunVerb add_bench(Options& options, Invocation& invocation) {
               "A job file, NAME.json, or a source: " + source_examples(),
               {.required = true});
   options.add("--batch-size", arguments->batch_size,
-              "Rows in a batch. Default: the job's, or 256 for a source",
-              {.least = 0, .most = 1 << 24});
+              "Rows in a batch, or auto: find the largest batch that fits in "
+              "memory and is worth it. Default: the job's, or 256 for a "
+              "source");
   options.flag(
       "--ceiling", arguments->ceiling,
       "Run the steps alone, over one batch: the rate with perfect input");

@@ -23,7 +23,7 @@ struct TrainArguments {
   std::string manifest;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
-  bool plan = false, trace = false;
+  bool plan = false, estimate = false, trace = false;
 };
 
 [[noreturn]] void refuse(std::string where, std::string why, std::string next) {
@@ -206,6 +206,20 @@ void show_plan(const Job& job, const TrainArguments& arguments,
   invocation.interrupted = true;
 }
 
+void show_estimate(const Job& job, Terminal& terminal,
+                   Invocation& invocation) try {
+  const MemoryEstimate estimate =
+      estimate_job(job, [&](const std::string& line) { terminal.note(line); },
+                   {invocation.stop});
+  if (!invocation.json) return print(memory_line(estimate) + "\n");
+  Json document;
+  document["memory"] = json_of(estimate);
+  print_document(document);
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  invocation.interrupted = true;
+}
+
 /// What settings of fields cost that give up exactness.
 void tell_costs(const Job& job, Terminal& terminal) {
   for (const Field& field : job.fields)
@@ -234,6 +248,7 @@ void run_train(TrainArguments arguments, Invocation& invocation) {
   for (const ManifestKey& key : said) terminal.note(key.text());
   tell_costs(job, terminal);
   if (arguments.plan) return show_plan(job, arguments, terminal, invocation);
+  if (arguments.estimate) return show_estimate(job, terminal, invocation);
   if (job.model.kind == "own")
     become_python("penstock.training",
                   request_of(arguments, invocation.json).dump());
@@ -287,12 +302,15 @@ RunVerb add_train(Options& options, Invocation& invocation) {
       {.least = INT64_MIN});
   options.flag("--plan", arguments->plan,
                "Read the rows, show where they would be kept, and stop");
+  options.flag("--estimate", arguments->estimate,
+               "Print the memory that a step of the model takes, and stop");
   options.flag("--trace", arguments->trace,
                "Write the activity of all threads and the device to trace.json "
                "in the run's folder, for ui.perfetto.dev");
   add_sets(options, arguments->sets);
   add_json(options, invocation,
-           "Print the report (with --plan: the plan) to standard output");
+           "Print the report (with --plan: the plan; with --estimate: the "
+           "memory) to standard output");
   return [arguments](Invocation& invoked) { run_train(*arguments, invoked); };
 }
 

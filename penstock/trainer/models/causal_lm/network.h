@@ -57,6 +57,9 @@ class DecoderNetwork {
   std::int64_t size() const { return layers_.size(); }
   std::int64_t bytes() const { return layers_.bytes(); }
   const DecoderConfig& config() const { return options_.config; }
+  /// From here on layers are computed again for their gradients; false where
+  /// they were already.
+  bool begin_recompute() { return !std::exchange(options_.recompute, true); }
 
  private:
   /// A product of matrices, with its adapter where it has one.
@@ -84,7 +87,7 @@ class DecoderNetwork {
                      const Turns& turns, const Sight& sight,
                      const Keep& keep = {}) const;
 
-  const Options options_;
+  Options options_;
   const at::Device device_;
   Layers layers_;
   at::Tensor frequencies_;

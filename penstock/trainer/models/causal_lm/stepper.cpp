@@ -52,6 +52,17 @@ std::vector<std::int64_t> on_host(const at::Tensor& numbers) {
   return {first, first + here.numel()};
 }
 
+/// Where documents begin and end in rows one after the other.
+std::vector<std::int64_t> bounds_of(const at::Tensor& documents) {
+  const std::vector<std::int64_t> numbers = on_host(documents);
+  const auto length = static_cast<std::size_t>(documents.size(1));
+  std::vector<std::int64_t> bounds{0};
+  for (std::size_t at = 1; at <= numbers.size(); ++at)
+    if (at % length == 0 || numbers[at] != numbers[at - 1])
+      bounds.push_back(static_cast<std::int64_t>(at));
+  return bounds;
+}
+
 class CausalLmModel final : public Model {
  public:
   CausalLmModel(const ModelSpec& spec, const FittedFields& data,
@@ -81,43 +92,33 @@ class CausalLmModel final : public Model {
               .description = description()};
   }
 
-  MeanLoss loss(const Batch& batch, const DrawnFor&) override {
+  MeanLoss loss(const BatchRows& batch, const DrawnFor&) override {
     return loss_of(rows_of(batch), learning_.label_smoothing);
   }
 
-  Json check(const Batch& batch) override;
+  Json check(const BatchRows& batch) override;
 
-  at::Tensor made_up_loss(std::int64_t rows) override {
-    const std::int64_t length = field_.kind->facts().tokens->max_length;
-    at::Tensor positions =
-        at::arange(length, at::TensorOptions(at::kLong).device(device_))
-            .unsqueeze(0)
-            .expand({rows, length});
-    at::Tensor ids = positions.remainder(network_.config().vocabulary);
-    Rows all{.ids = ids, .labels = ids, .positions = positions};
-    if (packed_ && learning_.attention == Learning::Attention::mask)
-      all.sight.mask = mask_of(at::zeros_like(ids));
-    return loss_of(all, 0).mean;
-  }
+  bool begin_recompute() override { return network_.begin_recompute(); }
 
-  at::Tensor look(const Batch& batch) override {
+  at::Tensor look(const BatchRows& batch) override {
     const Rows rows = rows_of(batch);
     const at::Tensor losses = row_sums(rows);
     const at::Tensor counts = next_labels(rows).ne(kIgnored).sum(1);
-    const at::Tensor sum = losses.sum(), count = counts.sum();
-    seen_ = seen_.defined() ? seen_ + sum : sum;
-    seen_tokens_ = seen_tokens_.defined() ? seen_tokens_ + count : count;
+    at::Tensor sum = losses.sum(), count = counts.sum();
+    if (seen_.defined()) sum += seen_, count += seen_tokens_;
     const at::Tensor per_token = losses / counts;
+    at::Tensor each = per_token.unsqueeze(1);
+    keep_prompts(batch, rows);
     seen_rows_.add({.loss = per_token,
                     .truth = counts,
                     .weight = counts,
                     .samples = batch.ids()});
-    keep_prompts(batch, rows);
-    return per_token.unsqueeze(1);
+    seen_ = sum, seen_tokens_ = count;
+    return each;
   }
 
   std::vector<std::vector<std::int32_t>> generate(
-      const Batch& batch, std::int64_t first,
+      const BatchRows& batch, std::int64_t first,
       const Generation& settings) override;
 
   Json texts() override;
@@ -157,10 +158,11 @@ class CausalLmModel final : public Model {
     return first.substr(0, first.size() - std::string("input_ids").size()) + of;
   }
 
-  Rows rows_of(const Batch& batch) const;
-  /// Of the first rows that it looks at, until there are enough.
-  void keep_prompts(const Batch& batch, const Rows& rows);
-  Sight sight_of(const Batch& batch, const at::Tensor& documents) const;
+  Rows rows_of(const BatchRows& batch) const;
+  /// Of the first rows that it looks at, until there are enough; each once,
+  /// also where a row is looked at again after a shortage of memory.
+  void keep_prompts(const BatchRows& batch, const Rows& rows);
+  Sight sight_of(const BatchRows& batch, const at::Tensor& documents) const;
   RowWork work_of(const FittedFields& data,
                   const at::TensorOptions& options) const;
 
@@ -188,13 +190,13 @@ class CausalLmModel final : public Model {
   const at::Device device_;
   const Field field_;
   const bool packed_;
-  const DecoderNetwork network_;
+  DecoderNetwork network_;
   at::Tensor seen_, seen_tokens_;
   Outcomes seen_rows_;  // the loss per token, and as truth the tokens
   std::vector<Prompt> prompts_;
 };
 
-Rows CausalLmModel::rows_of(const Batch& batch) const {
+Rows CausalLmModel::rows_of(const BatchRows& batch) const {
   Rows rows{.ids = tensor_of(batch, name("input_ids")),
             .labels = tensor_of(batch, name("labels")),
             .positions = tensor_of(batch, name("position_ids"))};
@@ -207,11 +209,13 @@ Rows CausalLmModel::rows_of(const Batch& batch) const {
   return rows;
 }
 
-Sight CausalLmModel::sight_of(const Batch& batch,
+Sight CausalLmModel::sight_of(const BatchRows& batch,
                               const at::Tensor& documents) const {
   if (device_.is_cpu() && learning_.attention != Learning::Attention::mask) {
+    // The offsets of a batch are not those of a part of it.
     std::vector<std::int64_t> bounds =
-        on_host(tensor_of(batch, name("cu_seqlens")));
+        batch.is_slice() ? bounds_of(documents)
+                         : on_host(tensor_of(batch, name("cu_seqlens")));
     const bool long_enough =
         bounds.back() >= kLongDocument * std::ssize(bounds);
     if (long_enough || learning_.attention == Learning::Attention::documents)
@@ -279,7 +283,7 @@ std::vector<std::int32_t> prompt_of(std::span<const std::int64_t> ids,
 }
 
 std::vector<std::vector<std::int32_t>> CausalLmModel::generate(
-    const Batch& batch, std::int64_t first, const Generation& settings) {
+    const BatchRows& batch, std::int64_t first, const Generation& settings) {
   PENSTOCK_ASSERT(!packed_, "a row of predictions is one document");
   const std::vector<std::int64_t> ids =
       on_host(tensor_of(batch, name("input_ids")));
@@ -314,7 +318,7 @@ std::vector<std::int32_t> first_tokens(std::span<const std::int64_t> ids,
 }
 
 // Of a row of several documents, the first one.
-void CausalLmModel::keep_prompts(const Batch& batch, const Rows& rows) {
+void CausalLmModel::keep_prompts(const BatchRows& batch, const Rows& rows) {
   const std::int64_t left = settings_.sample_texts - std::ssize(prompts_);
   const std::int64_t take = std::min(left, rows.ids.size(0));
   if (take <= 0) return;
@@ -334,8 +338,10 @@ void CausalLmModel::keep_prompts(const Batch& batch, const Rows& rows) {
     if (std::ranges::all_of(of(labels),
                             [](std::int64_t id) { return id == kIgnored; }))
       continue;
-    prompts_.push_back({.sample = batch.ids()[static_cast<std::size_t>(row)],
-                        .tokens = first_tokens(of(ids), of(labels))});
+    const SampleId sample = batch.ids()[static_cast<std::size_t>(row)];
+    if (std::ranges::find(prompts_, sample, &Prompt::sample) == prompts_.end())
+      prompts_.push_back({.sample = sample,
+                          .tokens = first_tokens(of(ids), of(labels))});
   }
 }
 
@@ -361,7 +367,7 @@ Json CausalLmModel::texts() {
 }
 
 // The first row of several documents, and each of these by itself.
-Json CausalLmModel::check(const Batch& batch) {
+Json CausalLmModel::check(const BatchRows& batch) {
   Json found{Json::Object{}};
   if (!packed_) return found;
   const at::NoGradGuard no_graph;

@@ -174,9 +174,10 @@ TEST(CausalLm, TellsItsWorkAndItsMemory) {
   EXPECT_EQ(work.tokens, 32);
   EXPECT_GT(work.peak_flops, 1e8);
   EXPECT_GT(work.flops, 32 * 6 * number(model->facts().about, "learned") * 0.9);
-  const Json memory = *model->facts().about.find("memory");
-  EXPECT_EQ(number(memory, "optimizer"), 2 * number(memory, "gradients"));
-  EXPECT_GT(number(memory, "row_bytes"), 32 * 40 * 4);  // the logits, at least
+  const auto memory = estimate_memory(*model, 4);
+  EXPECT_NEAR(static_cast<double>(memory->bytes.optimizer),
+              static_cast<double>(2 * memory->bytes.gradients), 64);
+  EXPECT_GT(memory->per_row, 32 * 40 * 4);  // the logits, at least
   EXPECT_EQ(model->facts().form.beside[0].first, "config.json");
 }
 

@@ -53,7 +53,7 @@ at::Tensor filled(const Parameter& of) {
   return of.name.ends_with(".weight") ? 1 + 0.2 * value : value;
 }
 
-std::unique_ptr<const ClassNetwork> network(
+std::unique_ptr<ClassNetwork> network(
     Network which, bool channels_last = false, bool recompute = false,
     const std::shared_ptr<const WeightFiles>& files = nullptr,
     std::int64_t classes = 7) {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/recompute.h"
@@ -53,6 +54,7 @@ class BlockNetwork : public ClassNetwork {
     layers_.channels_last(options.settings.channels_last);
   }
   const Layers& layers() const override { return layers_; }
+  bool begin_recompute() override { return !std::exchange(o_.recompute, true); }
 
  protected:
   template <class Block>
@@ -78,7 +80,7 @@ class BlockNetwork : public ClassNetwork {
   at::Tensor block_of(const Encoder& block, const at::Tensor& x,
                       Statistics) const;
 
-  const ImageNetworkOptions o_;
+  ImageNetworkOptions o_;
   const at::Device device_;
   Layers layers_;
 };
@@ -251,7 +253,7 @@ class VisionTransformer final : public BlockNetwork {
 
 }  // namespace
 
-std::unique_ptr<const ClassNetwork> make_image_network(
+std::unique_ptr<ClassNetwork> make_image_network(
     const ImageNetworkOptions& options, const at::TensorOptions& where,
     const std::shared_ptr<const WeightFiles>& files) {
   if (options.settings.network == ImageClassifier::Network::vit_s16)

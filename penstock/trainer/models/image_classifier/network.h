@@ -19,7 +19,7 @@ struct ImageNetworkOptions {
 /// 2016; Dosovitskiy et al., 2021), with its names and its numbers. Its input
 /// has 3 channels. Of `files` (null: weights are drawn) the last layer is not
 /// taken where it is of other classes.
-std::unique_ptr<const ClassNetwork> make_image_network(
+std::unique_ptr<ClassNetwork> make_image_network(
     const ImageNetworkOptions& options, const at::TensorOptions& where,
     const std::shared_ptr<const WeightFiles>& files);
 

@@ -127,28 +127,31 @@ class SetPositionModel final : public Model {
               .description = description()};
   }
 
-  MeanLoss loss(const Batch& batch, const DrawnFor& rows_here) override {
+  MeanLoss loss(const BatchRows& batch, const DrawnFor& rows_here) override {
     Inputs inputs = inputs_of(batch);
     inputs.mask = augment_.heard(inputs.mask, rows_here);
     inputs.set = augment_.noisy(inputs.set, geography_.strength, rows_here);
     LocalTangentPlane plane = plane_of(geography_, inputs.set, inputs.mask);
     Prediction guess = guess_of(inputs, plane);
     at::Tensor truth = on_plane(geography_, plane, inputs.target) / spread_km_;
-    at::Tensor rows = inputs.weight.sum().clamp_min(1);
-    return {(losses(guess, truth) * inputs.weight).sum() / rows};
+    at::Tensor counted = inputs.weight.sum();
+    at::Tensor sum = (losses(guess, truth) * inputs.weight).sum();
+    return {sum / counted.clamp_min(1), counted};
   }
 
-  at::Tensor look(const Batch& batch) override {
+  at::Tensor look(const BatchRows& batch) override {
     Inputs inputs = inputs_of(batch);
     LocalTangentPlane plane = plane_of(geography_, inputs.set, inputs.mask);
     Prediction guess = guess_of(inputs, plane);
-    const at::Tensor place =
-        place_of(geography_, plane, guess.place * spread_km_);
-    if (inputs.target.defined())
-      measure(inputs, plane, guess, {.guess = place, .samples = batch.ids()});
     at::Tensor within = guess.log_sigma.exp().to(at::kDouble) *
                         (spread_km_ * deviations_within_90());
-    return at::cat({place, within.unsqueeze(1)}, 1);
+    const at::Tensor place =
+        place_of(geography_, plane, guess.place * spread_km_);
+    at::Tensor said = at::cat({place, within.unsqueeze(1)}, 1);
+    // Last: rows that were counted cannot be looked at again.
+    if (inputs.target.defined())
+      measure(inputs, plane, guess, {.guess = place, .samples = batch.ids()});
+    return said;
   }
 
   Json seen() override { return validation_.take(); }
@@ -183,7 +186,7 @@ class SetPositionModel final : public Model {
     return json;
   }
 
-  Inputs inputs_of(const Batch& batch) const {
+  Inputs inputs_of(const BatchRows& batch) const {
     return {.set = tensor_of(batch, settings_.set),
             .mask = tensor_of(batch, settings_.set + "_mask"),
             .target = has_tensor(batch, settings_.target)

@@ -3,6 +3,7 @@
 #include <ATen/ops/relu.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "penstock/models/spectrogram_classifier/descriptor.h"
 #include "penstock/trainer/autocast.h"
@@ -22,6 +23,7 @@ class SmallNetwork final : public ClassNetwork {
                const at::TensorOptions& where)
       : settings_(spectrogram_classifier_of(spec)),
         learning_(spec.learning),
+        recompute_(learning_.gradient_checkpointing),
         device_(where.device()),
         layers_(settings_.seed, where,
                 spec.path.empty() ? nullptr
@@ -61,12 +63,12 @@ class SmallNetwork final : public ClassNetwork {
                            ? Layers::Statistics::keep
                            : Layers::Statistics::batch);
       };
-      x = learning_.gradient_checkpointing ? recomputed(part, x)
-                                           : part(x, false);
+      x = recompute_ ? recomputed(part, x) : part(x, false);
     }
     return layers_.apply(head_, x.mean({2, 3}));
   }
   const Layers& layers() const override { return layers_; }
+  bool begin_recompute() override { return !std::exchange(recompute_, true); }
 
  private:
   struct Stage {
@@ -91,6 +93,7 @@ class SmallNetwork final : public ClassNetwork {
 
   const SpectrogramClassifier settings_;
   const Learning learning_;
+  bool recompute_;
   const at::Device device_;
   Layers layers_;
   std::vector<Stage> stages_;

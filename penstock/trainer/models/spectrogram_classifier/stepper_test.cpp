@@ -162,16 +162,17 @@ TEST(SpectrogramClassifier, TakesRowsOfNumbersWithoutBands) {
   TableModel table(csv, job({R"(fields.x={"columns": ["a", "b", "c", "d"]})"}));
   auto model = table.stepper();
   table.take(*model, 0, 1);
-  EXPECT_GT(number(*model->facts().about.find("memory"), "row_bytes"), 4 * 4);
+  EXPECT_GT(estimate_memory(*model, 4)->per_row, 4 * 4);
 }
 
 TEST(SpectrogramClassifier, EstimatesItsMemoryWithoutATrace) {
   TableModel table(spectrograms(), job());
   auto model = table.stepper();
-  const Json memory = *model->facts().about.find("memory");
+  const auto memory = estimate_memory(*model, 4);
   // Two convolutions of 64 numbers with 8 channels, two of 32 with 16.
-  EXPECT_GT(number(memory, "row_bytes"), 4 * (2 * 8 * 64 + 2 * 16 * 32));
-  EXPECT_EQ(number(memory, "optimizer"), 2 * number(memory, "gradients"));
+  EXPECT_GT(memory->per_row, 4 * (2 * 8 * 64 + 2 * 16 * 32));
+  EXPECT_NEAR(static_cast<double>(memory->bytes.optimizer),
+              static_cast<double>(2 * memory->bytes.gradients), 64);
   for (const NamedTensor& one : model->save().tensors)
     if (one.name.ends_with("num_batches_tracked")) {
       EXPECT_EQ(*reinterpret_cast<const std::int64_t*>(one.view.data), 0);

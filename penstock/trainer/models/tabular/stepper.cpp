@@ -109,21 +109,21 @@ class TabularModel final : public Model {
               .description = description()};
   }
 
-  MeanLoss loss(const Batch& batch, const DrawnFor& rows) override {
+  MeanLoss loss(const BatchRows& batch, const DrawnFor& rows) override {
     const Truth truth = truth_of(batch, target_);
     at::Tensor answers = answers_of(batch, kept(truth.weight, rows));
-    at::Tensor all = truth.weight.sum().clamp_min(1);
-    return {(losses(answers, truth.value, smoothing_) * truth.weight).sum() /
-            all};
+    at::Tensor counted = truth.weight.sum();
+    at::Tensor sum =
+        (losses(answers, truth.value, smoothing_) * truth.weight).sum();
+    return {sum / counted.clamp_min(1), counted};
   }
 
-  at::Tensor look(const Batch& batch) override {
+  at::Tensor look(const BatchRows& batch) override {
     at::Tensor answers = answers_of(batch, {});
+    at::Tensor said = said_by(answers);
+    // Last: rows that were counted cannot be looked at again.
     if (has_tensor(batch, target_.name)) measure(answers, batch);
-    if (target_.classes > 0) return answers.softmax(1);
-    at::Tensor number =
-        answers.to(at::kDouble) * target_.scale.divisor + target_.scale.mean;
-    return target_.log1p ? number.expm1() : number;
+    return said;
   }
 
   Json seen() override {
@@ -139,7 +139,15 @@ class TabularModel final : public Model {
   }
 
  private:
-  void measure(const at::Tensor& answers, const Batch& batch) {
+  /// What the network's answers mean.
+  at::Tensor said_by(const at::Tensor& answers) const {
+    if (target_.classes > 0) return answers.softmax(1);
+    at::Tensor number =
+        answers.to(at::kDouble) * target_.scale.divisor + target_.scale.mean;
+    return target_.log1p ? number.expm1() : number;
+  }
+
+  void measure(const at::Tensor& answers, const BatchRows& batch) {
     const Truth truth = truth_of(batch, target_);
     const bool two = target_.classes == 2;
     seen_.add({.loss = losses(answers, truth.value, 0),
@@ -174,7 +182,7 @@ class TabularModel final : public Model {
     return json;
   }
 
-  at::Tensor answers_of(const Batch& batch, const at::Tensor& kept) const {
+  at::Tensor answers_of(const BatchRows& batch, const at::Tensor& kept) const {
     std::vector<at::Tensor> classes, numbers;
     for (const Input& input : inputs_) {
       at::Tensor tensor = tensor_of(batch, input.name);

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+/// A reaction to a shortage of memory.
+struct OomEvent {
+  std::int64_t step = 0;  ///< of the run, from 0
+  /// Rows that went through the model at once before, and do so from here on.
+  std::int64_t from = 0, to = 0;
+  /// "rows_to_host", "look_ahead", "micro_batch", "gradient_checkpointing" or
+  /// "validation_rows".
+  std::string action;
+  bool exact = true;  ///< false: the result differs from that without shortage
+};
+Json json_of(const std::vector<OomEvent>& events);
+
+/// Bytes of a model on its device, by owner.
+struct MemoryByOwner {
+  std::int64_t parameters = 0;   ///< buffers included
+  std::int64_t gradients = 0;    ///< those kept of `train.accumulate` included
+  std::int64_t optimizer = 0;    ///< the averages of `train.ema` included
+  std::int64_t activations = 0;  ///< all else that a step holds
+  std::int64_t total() const {
+    return parameters + gradients + optimizer + activations;
+  }
+};
+
+/// What the memory of a model's steps is, and what can be done about it. Part
+/// of a Stepper, with its rules for threads.
+class StepMemory {
+ public:
+  virtual ~StepMemory() = default;
+
+  /// Runs forward and backward of `rows` made-up rows, as long as rows can be,
+  /// and restores all that it changed, bit for bit. What the model's memory is
+  /// at the peak, where all rows go through it at once. Before the first step.
+  /// Throws Error(out_of_memory).
+  virtual MemoryByOwner try_step(std::int64_t rows) = 0;
+  /// The peak of all steps so far.
+  virtual MemoryByOwner peak() const = 0;
+
+  /// Most rows that go through the model at once; INT64_MAX: whole batches.
+  virtual std::int64_t micro_batch() const = 0;
+  virtual void use_micro_batch(std::int64_t rows) = 0;
+  /// After a step of `rows` rows that ran out of memory: gives up the next
+  /// thing, and adds the event. False: nothing is left that may be given up.
+  /// Throws Error(out_of_memory) where no smaller step would fit.
+  virtual bool give_way(std::int64_t step, std::int64_t rows) = 0;
+
+  /// The row of the last batch that ran out of memory by itself.
+  virtual std::optional<std::int64_t> row_alone() const = 0;
+
+  /// In the order in which they happened.
+  const std::vector<OomEvent>& events() const { return events_; }
+  void add(OomEvent event);
+
+ private:
+  std::vector<OomEvent> events_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "penstock/session/session.h"
+#include "penstock/trainer/batch_rows.h"
+
+namespace penstock {
+
+/// Rows that take the memory of real ones: zeros, as long as the longest row of
+/// the data.
+class MadeUpRows {
+ public:
+  MadeUpRows(const FittedFields& data, at::Device device);
+
+  /// So many; valid until the next call.
+  BatchRows rows(std::int64_t rows);
+  /// Frees their memory.
+  void clear() { memory_.clear(); }
+  std::int64_t bytes() const;
+
+ private:
+  struct Tensor {
+    std::string name;
+    Dtype dtype = Dtype::float32;
+    Shape row_shape;
+    std::int64_t offsets = 0;  ///< of that many elements each; 0: none
+  };
+  void add(const Output& output, std::int64_t longest);
+
+  const at::Device device_;
+  std::vector<Tensor> tensors_;
+  std::vector<at::Tensor> memory_;
+  std::vector<SampleId> ids_;
+};
+
+}  // namespace penstock

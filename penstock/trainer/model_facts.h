@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "penstock/session/session.h"
+#include "penstock/trainer/parameter.h"
+
+namespace penstock {
+
+/// What is known of a model once it is made.
+struct ModelFacts {
+  /// What is learned, in a fixed order. It shares memory with the model; each
+  /// takes part in the loss.
+  std::vector<Parameter> parameters;
+  /// Of the model's state, but not learned. They share memory with it.
+  std::vector<Parameter> buffers = {};
+  /// Of all weights, learned or not; 0: those that are learned are all.
+  std::int64_t numbers = 0, bytes = 0;
+  /// Whether batches count for more or less than others: by their tokens, say.
+  bool counts = false;
+  /// The share of a true class that is given to all; missing for a model that
+  /// has no such setting.
+  std::optional<double> smoothing = {};
+  /// Further settings of `train` that not every model has, as it follows them.
+  std::vector<SwitchInForce> in_force = {};
+  /// What it does with each row of a step, forwards and backwards.
+  RowWork row_work = {};
+  /// How its weights are written for other programs, with the files that these
+  /// expect beside them.
+  WeightsForm form = {};
+  /// What the numbers mean that it gives for each row.
+  AnswerFacts answers = {};
+  /// What must be the same in a run that continues from a checkpoint.
+  Json description;
+};
+
+}  // namespace penstock

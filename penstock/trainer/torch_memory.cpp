@@ -1,0 +1,119 @@
+#include "penstock/trainer/torch_memory.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "penstock/base/tensor_limit.h"
+
+// In front of each block stands its size, in as many bytes as keep the block
+// aligned. A DataPtr's data and context must be the same address, which some
+// kernels assert: the size cannot stand in a context of its own.
+namespace penstock {
+namespace {
+
+constexpr std::size_t kFront = 64;  // what libtorch aligns to
+constexpr std::uint8_t kPriority = 255;
+
+struct HostTensors {
+  std::atomic<std::int64_t> held{0}, peak{0}, allocations{0}, failing{0};
+};
+HostTensors& host_tensors() {
+  static constinit HostTensors tensors;
+  return tensors;
+}
+
+void tell_profiler(void* block, std::int64_t bytes) {
+  if (c10::memoryProfilingEnabled())
+    c10::reportMemoryUsageToProfiler(
+        block, bytes, static_cast<std::size_t>(host_tensors().held.load()), 0,
+        c10::Device(c10::DeviceType::CPU));
+}
+
+[[noreturn]] void refuse_allocation(std::size_t bytes, std::int64_t held) {
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "tried to allocate ", bytes,
+                   " bytes; the model's tensors hold ", held,
+                   " bytes of a limit of ", tensor_limit().load());
+  __builtin_unreachable();
+}
+
+/// Counts `bytes` more, or throws.
+void take(std::size_t bytes) {
+  HostTensors& all = host_tensors();
+  const auto more = static_cast<std::int64_t>(bytes);
+  const std::int64_t number = ++all.allocations;
+  const std::int64_t now = all.held += more;
+  if (static_cast<std::size_t>(now) > tensor_limit().load() ||
+      number == all.failing.load()) {
+    all.held -= more;
+    refuse_allocation(bytes, now - more);
+  }
+  std::int64_t peak = all.peak;
+  while (now > peak && !all.peak.compare_exchange_weak(peak, now)) {
+  }
+}
+
+void free_block(void* block) {
+  if (block == nullptr) return;
+  auto* front = static_cast<std::byte*>(block) - kFront;
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, front, sizeof(bytes));
+  host_tensors().held -= static_cast<std::int64_t>(bytes);
+  tell_profiler(block, -static_cast<std::int64_t>(bytes));
+  c10::free_cpu(front);
+}
+
+class CountingAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    const c10::Device host(c10::DeviceType::CPU);
+    if (bytes == 0) return {nullptr, nullptr, &free_block, host};
+    take(bytes);
+    std::byte* front = nullptr;
+    try {
+      front = static_cast<std::byte*>(c10::alloc_cpu(bytes + kFront));
+    } catch (...) {
+      host_tensors().held -= static_cast<std::int64_t>(bytes);
+      throw;
+    }
+    std::memcpy(front, &bytes, sizeof(bytes));
+    std::byte* block = front + kFront;
+    tell_profiler(block, static_cast<std::int64_t>(bytes));
+    return {block, block, &free_block, host};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+};
+
+}  // namespace
+
+// Never destroyed: tensors may outlive everything else.
+void count_host_tensors() {
+  static auto* const allocator = [] {
+    auto* made = new CountingAllocator;
+    c10::SetCPUAllocator(made, kPriority);
+    return made;
+  }();
+  static_cast<void>(allocator);
+}
+
+std::int64_t host_tensor_bytes() { return host_tensors().held; }
+std::int64_t host_tensor_peak() { return host_tensors().peak; }
+void begin_host_tensor_peak() {
+  host_tensors().peak = host_tensors().held.load();
+}
+
+void fail_host_allocation(std::int64_t number) {
+  host_tensors().allocations = 0;
+  host_tensors().failing = number;
+}
+std::int64_t host_allocations() { return host_tensors().allocations; }
+
+}  // namespace penstock
