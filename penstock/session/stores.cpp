@@ -273,7 +273,7 @@ BoundSource bound_rows(const RowsRecipe& recipe) {
 
 Json why_store(const Job& job) {
   if (job.sources.empty()) {
-    const TableDatasetOptions options = dataset_options(job);
+    const TableDatasetOptions options = dataset_options(job, MemoryKind::cpu);
     return why_store(options, bound_rows(options));
   }
   std::vector<MixedSourceOptions> options = mixed_options(job);
