@@ -8,7 +8,7 @@ namespace penstock {
 /// What the last validation saw, with names of classes and keys of rows in
 /// place of their numbers: "baseline", "confusion", "by_class", "residuals" and
 /// "worst_rows" of report.json, those that the model tells.
-/// `details`: kOutcomeDetails of the stepper. A key that cannot be read is the
+/// `details`: as Validated has them. A key that cannot be read is the
 /// sample's number.
 void add_outcomes(const Json& details, const Job& job, const Dataset& rows,
                   Json& report);

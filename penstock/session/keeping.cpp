@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "penstock/session/stepper.h"
-
 namespace penstock {
 namespace {
 
@@ -76,9 +74,8 @@ Json reported_measures(const Json& measured) {
   constexpr std::string_view kPrefix = "val_";
   Json reported{Json::Object{}};
   for (const auto& [name, value] : measured.object())
-    if (name != kOutcomeDetails)
-      reported[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] =
-          value;
+    reported[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] =
+        value;
   return reported;
 }
 

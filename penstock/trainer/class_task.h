@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "penstock/base/json.h"
+#include "penstock/session/session.h"
 #include "penstock/trainer/mean_loss.h"
 #include "penstock/trainer/target.h"
 
@@ -20,8 +20,8 @@ class ClassTask {
                         const Truth& truth) const = 0;
   /// Keeps what seen() is made of. Classes weigh the same here.
   virtual void look(const at::Tensor& answers, const Batch& batch) = 0;
-  /// Measures of all rows since the last call: the members begin with "val_".
-  virtual Json seen() = 0;
+  /// What look() saw since the last call.
+  virtual Validated seen() = 0;
 };
 
 /// `smoothing`: of a class, the share that is given to all classes alike; of

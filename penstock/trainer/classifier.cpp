@@ -65,7 +65,7 @@ class Classifier final : public Model {
     if (has_tensor(batch, o_.target.name)) task_->look(answers, batch);
     return o_.target.many ? answers.sigmoid() : answers.softmax(1);
   }
-  Json seen() override { return task_->seen(); }
+  Validated seen() override { return task_->seen(); }
 
  private:
   std::vector<SwitchInForce> in_force() const {

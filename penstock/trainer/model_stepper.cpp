@@ -119,7 +119,7 @@ class ModelStepper final : public Stepper {
     });
   }
 
-  Json validated() override {
+  Validated validated() override {
     return turn_now("waiting for the validation of the model", [&] {
       averages_.use(false);
       return model_->seen();

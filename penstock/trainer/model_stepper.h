@@ -65,7 +65,7 @@ class Model {
   virtual std::vector<std::vector<std::int32_t>> generate(
       const Batch& batch, std::int64_t first, const Generation& settings);
   /// What look() saw since the last call, as Stepper::validated() gives it.
-  virtual Json seen() = 0;
+  virtual Validated seen() = 0;
 
  protected:
   ModelFacts facts_;  // complete once it is made

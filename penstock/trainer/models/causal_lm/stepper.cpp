@@ -105,16 +105,16 @@ class CausalLmModel final : public Model {
       const Batch& batch, std::int64_t first,
       const Generation& settings) override;
 
-  Json seen() override {
-    Json json{Json::Object{}};
-    if (!seen_.defined()) return json;
+  Validated seen() override {
+    Validated found;
+    if (!seen_.defined()) return found;
     const double tokens = seen_tokens_.item<double>();
     const double loss = seen_.item<double>() / tokens;
     seen_.reset(), seen_tokens_.reset();
-    if (tokens == 0) return json;
-    json["val_loss"] = loss;
-    json["val_perplexity"] = std::exp(loss);
-    return json;
+    if (tokens == 0) return found;
+    found.metrics["val_loss"] = loss;
+    found.metrics["val_perplexity"] = std::exp(loss);
+    return found;
   }
 
  private:

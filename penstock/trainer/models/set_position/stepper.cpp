@@ -141,7 +141,7 @@ class SetPositionModel final : public Model {
                    1);
   }
 
-  Json seen() override { return validation_.take(); }
+  Validated seen() override { return {.metrics = validation_.take()}; }
 
  private:
   void measure(const Inputs& inputs, const LocalTangentPlane& plane,
