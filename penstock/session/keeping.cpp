@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "penstock/base/shown.h"
+
 namespace penstock {
 namespace {
 
 [[noreturn]] void refuse_metric(const std::string& metric,
                                 const Json& measured) {
-  std::string list;
   const Json reported = reported_measures(measured);
-  for (const auto& [name, value] : reported.object())
-    list += (list.empty() ? "" : ", ") + name;
+  const std::string list = listed(
+      reported.object(), [](const auto& member) { return member.first; });
   throw Error(ErrorKind::request,
               {.code = "train.metric",
                .what = "cannot tell which weights are the best",
