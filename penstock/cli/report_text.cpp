@@ -65,6 +65,8 @@ std::string head_of(const FoundRun& run) {
       (first_ms ? shown_seconds(*first_ms / 1e3) : std::string("n/a")) + "\n";
   if (const std::string wall = wall_line(report); !wall.empty())
     text += in_lines(wall);
+  for (const std::string& sentence : preparation_sentences(report))
+    text += in_lines(sentence);
   return text;
 }
 
