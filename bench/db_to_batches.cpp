@@ -65,7 +65,7 @@ struct StageCosts {
 Workload workload_of(std::string name, const Json& document) {
   Job job = parse_job(document);
   return {.name = std::move(name),
-          .options = dataset_options(job),
+          .options = dataset_options(job, MemoryKind::cpu),
           .loading = loader_options(job, Side::train)};
 }
 

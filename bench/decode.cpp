@@ -76,7 +76,8 @@ class Feed {
  public:
   Feed(const Job& job, Device& device)
       : stream_(device.make_stream()),
-        dataset_(TableDataset::prepare(dataset_options(job), device)),
+        dataset_(TableDataset::prepare(
+            dataset_options(job, device.memory_kind()), device)),
         loader_(dataset_, loader_options(job, Side::train), device),
         device_(device) {}
 

@@ -42,7 +42,8 @@ Json measure(const LoaderWorkload& work, const Positions& data, Device& device,
   document["loader"]["cache"] = "device";
   document["loader"]["workers"] = work.workers;
   Job job = parse_job(document);
-  auto dataset = TableDataset::prepare(dataset_options(job), device);
+  auto dataset =
+      TableDataset::prepare(dataset_options(job, device.memory_kind()), device);
   Loader loader(dataset, loader_options(job, Side::train), device);
   std::unique_ptr<Stream> stream = device.make_stream();
   std::int64_t allocated = 0;

@@ -91,7 +91,8 @@ Json measure(const Workload& work, const Positions& data, int pairs) {
   document["loader"]["workers"] = 0;
   Job job = parse_job(document);
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
-  auto dataset = TableDataset::prepare(dataset_options(job), *device);
+  auto dataset = TableDataset::prepare(
+      dataset_options(job, device->memory_kind()), *device);
   Loader loader(dataset, loader_options(job, Side::train), *device);
   std::unique_ptr<Stream> stream = device->make_stream();
   for (int i = 0; i < work.batches; ++i) loader.next(*stream);

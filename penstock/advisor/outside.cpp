@@ -6,6 +6,7 @@
 #include "penstock/advisor/gain.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/base/formatted.h"
+#include "penstock/base/shown.h"
 
 // Checkpoints. The loop waits while a model is copied; a thread then writes the
 // copy beside the next steps. A checkpoint that falls due before it is written
@@ -37,7 +38,7 @@ std::int64_t round_up(double least) {
 }
 
 std::string percent_of(double part, double wall) {
-  return formatted("%.0f %%", 100 * part / wall);
+  return shown_percent(part / wall, 0);
 }
 
 class WholeTime {

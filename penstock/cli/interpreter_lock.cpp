@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/base/shown.h"
 #include "penstock/cli/child_program.h"
 #include "penstock/cli/table.h"
 
@@ -13,12 +14,6 @@ namespace penstock {
 namespace {
 
 constexpr double kBound = 0.8;  // of the looks
-
-std::string percent(double share) {
-  char text[16];
-  std::snprintf(text, sizeof(text), "%.0f %%", 100 * share);
-  return text;
-}
 
 }  // namespace
 
@@ -83,13 +78,13 @@ std::string InterpreterLock::text() const {
   const auto looks = static_cast<double>(looks_);
   const double held = static_cast<double>(held_) / looks;
   std::string text = "Python's global interpreter lock (GIL) was held in " +
-                     percent(held) + " of " + std::to_string(looks_) +
+                     shown_percent(held, 0) + " of " + std::to_string(looks_) +
                      " samples";
   const auto most = std::ranges::max_element(
       holders_, {}, [](const auto& holder) { return holder.second; });
   if (most != holders_.end())
     text += " (most by " + printable(most->first) + ", " +
-            percent(static_cast<double>(most->second) / looks) + ")";
+            shown_percent(static_cast<double>(most->second) / looks, 0) + ")";
   return text + (limits() ? ": more Python threads would not help\n"
                           : ": it is not the bottleneck\n");
 }

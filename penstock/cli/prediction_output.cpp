@@ -11,21 +11,6 @@
 namespace penstock {
 namespace {
 
-class CsvOutput final : public TableWriter {
- public:
-  explicit CsvOutput(std::vector<NewColumn> columns)
-      : columns_(std::move(columns)) {
-    print_as_is(heading_text(TextFormat::csv, columns_));
-  }
-  void write(const Block& block) override {
-    print_as_is(rows_text(TextFormat::csv, columns_, block));
-  }
-  void finish() override {}
-
- private:
-  const std::vector<NewColumn> columns_;
-};
-
 class FirstRows final : public TableWriter {
  public:
   explicit FirstRows(const std::vector<NewColumn>& columns) {
@@ -71,7 +56,7 @@ class FirstRows final : public TableWriter {
 std::unique_ptr<TableWriter> predictions_to_output(
     const std::vector<NewColumn>& columns) {
   if (::isatty(STDOUT_FILENO) == 1) return std::make_unique<FirstRows>(columns);
-  return std::make_unique<CsvOutput>(columns);
+  return text_writer(TextFormat::csv, columns, print_as_is, [] {});
 }
 
 }  // namespace penstock

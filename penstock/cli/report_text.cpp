@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "penstock/base/shown.h"
 #include "penstock/cli/table.h"
 
 namespace penstock {
@@ -16,34 +17,14 @@ constexpr std::size_t kPlotWidth = 70;
 const char* const kMarks[] = {"█", "░", "▒", "·", "~"};
 const char* const kOutside = "-";
 
-std::size_t places_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+/// After `indent`, the first line after `begin`.
+std::string in_lines(const std::string& text, const std::string& indent,
+                     const std::string& begin) {
+  return wrapped(printable(text), kColumns, begin, indent);
 }
 
-/// The words of a text on lines of at most kColumns, each after `indent`, the
-/// first after `begin`.
-std::string wrapped(const std::string& text, const std::string& indent,
-                    const std::string& begin) {
-  std::string lines, line = begin;
-  const std::string words = printable(text) + " ";
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = words.find(' ', at);
-    const std::string word = words.substr(at, end - at);
-    const bool first = places_of(line) == indent.size();  // as `begin`
-    if (!first && places_of(line) + 1 + places_of(word) > kColumns) {
-      lines += line + "\n";
-      line = indent + word;
-    } else if (!word.empty()) {
-      line += (first ? "" : " ") + word;
-    }
-    at = end + 1;
-  }
-  return lines + line + "\n";
-}
-
-std::string wrapped(const std::string& text, const std::string& indent = "") {
-  return wrapped(text, indent, indent);
+std::string in_lines(const std::string& text, const std::string& indent = "") {
+  return in_lines(text, indent, indent);
 }
 
 /// Padded on the left to a number of places.
@@ -63,18 +44,18 @@ std::string head_of(const FoundRun& run) {
   const std::string device = text_in(report, {"settings", "device_used"});
   if (!device.empty()) text += " on " + printable(device);
   text += "\n";
-  for (const std::string& note : run.notes) text += wrapped("note: " + note);
-  text += "\n" + wrapped(verdict_sentence(report));
+  for (const std::string& note : run.notes) text += in_lines("note: " + note);
+  text += "\n" + in_lines(verdict_sentence(report));
   const std::vector<std::string> actions = action_sentences(report);
   for (const std::string& action : actions)
-    text += wrapped(action, "     ", "  -> ");
+    text += in_lines(action, "     ", "  -> ");
   const std::string none = text_in(report, {"verdict", "no_action"});
-  if (actions.empty() && !none.empty()) text += wrapped(none + ".", "  ");
+  if (actions.empty() && !none.empty()) text += in_lines(none + ".", "  ");
   for (const Json& finding : list_in(report, {"findings"}))
-    text += wrapped("Also: " + text_in(finding, {"what"}) + " (" +
-                        text_in(finding, {"because"}) +
-                        "): " + text_in(finding, {"next"}) + ".",
-                    "  ");
+    text += in_lines("Also: " + text_in(finding, {"what"}) + " (" +
+                         text_in(finding, {"because"}) +
+                         "): " + text_in(finding, {"next"}) + ".",
+                     "  ");
   auto first_ms = number_in(report, {"first_batch_ms"});
   auto steps = number_in(report, {"steps"});
   text +=
@@ -83,7 +64,9 @@ std::string head_of(const FoundRun& run) {
       shown_share(number_in(report, {"au"})) + ", first batch after " +
       (first_ms ? shown_seconds(*first_ms / 1e3) : std::string("n/a")) + "\n";
   if (const std::string wall = wall_line(report); !wall.empty())
-    text += wrapped(wall);
+    text += in_lines(wall);
+  for (const std::string& sentence : preparation_sentences(report))
+    text += in_lines(sentence);
   return text;
 }
 
@@ -302,7 +285,7 @@ std::string tuner_text(const Json& report) {
     row[1] = beginning(printable(row[1]), 24);
   const std::string rests = text_in(report, {"tuner", "rests"});
   return "\nchanges by the tuner\n" + table_text(rows) +
-         (rests.empty() ? "" : wrapped("in the end: " + rests));
+         (rests.empty() ? "" : in_lines("in the end: " + rests));
 }
 
 std::string gain_text(const Json& gain) {
@@ -319,15 +302,15 @@ std::string advice_text(const Json& advice) {
                              advice.find("to")->dump();
   const std::string predicted = gain_text(*advice.find("predicted_gain"));
   if (*advice.find("followed") == Json(false))
-    return wrapped("The first run's verdict advised to set " + change +
-                   " (predicted: " + predicted +
-                   "); the second run did not do so.");
+    return in_lines("The first run's verdict advised to set " + change +
+                    " (predicted: " + predicted +
+                    "); the second run did not do so.");
   std::string text = "The first run's verdict advised to set " + change +
                      ": predicted " + predicted + ", measured " +
                      gain_text(*advice.find("measured_gain")) + ".";
   if (*advice.find("other_settings_changed") != Json(0))
     text += " Other settings were changed, too.";
-  return wrapped(text);
+  return in_lines(text);
 }
 
 }  // namespace
@@ -347,10 +330,10 @@ std::string comparison_text(const Json& comparison) {
   auto rate = [](const Json& run) {
     return shown_number(number_in(run, {"samples_per_s"}));
   };
-  text += wrapped("The second run takes " + rate(second) +
-                      " samples/s, the first " + rate(first) + ": " +
-                      gain_text(*comparison.find("gain")) + ".",
-                  "");
+  text += in_lines("The second run takes " + rate(second) +
+                       " samples/s, the first " + rate(first) + ": " +
+                       gain_text(*comparison.find("gain")) + ".",
+                   "");
   text += advice_text(*comparison.find("advice"));
   std::vector<std::vector<std::string>> rows = {{"", "1", "2"}};
   auto both = [&](const std::string& name, auto shown) {

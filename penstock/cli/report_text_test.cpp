@@ -41,6 +41,27 @@ TEST(RunText, SaysFirstWhatLimitsAndWhatToChange) {
                         "     memory).\n"));
 }
 
+TEST(RunText, TellsHowTheRowsWerePreparedAndWhy) {
+  Json report = sample_report();
+  const std::string scanned =
+      "\nthe rows are scanned before the first batch: the split is by a "
+      "column\n";
+  EXPECT_THAT(text_of(report), HasSubstr(scanned));
+  report["dataset"] = Json::parse(
+      R"({"sources": [{"preparation": {"form": "by_position",
+                                       "reason": "nothing requires a scan"}},
+                      {"rows": 3},
+                      {"preparation": {"form": "scanned", "reason": "keys"}}]})",
+      "test");
+  EXPECT_THAT(text_of(report),
+              AllOf(HasSubstr("\nsources[0]: the rows are read by position "
+                              "when a batch needs them: nothing\nrequires a "
+                              "scan\nsources[2]: the rows are scanned"),
+                    Not(HasSubstr("sources[1]"))));
+  report["dataset"] = Json();
+  EXPECT_THAT(text_of(report), Not(HasSubstr("the rows are")));
+}
+
 TEST(RunText, FitsIn80Columns) {
   Json report = sample_report();
   EXPECT_LE(longest_line(text_of(report)), 80u);

@@ -5,7 +5,9 @@
 #include <cstdio>
 
 #include "penstock/base/base.h"
+#include "penstock/base/formatted.h"
 #include "penstock/base/printable.h"
+#include "penstock/base/shown.h"
 
 namespace penstock {
 namespace {
@@ -13,18 +15,11 @@ namespace {
 constexpr std::size_t kWidestLimit = 20;
 constexpr std::int64_t kMostLeftOut = 20;
 
-std::size_t places(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (c & 0xc0) != 0x80; }));  // but in a character
-}
-
 std::string percent(std::int64_t part, std::int64_t all) {
   if (part == 0 || all == 0) return "0 %";
-  char text[32];
-  const double share =
-      100 * static_cast<double>(part) / static_cast<double>(all);
-  std::snprintf(text, sizeof(text), share < 1 ? "%.2g %%" : "%.0f %%", share);
-  return text;
+  const double share = static_cast<double>(part) / static_cast<double>(all);
+  return share < 0.01 ? formatted("%.2g %%", 100 * share)
+                      : shown_percent(share, 0);
 }
 
 std::string shown_limit(const Json& limit) {
@@ -85,7 +80,7 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c == widths.size()) widths.push_back(0);
-      widths[c] = std::max(widths[c], places(printable(row[c])));
+      widths[c] = std::max(widths[c], places_of(printable(row[c])));
     }
   std::string text;
   for (const auto& row : rows) {
@@ -93,7 +88,7 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       const std::string cell = printable(row[c]);
       line += cell;
-      line.append(widths[c] - places(cell) + 2, ' ');
+      line.append(widths[c] - places_of(cell) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -20,6 +20,7 @@ namespace penstock {
 class Dataset;
 class LaterRows;
 class PackedBins;
+struct PreparationPlan;
 
 /// One of the data sets that are mixed.
 struct MixedRows {
@@ -84,6 +85,9 @@ struct DatasetFacts {
   /// Of the rows of one source, whether they were scanned or are read by
   /// position; null of all others.
   std::shared_ptr<const FittedFields> fitted = {};
+  /// How the rows of each source are prepared, and why; of a mixture in the
+  /// order of its parts. None where rows are arrays or come from a function.
+  std::vector<std::shared_ptr<const PreparationPlan>> preparations = {};
   /// Null: the rows were not scanned.
   std::shared_ptr<const ScanFacts> scan = {};
   /// Of rows that were scanned: by field its runs, or in tier `none` their

@@ -86,17 +86,31 @@ bool finished_on_device(
   return true;
 }
 
+namespace {
+
+const char* why_on_host(MemoryKind memory, Runs runs) {
+  if (memory == MemoryKind::cpu || runs == Runs::kept)
+    return "host memory is the device's memory, or a batch operation runs on "
+           "the device";
+  if (runs == Runs::measured)
+    return "the files are not kept; \"loader.cache\": \"ram\" keeps them";
+  return "the size of rows that are read by position is not known beforehand; "
+         "\"loader.cache\": \"ram\" keeps them";
+}
+
+}  // namespace
+
 std::vector<std::string> finish_notes(
     const std::vector<Field>& fields,
-    const std::array<std::vector<DeviceField>, 2>& on_device,
-    const std::string& why_not) {
+    const std::array<std::vector<DeviceField>, 2>& on_device, MemoryKind memory,
+    Runs runs) {
   std::vector<std::string> notes;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     if (!fields[f].kind->facts().wants_device) continue;
     std::string note = "field '" + fields[f].name + "' is finished on the ";
     const auto found = std::ranges::find(on_device[0], f, &DeviceField::field);
     if (found == on_device[0].end()) {
-      note += "host: " + why_not;
+      note += std::string("host: ") + why_on_host(memory, runs);
     } else {
       note += "device";
       const StreamBytes& held = found->stream_bytes;

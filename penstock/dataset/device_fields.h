@@ -50,10 +50,11 @@ bool finished_on_device(
     const std::array<std::vector<DeviceField>, 2>& on_device);
 
 /// A line for each field that shall be finished on the device: that it is, and
-/// what that takes; or that it is not, and why.
+/// what that takes; or that it is not, and why. `on_device` is what
+/// device_fields() gave for `memory` and `runs`.
 std::vector<std::string> finish_notes(
     const std::vector<Field>& fields,
-    const std::array<std::vector<DeviceField>, 2>& on_device,
-    const std::string& why_not);
+    const std::array<std::vector<DeviceField>, 2>& on_device, MemoryKind memory,
+    Runs runs);
 
 }  // namespace penstock

@@ -14,12 +14,13 @@ namespace penstock {
 
 namespace {
 
-/// As `plan` has them identified. What is named by its source alone is not
-/// fitted.
-TableDatasetOptions identified(const TableDatasetOptions& options,
-                               const PreparationPlan& plan) {
+/// With what `plan` decides. Rows that are identified by their source alone are
+/// not fitted.
+TableDatasetOptions decided(const TableDatasetOptions& options,
+                            const PreparationPlan& plan) {
   TableDatasetOptions own = options;
   own.fingerprint = plan.fingerprint;
+  own.preparation = std::make_shared<const PreparationPlan>(plan);
   if (plan.identity == RowsIdentity::stored) own.statistics.reset();
   return own;
 }
@@ -64,13 +65,13 @@ std::shared_ptr<const Dataset> prepare_by_position(
     const TableDatasetOptions& options, const PreparationPlan& plan,
     BoundSource source, Device& device) {
   const bool beside = plan.form == RowsForm::beside;
-  log(LogLevel::info, "no initial scan: " + plan.reason);
   auto set = std::make_shared<IndexedDataset>(
-      IndexedOptions{.fields = options.fields,
-                     .split = options.split,
-                     .finish_on = options.batches_on_host
-                                      ? MemoryKind::cpu
-                                      : device.memory_kind()},
+      IndexedOptions{
+          .fields = options.fields,
+          .split = options.split,
+          .finish_on =
+              options.batches_on_host ? MemoryKind::cpu : device.memory_kind(),
+          .preparation = std::make_shared<const PreparationPlan>(plan)},
       std::move(source));
   if (options.plan_only)
     set->predict_plan(options, device);
@@ -88,15 +89,16 @@ std::shared_ptr<const Dataset> prepare_samples(
       options, source,
       {.device_is_host = device.memory_kind() == MemoryKind::cpu,
        .memory_free = read_host_limits().memory_free});
+  log(LogLevel::info, preparation_text(name_of(plan.form), plan.reason));
   if (plan.form == RowsForm::scanned) {
     load_decoders(options, device);
-    return TableDataset::prepare(identified(options, plan), std::move(source),
+    return TableDataset::prepare(decided(options, plan), std::move(source),
                                  device);
   }
   const std::string shown = source.source->shown();
   std::shared_ptr<const Dataset> set =
       plan.form == RowsForm::growing
-          ? prepare_growing(identified(options, plan), plan, std::move(source),
+          ? prepare_growing(decided(options, plan), plan, std::move(source),
                             device)
           : prepare_by_position(options, plan, std::move(source), device);
   check_fingerprint(*set, options.source.fingerprint, shown);

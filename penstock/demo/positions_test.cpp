@@ -424,7 +424,9 @@ class PositionsInPostgres : public testing::TestWithParam<const char*> {
   }
   static std::string fingerprint(const Job& job) {
     std::unique_ptr<Device> device = open_device(job.device);
-    return TableDataset::prepare(dataset_options(job), *device)->fingerprint();
+    return TableDataset::prepare(dataset_options(job, device->memory_kind()),
+                                 *device)
+        ->fingerprint();
   }
   Job job(int connections, const std::string& cache) const {
     Json source;

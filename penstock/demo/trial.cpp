@@ -100,7 +100,7 @@ Json Trial::validate() {
     stepper_->validate(
         session_->shared(promised(loader->next(session_->stream()))),
         session_->stream());
-  return stepper_->validated();
+  return stepper_->validated().metrics;
 }
 
 }  // namespace penstock

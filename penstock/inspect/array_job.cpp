@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/base/error.h"
+#include "penstock/base/shown.h"
 #include "penstock/inspect/job_text.h"
 
 namespace penstock {
@@ -20,13 +21,6 @@ bool is_array_column(const ColumnInfo& column) { return !column.item.empty(); }
                .next = std::move(next)});
 }
 
-std::string list_of_names(const std::vector<ColumnInfo>& columns) {
-  std::string list;
-  for (const ColumnInfo& column : columns)
-    list += (list.empty() ? "" : ", ") + column.name;
-  return list;
-}
-
 /// The one that --input names, or the only one.
 const ColumnInfo& input_of(const NewJob& job,
                            const std::vector<ColumnInfo>& arrays,
@@ -35,11 +29,13 @@ const ColumnInfo& input_of(const NewJob& job,
   for (const ColumnInfo& column : arrays)
     if (column.name == job.input) return column;
   if (!job.input.empty())
-    refuse_inputs(shown, "it has no arrays '" + job.input + "'",
-                  "name one of them with --input: " + list_of_names(arrays));
-  refuse_inputs(shown,
-                "it has several columns of arrays: " + list_of_names(arrays),
-                "name the one that the model sees with --input");
+    refuse_inputs(
+        shown, "it has no arrays '" + job.input + "'",
+        "name one of them with --input: " + listed(arrays, &ColumnInfo::name));
+  refuse_inputs(
+      shown,
+      "it has several columns of arrays: " + listed(arrays, &ColumnInfo::name),
+      "name the one that the model sees with --input");
 }
 
 std::string shape_text(const Shape& shape) {

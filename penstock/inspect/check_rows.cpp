@@ -266,8 +266,9 @@ Json check_mixed(const Job& job, StopFlag stop) {
 
 Json check_job(const Job& job, StopFlag stop) {
   const Nanoseconds start = wall_clock().now();
-  Json json = job.sources.empty() ? check_rows_of(dataset_options(job), stop)
-                                  : check_mixed(job, stop);
+  Json json = job.sources.empty()
+                  ? check_rows_of(dataset_options(job, MemoryKind::cpu), stop)
+                  : check_mixed(job, stop);
   if (job.sources.empty())
     json["no_batch"] = no_batch(job, json.find("train")->integer());
   json["seconds"] = seconds(wall_clock().now() - start);

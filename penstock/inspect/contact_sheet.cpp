@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "penstock/base/base64.h"
 #include "penstock/base/file.h"
 #include "penstock/base/half.h"
 #include "penstock/inspect/small_letters.h"

@@ -19,17 +19,6 @@ constexpr std::int64_t kHeldOutForPatience = 10;
 
 std::string quoted(const std::string& text) { return Json(text).dump(); }
 
-std::string shown_count(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t at = std::ssize(text) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
-std::string counted(std::int64_t number, const std::string& what) {
-  return shown_count(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 std::string lines_of(const std::vector<std::string>& pieces,
                      const std::string& first, const std::string& next,
                      const std::string& between) {

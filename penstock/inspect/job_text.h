@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/base/shown.h"
 #include "penstock/inspect/survey.h"
 #include "penstock/sources/sources.h"
 
@@ -22,10 +23,6 @@ struct NewJob {
 // documents keep no comments.
 
 std::string quoted(const std::string& text);
-/// 344 -> "344", 336776 -> "336,776".
-std::string shown_count(std::int64_t number);
-/// "1 row", "344 rows".
-std::string counted(std::int64_t number, const std::string& what);
 /// Pieces with `between` after each but the last, in lines that fit.
 std::string lines_of(const std::vector<std::string>& pieces,
                      const std::string& first, const std::string& next,

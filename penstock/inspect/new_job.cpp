@@ -278,10 +278,7 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
       "one\n  // field; texts with at most 1,000 values, each in four rows or "
       "more on\n  // average, are classes; times are split into parts.\n";
   if (!plan.left_out.empty()) {
-    std::string all = "Left out: ";
-    for (std::size_t i = 0; i < plan.left_out.size(); ++i)
-      all += (i == 0 ? "" : ", ") + plan.left_out[i];
-    text += comment(all + ".", "  ");
+    text += comment("Left out: " + listed(plan.left_out) + ".", "  ");
   }
   text += "  \"fields\": {\n";
   for (std::size_t i = 0; i < fields.size(); ++i)

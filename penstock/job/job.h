@@ -72,10 +72,10 @@ Json recipes_of(const Job& job);
 /// How many batches a job takes in all: its epochs, or `train.max_steps` where
 /// that is less; at most INT64_MAX.
 std::int64_t steps_in_all(const Job& job, const Order& order);
-/// `memory` is that of the device which the batches go to.
-TableDatasetOptions dataset_options(const Job& job,
-                                    MemoryKind memory = MemoryKind::cpu);
-/// Those of each source that is mixed.
+/// `memory` is that of the device which the batches go to. Which rows there
+/// are, and in which store, does not depend on it.
+TableDatasetOptions dataset_options(const Job& job, MemoryKind memory);
+/// Those of each source that is mixed. Their batches are made on the host.
 std::vector<MixedSourceOptions> mixed_options(const Job& job);
 
 /// The settings with every default filled in, for the report.

@@ -112,7 +112,8 @@ TableDatasetOptions dataset_options(const Job& job, MemoryKind memory) {
 std::vector<MixedSourceOptions> mixed_options(const Job& job) {
   std::vector<MixedSourceOptions> all;
   for (const MixedSource& one : job.sources) {
-    all.push_back({.rows = dataset_options(job), .weight = one.weight});
+    all.push_back(
+        {.rows = dataset_options(job, MemoryKind::cpu), .weight = one.weight});
     all.back().rows.source = one.source;
     all.back().rows.fields = one.fields;
     all.back().rows.cache = cache_of(job, one.fields);

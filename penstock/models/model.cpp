@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "penstock/base/shown.h"
 #include "penstock/models/auto_count.h"
 #include "penstock/models/kinds.h"
 
@@ -165,12 +166,10 @@ void check_metric(const Spec& train, const std::string& metric,
   const std::vector<std::string> has =
       kind_named(model.kind).metrics(model, fields);
   if (std::ranges::find(has, metric) != has.end()) return;
-  std::string list;
-  for (const std::string& name : has) list += (list.empty() ? "" : ", ") + name;
   train.refuse(
       "metric",
       "the model \"" + model.kind + "\" has no metric \"" + metric + "\"",
-      "name one of: " + list);
+      "name one of: " + listed(has));
 }
 
 bool reads_path(const ModelSpec& model) {

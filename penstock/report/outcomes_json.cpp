@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/base/base64.h"
 #include "penstock/base/json_path.h"
 #include "penstock/report/known_key.h"
 #include "penstock/report/png.h"

@@ -9,7 +9,7 @@ namespace penstock {
 /// place of their numbers: "baseline", "confusion", "by_class", "residuals" and
 /// "worst_rows" of report.json, those that the model tells; and the "texts"
 /// that it wrote at each of the last validations.
-/// `details`: kOutcomeDetails of the stepper. A key that cannot be read is the
+/// `details`: as Validated has them. A key that cannot be read is the
 /// sample's number.
 void add_outcomes(const Json& details, const Job& job, const Dataset& rows,
                   Json& report);

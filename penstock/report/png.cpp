@@ -1,6 +1,7 @@
 #include "penstock/report/png.h"
 
 #include <array>
+#include <string_view>
 
 // A PNG file (ISO/IEC 15948) needs no compression: deflate (RFC 1951) also has
 // blocks of up to 65,535 uncompressed bytes.
@@ -79,23 +80,6 @@ std::string png_of(const std::vector<std::uint8_t>& rgb, int width,
                            big(static_cast<std::uint32_t>(height)) +
                            std::string("\x08\x02\0\0\0", 5)) +
          chunk("IDAT", packed) + chunk("IEND", "");
-}
-
-std::string base64_of(std::string_view bytes) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      bits = bits << 8 |
-             (at + i < bytes.size() ? static_cast<std::uint8_t>(bytes[at + i])
-                                    : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      text +=
-          at + i <= bytes.size() ? kDigits[bits >> (18 - 6 * i) & 63U] : '=';
-  }
-  return text;
 }
 
 }  // namespace penstock

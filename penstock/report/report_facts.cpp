@@ -5,7 +5,9 @@
 #include <map>
 
 #include "penstock/base/formatted.h"
+#include "penstock/base/shown.h"
 #include "penstock/cache/cache.h"
+#include "penstock/dataset/dataset.h"
 
 namespace penstock {
 namespace {
@@ -280,6 +282,20 @@ std::string place_name(const std::string& place) {
 
 }  // namespace
 
+std::vector<std::string> preparation_sentences(const Json& report) {
+  std::vector<std::string> all;
+  auto add = [&](const Json& of, const std::string& source) {
+    const std::string form = text_in(of, {"preparation", "form"});
+    const std::string reason = text_in(of, {"preparation", "reason"});
+    if (!form.empty()) all.push_back(source + preparation_text(form, reason));
+  };
+  if (const Json* rows = found_in(report, {"dataset"})) add(*rows, "");
+  const Json::Array& sources = list_in(report, {"dataset", "sources"});
+  for (std::size_t s = 0; s < sources.size(); ++s)
+    add(sources[s], "sources[" + std::to_string(s) + "]: ");
+  return all;
+}
+
 std::vector<MemoryLine> memory_lines(const Json& report) {
   auto used = [&](const char* key) {
     return number_in(report, {"memory", "used", key});
@@ -353,7 +369,7 @@ std::string shown_rate(std::optional<double> rate) {
 
 std::string shown_share(std::optional<double> share) {
   if (!share || !std::isfinite(*share)) return "n/a";
-  return formatted("%.1f %%", 100 * *share);
+  return shown_percent(*share, 1);
 }
 
 std::string shown_size(std::optional<double> bytes) {

@@ -96,6 +96,10 @@ struct MemoryLine {
 };
 std::vector<MemoryLine> memory_lines(const Json& report);
 
+/// "the rows are scanned before the first batch: ...": how the rows of each
+/// source were prepared, and why. None for arrays and functions.
+std::vector<std::string> preparation_sentences(const Json& report);
+
 /// Every value with the path to it: {"loader.workers", "4"}.
 std::vector<std::pair<std::string, std::string>> flattened(const Json& json);
 

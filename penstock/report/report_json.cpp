@@ -13,6 +13,8 @@
 #include "penstock/base/held_memory.h"
 #include "penstock/base/json_path.h"
 #include "penstock/base/kernel_files.h"
+#include "penstock/base/shown.h"
+#include "penstock/dataset/dataset.h"
 #include "penstock/report/findings.h"
 #include "penstock/report/known_key.h"
 #include "penstock/report/outcomes_json.h"
@@ -123,6 +125,8 @@ Json rows_json(const Dataset& rows) {
   json["val"] = rows.rows_on(Side::val);
   json["test"] = rows.rows_on(Side::test);
   if (!facts.parts.empty()) return mixed_json(rows, std::move(json));
+  if (facts.preparations.size() == 1)
+    json["preparation"] = facts.preparations[0]->json();
   const bool read =  // by position, and each row by itself
       facts.fitted != nullptr && facts.scan == nullptr && facts.bins == nullptr;
   if (read) add_classes(*facts.fitted, json);
@@ -436,11 +440,8 @@ std::string summary_of(const Json& report) {
   };
   const Json& verdict = *report.find("verdict");
   const Json* au = report.find("au");
-  std::string utilisation = "n/a";
-  if (au->is_number()) {
-    std::snprintf(text, sizeof(text), "%.1f %%", 100 * au->number());
-    utilisation = text;
-  }
+  const std::string utilisation =
+      au->is_number() ? shown_percent(au->number(), 1) : "n/a";
   std::string tokens;
   if (report.find("tokens_per_s") != nullptr) {
     std::snprintf(text, sizeof(text), ", %.0f tokens/s, MFU %.1f %%",

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "penstock/base/sha256_of.h"
 #include "penstock/session/session.h"
 
 // A run's folder is complete: what its job names by a path, and what its rows
@@ -11,12 +12,6 @@
 
 namespace penstock {
 namespace {
-
-std::string sha256_of(std::string_view bytes) {
-  Sha256 hash;
-  hash.add(bytes);
-  return hash.hex();
-}
 
 class Carrier {
  public:

@@ -50,7 +50,7 @@ std::optional<Json> KeptWeights::evaluate_test() const try {
     stepper.validate(session.shared(promised(rows->next(session.stream()))),
                      session.stream());
   }
-  Json test = reported_measures(stepper.validated());
+  Json test = reported_measures(stepper.validated().metrics);
   if (options.listener.note)
     options.listener.note("test, on the weights that are kept: " +
                           measures_text(test, ""));

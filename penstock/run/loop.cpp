@@ -55,15 +55,6 @@ std::string measures_line(std::int64_t at, std::int64_t epochs,
          ": " + text;
 }
 
-/// The metrics of a validation; its details go to `run`.
-Json without_details(const Json& validated, RunNumbers& run) {
-  Json metrics{Json::Object{}};
-  run.details = {};
-  for (const auto& [name, value] : validated.object())
-    (name == kOutcomeDetails ? run.details : metrics[name]) = value;
-  return metrics;
-}
-
 constexpr const char* kLookAtRows =
     "lower train.lr, examine the rows of that step ('penstock batch'), or skip "
     "them: --resume RUN --skip STEPS";
@@ -466,8 +457,9 @@ bool Loop::validate(std::int64_t at) {
   p_.state.to_validate = at;
   bool best = false;
   if (see_held_out_rows()) {
-    const Json& measured = run.epochs[at].validated =
-        without_details(p_.stepper.validated(), run);
+    Validated found = p_.stepper.validated();
+    run.details = std::move(found.details);
+    const Json& measured = run.epochs[at].validated = std::move(found.metrics);
     texts_.add(run.details, at, p_.state.steps_taken);
     const Json* loss = measured.find("val_loss");
     if (loss != nullptr && !loss->is_number()) refuse_validation(at);

@@ -54,10 +54,11 @@ struct CountingStepper final : Stepper {
     if (looks++ == trouble.stop_at_look) *stop = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(trouble.look_ms));
   }
-  Json validated() override {
-    Json json;
-    json["val_loss"] = looks;
-    return json;
+  Validated validated() override {
+    Validated found;
+    found.metrics["val_loss"] = looks;
+    found.details["looks"] = looks;
+    return found;
   }
 
  private:
@@ -128,6 +129,14 @@ class LoopTest : public testing::Test {
   std::string folder_;
   int per_epoch_ = 0;
 };
+
+TEST_F(LoopTest, KeepsTheDetailsOfTheLastValidationApartFromItsMetrics) {
+  CountingStepper stepper;
+  const Ended ended = run(stepper);
+  EXPECT_EQ(ended.numbers.details.find("looks")->integer(), stepper.looks);
+  for (const auto& [epoch, numbers] : ended.numbers.epochs)
+    EXPECT_EQ(numbers.validated.object().size(), 1U) << epoch;
+}
 
 TEST_F(LoopTest, ValidatesAfterEveryEpoch) {
   CountingStepper stepper;

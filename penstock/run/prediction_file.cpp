@@ -47,26 +47,17 @@ const Ending& ending_of(const std::string& path) {
               ".arrow");
 }
 
-class TextFile final : public TableWriter {
- public:
-  TextFile(const std::string& path, TextFormat format,
-           std::vector<NewColumn> columns)
-      : file_(path), format_(format), columns_(std::move(columns)) {
-    append(heading_text(format_, columns_));
-  }
-  void write(const Block& block) override {
-    append(rows_text(format_, columns_, block));
-  }
-  void finish() override { file_.commit(); }
-
- private:
-  void append(const std::string& text) {
-    file_.append(std::as_bytes(std::span(text)));
-  }
-  BufferedFile file_;
-  const TextFormat format_;
-  const std::vector<NewColumn> columns_;
-};
+std::unique_ptr<TableWriter> open_text_file(
+    const std::string& path, TextFormat format,
+    const std::vector<NewColumn>& columns) {
+  auto file = std::make_shared<BufferedFile>(path);
+  return text_writer(
+      format, columns,
+      [file](const std::string& text) {
+        file->append(std::as_bytes(std::span(text)));
+      },
+      [file] { file->commit(); });
+}
 
 }  // namespace
 
@@ -88,7 +79,7 @@ std::unique_ptr<TableWriter> open_prediction_file(
   const Ending& ending = ending_of(path);
   const std::string kind = ending.kind;
   if (kind == "csv" || kind == "jsonl")
-    return std::make_unique<TextFile>(path, ending.format, columns);
+    return open_text_file(path, ending.format, columns);
   SourceSpec spec;
   spec.kind = kind;
   spec.path = path;

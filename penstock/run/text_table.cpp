@@ -1,6 +1,7 @@
 #include "penstock/run/text_table.h"
 
 #include <charconv>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -77,7 +78,38 @@ void append_json(std::string& to, const std::vector<std::string>& names,
   to += '}';
 }
 
+class TextWriter final : public TableWriter {
+ public:
+  TextWriter(TextFormat format, std::vector<NewColumn> columns,
+             std::function<void(const std::string&)> put,
+             std::function<void()> finish)
+      : format_(format),
+        columns_(std::move(columns)),
+        put_(std::move(put)),
+        finish_(std::move(finish)) {
+    put_(heading_text(format_, columns_));
+  }
+  void write(const Block& block) override {
+    put_(rows_text(format_, columns_, block));
+  }
+  void finish() override { finish_(); }
+
+ private:
+  const TextFormat format_;
+  const std::vector<NewColumn> columns_;
+  const std::function<void(const std::string&)> put_;
+  const std::function<void()> finish_;
+};
+
 }  // namespace
+
+std::unique_ptr<TableWriter> text_writer(
+    TextFormat format, std::vector<NewColumn> columns,
+    std::function<void(const std::string& text)> put,
+    std::function<void()> finish) {
+  return std::make_unique<TextWriter>(format, std::move(columns),
+                                      std::move(put), std::move(finish));
+}
 
 std::string heading_text(TextFormat format,
                          const std::vector<NewColumn>& columns) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,12 @@ std::string heading_text(TextFormat format,
 /// digits as bring back the same bits; a NULL is an empty cell or null.
 std::string rows_text(TextFormat format, const std::vector<NewColumn>& columns,
                       const Block& block);
+/// Writes rows of these columns as text. `put` gets the heading, which may be
+/// empty, and then the rows of each block; `finish` is called at the end.
+std::unique_ptr<TableWriter> text_writer(
+    TextFormat format, std::vector<NewColumn> columns,
+    std::function<void(const std::string& text)> put,
+    std::function<void()> finish);
 /// One value as a person reads it: without quotation marks.
 std::string cell_text(const Column& column, std::int64_t row);
 

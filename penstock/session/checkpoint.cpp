@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "penstock/base/sha256_of.h"
 #include "penstock/base/temporary.h"
 #include "penstock/session/not_finite.h"
 #include "penstock/session/safetensors.h"
@@ -22,15 +23,9 @@ std::string file_of(std::int64_t steps) {
          digits + ".safetensors";
 }
 
-std::string sha256_of(std::string_view bytes) {
-  Sha256 hash;
-  hash.add(bytes);
-  return hash.hex();
-}
-
 using Pieces = std::vector<std::span<const std::byte>>;
 
-std::string sha256_of(const Pieces& pieces) {
+std::string sha256_of_all(const Pieces& pieces) {
   Sha256 hash;
   for (const auto& piece : pieces) hash.add(piece);
   return hash.hex();
@@ -190,7 +185,7 @@ std::string Checkpoints::write_best(const ModelState& model) {
   const std::vector<NamedTensor> weights = kept_weights(model);
   const std::string header = safetensors_header(weights, weights_remarks());
   const auto pieces = pieces_of(header, weights);
-  const std::string written = sha256_of(pieces);
+  const std::string written = sha256_of_all(pieces);
   folder.write(kBestWeights, pieces, Lasting::now);
   return best_there_ = written;
 }
@@ -220,7 +215,7 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
     const std::string header = safetensors_header(model->tensors, remarks);
     const auto pieces = pieces_of(header, model->tensors);
     state.checkpoint = file_of(state.steps_taken);
-    state.checkpoint_sha256 = sha256_of(pieces);
+    state.checkpoint_sha256 = sha256_of_all(pieces);
     complete_best(state, model);
     folder_.write_bytes(state.checkpoint, pieces, Lasting::with_next);
   } else {

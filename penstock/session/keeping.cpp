@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/json_path.h"
+#include "penstock/base/shown.h"
 #include "penstock/session/stepper.h"
 
 namespace penstock {
@@ -13,10 +14,9 @@ namespace {
 
 [[noreturn]] void refuse_metric(const std::string& metric,
                                 const Json& measured) {
-  std::string list;
   const Json reported = reported_measures(measured);
-  for (const auto& [name, value] : reported.object())
-    list += (list.empty() ? "" : ", ") + name;
+  const std::string list = listed(
+      reported.object(), [](const auto& member) { return member.first; });
   throw Error(ErrorKind::request,
               {.code = "train.metric",
                .what = "cannot tell which weights are the best",
@@ -112,9 +112,8 @@ Json reported_measures(const Json& measured) {
   constexpr std::string_view kPrefix = "val_";
   Json reported{Json::Object{}};
   for (const auto& [name, value] : measured.object())
-    if (name != kOutcomeDetails)
-      reported[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] =
-          value;
+    reported[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] =
+        value;
   return reported;
 }
 

@@ -32,8 +32,7 @@ bool is_best(const Job& job, const Json& measured, std::int64_t epoch,
 /// forgotten and why, as a line for people; empty where nothing was.
 std::string forget_other_best(const Job& job, SavedState& state);
 
-/// What a validation measured as reports name it, without "val_"; without the
-/// details (kOutcomeDetails).
+/// The metrics of a validation as reports name them: without "val_".
 Json reported_measures(const Json& measured);
 
 /// "val accuracy 0.93, val auc n/a": what a model measured, but for the number

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/dataset/dataset.h"
 #include "penstock/session/scan_line.h"
 #include "penstock/session/staging.h"
 #include "penstock/session/stores.h"
@@ -330,6 +331,17 @@ std::string chunk_line(const Order& order, const DatasetFacts& facts) {
          count(chunks) + ", " + count(decoded / chunks) + " times fewer";
 }
 
+std::string preparations_text(const DatasetFacts& facts) {
+  std::string text;
+  for (std::size_t s = 0; s < facts.preparations.size(); ++s) {
+    const PreparationPlan& plan = *facts.preparations[s];
+    if (facts.mixture != nullptr)
+      text += "sources[" + std::to_string(s) + "]: ";
+    text += preparation_text(name_of(plan.form), plan.reason) + "\n";
+  }
+  return text;
+}
+
 Json plan_json(const Job& job, const DatasetFacts& facts) {
   Json json;
   json["rows"] = facts.rows;
@@ -337,6 +349,8 @@ Json plan_json(const Job& job, const DatasetFacts& facts) {
   json["val_rows"] = facts.on_side[1];
   json["test_rows"] = facts.on_side[2];
   json["plan"] = facts.plan.json();
+  if (facts.preparations.size() == 1)
+    json["preparation"] = facts.preparations[0]->json();
   if (facts.mixture != nullptr) {
     const Mixture& mixture = *facts.mixture;
     json["epoch_rows"] = mixture.epoch_samples();
@@ -345,6 +359,8 @@ Json plan_json(const Job& job, const DatasetFacts& facts) {
       source["train_rows"] = mixture.shares()[s].samples;
       source["weight"] = mixture.shares()[s].weight;
       source["epoch_rows"] = mixture.taken()[s];
+      if (s < facts.preparations.size())
+        source["preparation"] = facts.preparations[s]->json();
       json["sources"].push_back(std::move(source));
     }
   }

@@ -71,9 +71,13 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
 std::shared_ptr<const Dataset> planned_rows(
     const Job& job, Device& device,
     const std::function<void(const std::string& line)>& note, StopFlag stop);
-/// For people and scripts: "rows", "train_rows", "val_rows", "plan", of an
-/// order in pages "order", and of several sources "epoch_rows" and "sources".
+/// For people and scripts: "rows", "train_rows", "val_rows", "plan",
+/// "preparation", of an order in pages "order", and of several sources
+/// "epoch_rows" and "sources", each with its "preparation".
 Json plan_json(const Job& job, const DatasetFacts& facts);
+/// How the rows of each source are prepared, and why: a line each. Empty for
+/// arrays and functions.
+std::string preparations_text(const DatasetFacts& facts);
 /// "order: pages of 4096 rows, shuffled in windows of 16: ...", with how evenly
 /// a batch is spread over the rows, and how evenly one of the exact order would
 /// be. Empty for the exact order.

@@ -54,8 +54,8 @@ class Predictor {
   virtual std::vector<double> predict(
       const std::shared_ptr<Batch>& batch,
       const std::shared_ptr<Session>& session) = 0;
-  /// What the batches since the last call come to, as Stepper::validated() has
-  /// it. Empty where none had the target.
+  /// The metrics of the batches since the last call, by name, as a validation
+  /// has them. Empty where none had the target.
   virtual Json measured() = 0;
   /// For each row of the batch the tokens that follow it: its prompt is what is
   /// no target of the loss, or where all is, all of it. `first` is the number

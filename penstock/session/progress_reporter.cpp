@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "penstock/base/shown.h"
+
 namespace penstock {
 
 ProgressReporter::ProgressReporter(const TrainListener& listener,
@@ -80,10 +82,8 @@ void warn_if_starved(const Snapshot& run, const TrainListener& listener) {
   if (!listener.note || !(au < 0.3)) return;
   Verdict verdict = diagnose(run);
   if (verdict.limit == Limit::unknown) return;
-  char share[16];
-  std::snprintf(share, sizeof(share), "%.1f %%", 100 * au);
   std::string line = "warning: the accelerator is busy only " +
-                     std::string(share) + " of the time: " + verdict.cause;
+                     shown_percent(au, 1) + " of the time: " + verdict.cause;
   if (!verdict.actions.empty()) {
     const Action& best = verdict.actions.front();
     char gain[32];

@@ -52,7 +52,7 @@ struct RunNumbers {
     Json validated{Json::Object{}};  ///< "val_loss", "val_median_km"...
   };
   std::map<std::int64_t, Epoch> epochs;
-  Json details;  ///< kOutcomeDetails of the last validation; null: none
+  Json details;  ///< of the last validation; null: the model gives none
   TimelineNumbers timeline;
   /// If it was seen; the snapshot has it where the driver moves memory.
   std::optional<SpilledMemory> spilled;

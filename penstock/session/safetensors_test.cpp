@@ -127,7 +127,7 @@ TEST(SafetensorsBounds, AHeaderThatIsNoneIsRefused) {
   EXPECT_THAT(refusal(std::string(8, '\xff')), HasSubstr("longer than"));
   EXPECT_THAT(
       refusal(with_header(
-          R"({"w": {"dtype": "F8", "shape": [], "data_offsets": []}})", 0)),
+          R"({"w": {"dtype": "F8", "shape": [], "data_offsets": [0, 0]}})", 0)),
       testing::AllOf(HasSubstr("F8"), HasSubstr("BF16")));
 }
 

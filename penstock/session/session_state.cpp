@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "penstock/base/sha256_of.h"
 #include "penstock/session/checkpoint.h"
 #include "penstock/session/open_loader.h"
 
@@ -14,10 +15,7 @@ std::string beginning_of(Sha256& digest) {
 
 /// Of the rows, and of what makes tensors of them.
 std::string data_digest(const Dataset& rows, const Json& recipes) {
-  Sha256 digest;
-  std::string text = rows.fingerprint() + recipes.dump();
-  digest.add(std::as_bytes(std::span(text)));
-  return beginning_of(digest);
+  return sha256_of(rows.fingerprint() + recipes.dump()).substr(0, kDigits);
 }
 
 std::string order_digest(const Order& order, const Split& split, Side side) {

@@ -53,9 +53,14 @@ struct StepperFacts {
   Json about = {};
 };
 
-/// The member of what a validation saw that is not a metric: an object for the
-/// report, whose classes and samples are numbers.
-inline constexpr const char* kOutcomeDetails = "details";
+/// What a validation found.
+struct Validated {
+  /// By name: "val_loss", and what else the model measures, as "val_accuracy".
+  Json metrics{Json::Object{}};
+  /// An object for the report, in which classes and samples are numbers; null
+  /// for a model that gives no details.
+  Json details = {};
+};
 
 /// What is done with each batch. The trainer brings one with a model.
 /// A batch's memory is used again when nobody holds the batch.
@@ -78,9 +83,8 @@ class Stepper {
 
   /// Looks at a batch of held-out rows without learning from it.
   virtual void validate(const std::shared_ptr<Batch>&, Stream&) {}
-  /// What validate() saw since the last call, by name: "val_loss" and what the
-  /// model measures, "val_median_km" say; and kOutcomeDetails. Starts again.
-  virtual Json validated() { return Json::Object{}; }
+  /// What the batches since the last call came to. Starts again.
+  virtual Validated validated() { return {}; }
   /// Weights ("model.NAME"), optimiser and all else that the next step depends
   /// on. `reuse`: the memory of an earlier state that is no longer needed. A
   /// state of the same size is copied into it without asking the system for

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/base/folder.h"
+#include "penstock/base/shown.h"
 #include "penstock/base/temporary.h"
 #include "penstock/session/difference.h"
 
@@ -200,7 +201,6 @@ void add_nearest(Json& json, const Path& dir, const Json& recipe) {
     json["why"] = "this source has no store in " + dir.string();
     return;
   }
-  std::string parts;
   json["differs"] = Json(Json::Array{});
   for (const Difference& difference : least) {
     Json entry;
@@ -208,9 +208,9 @@ void add_nearest(Json& json, const Path& dir, const Json& recipe) {
     entry["stored"] = difference.found;
     entry["now"] = difference.made;
     json["differs"].push_back(std::move(entry));
-    parts += (parts.empty() ? "" : ", ") + difference.path;
   }
-  json["why"] = "the nearest store differs in " + parts;
+  json["why"] =
+      "the nearest store differs in " + listed(least, &Difference::path);
 }
 
 }  // namespace
@@ -273,7 +273,7 @@ BoundSource bound_rows(const RowsRecipe& recipe) {
 
 Json why_store(const Job& job) {
   if (job.sources.empty()) {
-    const TableDatasetOptions options = dataset_options(job);
+    const TableDatasetOptions options = dataset_options(job, MemoryKind::cpu);
     return why_store(options, bound_rows(options));
   }
   std::vector<MixedSourceOptions> options = mixed_options(job);

@@ -10,6 +10,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/base/plugin_releases.h"
+#include "penstock/base/shown.h"
 
 namespace penstock {
 namespace {
@@ -41,13 +42,6 @@ fs::path loaded_torch() {
     folder = fs::path(at->l_name).parent_path().parent_path();
   ::dlclose(library);
   return folder;
-}
-
-std::string listed(const std::vector<std::string>& releases) {
-  std::string text;
-  for (const std::string& release : releases)
-    text += (text.empty() ? "" : ", ") + release;
-  return text;
 }
 
 Error torch_refusal(const TorchLibraries& torch, std::string why,

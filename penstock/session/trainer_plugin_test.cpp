@@ -132,7 +132,7 @@ TEST(Model, IsMadeByTheTrainerThatIsFound) {
   PositionsRun positions(60);
   std::unique_ptr<Device> cpu = open_device({.kind = "cpu"});
   auto data = TableDataset::prepare(
-      dataset_options(positions.job({"device=cpu"})), *cpu);
+      dataset_options(positions.job({"device=cpu"}), MemoryKind::cpu), *cpu);
   ::setenv("PENSTOCK_PARTS", (kTestParts / "good").c_str(), 1);
   Error error =
       error_of([&] { open_model(a_model(), *data->facts().fitted, *cpu, 10); });

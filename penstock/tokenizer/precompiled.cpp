@@ -2,32 +2,13 @@
 #include <cstring>
 #include <optional>
 
+#include "penstock/base/base64.h"
 #include "penstock/tokenizer/character_sets.h"
 #include "penstock/tokenizer/normalizers.h"
 #include "penstock/tokenizer/unicode.h"
 
 namespace penstock {
 namespace {
-
-/// Nothing where it is no base64.
-std::optional<std::string> decoded_base64(std::string_view text) {
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int count = 0;
-  while (text.ends_with('=')) text.remove_suffix(1);
-  for (char c : text) {
-    const std::string_view digits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const std::size_t digit = digits.find(c);
-    if (digit == digits.npos) return std::nullopt;
-    bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 255);
-  }
-  return bytes;
-}
 
 /// SentencePiece's map of characters: a double array of Darts-clone and, one
 /// after the other with a zero between them, what they become.
@@ -178,7 +159,7 @@ class Precompiled final : public Normalizer {
 std::shared_ptr<const Normalizer> read_precompiled(const FileValue& part) {
   const FileValue map = part.at("precompiled_charsmap");
   if (map.is_null()) map.wrong("a text");
-  const std::optional<std::string> bytes = decoded_base64(map.text());
+  const std::optional<std::string> bytes = from_base64(map.text());
   std::uint32_t size = 0;
   if (bytes && bytes->size() >= 4) std::memcpy(&size, bytes->data(), 4);
   if (!bytes || size == 0 || size % 4 != 0 || size > bytes->size() - 4)

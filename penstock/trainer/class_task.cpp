@@ -65,17 +65,18 @@ class OneClass final : public ClassTask {
     return told;
   }
 
-  Json seen() override {
+  Validated seen() override {
     const std::vector<Outcome> rows = seen_.take();
-    Json json = class_metrics(rows, target_.classes);
-    if (rows.empty()) return json;
-    json[kOutcomeDetails] =
-        class_details(rows, target_.classes, target_.constant);
-    if (target_.classes > 5) json["val_top5_accuracy"] = top_share(rows, 5);
-    if (!balance_) return json;
+    Validated found{.metrics = class_metrics(rows, target_.classes)};
+    if (rows.empty()) return found;
+    found.details = class_details(rows, target_.classes, target_.constant);
+    if (target_.classes > 5)
+      found.metrics["val_top5_accuracy"] = top_share(rows, 5);
+    if (!balance_) return found;
     const Json balance = balance_metrics(rows, target_.classes);
-    for (const auto& [name, value] : balance.object()) json[name] = value;
-    return json;
+    for (const auto& [name, value] : balance.object())
+      found.metrics[name] = value;
+    return found;
   }
 
  private:
@@ -114,7 +115,7 @@ class ManyLabels final : public ClassTask {
     return told;
   }
 
-  Json seen() override {
+  Validated seen() override {
     LabelOutcomes outcomes{.labels = target_.classes};
     if (!seen_.empty()) {
       const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
@@ -132,9 +133,9 @@ class ManyLabels final : public ClassTask {
         }
       }
     }
-    Json json = label_metrics(outcomes);
-    if (outcomes.rows() > 0) json[kOutcomeDetails] = label_details(outcomes);
-    return json;
+    Validated found{.metrics = label_metrics(outcomes)};
+    if (outcomes.rows() > 0) found.details = label_details(outcomes);
+    return found;
   }
 
  private:

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "penstock/base/json.h"
+#include "penstock/session/session.h"
 #include "penstock/trainer/mean_loss.h"
 #include "penstock/trainer/target.h"
 
@@ -22,8 +22,8 @@ class ClassTask {
   /// here. The loss of each row, [rows]; -1 for one without a truth.
   virtual at::Tensor look(const at::Tensor& answers,
                           const BatchRows& batch) = 0;
-  /// Measures of all rows since the last call: the members begin with "val_".
-  virtual Json seen() = 0;
+  /// What look() saw since the last call.
+  virtual Validated seen() = 0;
 };
 
 /// `smoothing`: of a class, the share that is given to all classes alike; of

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
+#include <c10/util/Exception.h>
 
 #include "penstock/trainer/autocast.h"
 #include "penstock/trainer/class_task.h"
@@ -65,11 +66,10 @@ class Classifier final : public Model {
     }
     return shares;
   }
-  Json seen() override {
-    Json json = task_->seen();
-    if (o_.pictures && !json.object().empty())
-      worst_.take(json[kOutcomeDetails]);
-    return json;
+  Validated seen() override {
+    Validated found = task_->seen();
+    if (o_.pictures && !found.details.is_null()) worst_.take(found.details);
+    return found;
   }
 
  private:

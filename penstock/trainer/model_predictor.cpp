@@ -61,8 +61,9 @@ class ModelPredictor final : public Predictor {
   }
 
   Json measured() override {
-    return in_torch("measuring the predictions",
-                    [&] { return turns_.now([&] { return model_->seen(); }); });
+    return in_torch("measuring the predictions", [&] {
+      return turns_.now([&] { return model_->seen().metrics; });
+    });
   }
 
  private:

@@ -147,12 +147,12 @@ class ModelStepper final : public Stepper, private StepMemory {
     });
   }
 
-  Json validated() override {
+  Validated validated() override {
     return turn_now("waiting for the validation of the model", [&] {
       Json texts = model_->texts();  // with the weights that were validated
       averages_.use(false);
-      Json seen = model_->seen();
-      if (!texts.is_null()) seen[kOutcomeDetails]["texts"] = std::move(texts);
+      Validated seen = model_->seen();
+      if (!texts.is_null()) seen.details["texts"] = std::move(texts);
       return seen;
     });
   }

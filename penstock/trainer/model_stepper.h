@@ -44,7 +44,7 @@ class Model {
   /// that makes no text.
   virtual Json texts() { return {}; }
   /// What look() saw since the last call, as Stepper::validated() gives it.
-  virtual Json seen() = 0;
+  virtual Validated seen() = 0;
 
  protected:
   ModelFacts facts_;  // complete once it is made

@@ -42,7 +42,7 @@ class Stopping final : public Stepper {
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override {
     of_->validate(batch, stream);
   }
-  Json validated() override { return of_->validated(); }
+  Validated validated() override { return of_->validated(); }
   void restore(const ModelState& state) override { of_->restore(state); }
 
  private:

@@ -114,11 +114,12 @@ void OwnStepper::validate(const std::shared_ptr<Batch>& batch, Stream&) {
   in_python([&] { stepper_.attr("validate")(named(batch)); });
 }
 
-Json OwnStepper::validated() {
-  return Json::parse(
-      in_python(
-          [&] { return nb::cast<std::string>(stepper_.attr("validated")()); }),
-      "what was validated");
+Validated OwnStepper::validated() {
+  return {.metrics = Json::parse(in_python([&] {
+                                   return nb::cast<std::string>(
+                                       stepper_.attr("validated")());
+                                 }),
+                                 "what was validated")};
 }
 
 ModelState OwnStepper::state_in(std::vector<std::byte> memory) {

@@ -28,7 +28,7 @@ class OwnStepper final : public Stepper {
             std::int64_t number) override;
   std::vector<double> losses(bool wait) override;
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override;
-  Json validated() override;
+  Validated validated() override;
   void restore(const ModelState& state) override;
 
  private:

@@ -74,26 +74,10 @@ OwnTrainer predicting(const nb::object& maker) {
               }};
 }
 
-/// Standard output as CSV, where `out` is "-".
-class CsvLines final : public TableWriter {
- public:
-  explicit CsvLines(std::vector<NewColumn> columns)
-      : columns_(std::move(columns)) {
-    put(heading_text(TextFormat::csv, columns_));
-  }
-  void write(const Block& block) override {
-    put(rows_text(TextFormat::csv, columns_, block));
-  }
-  void finish() override {}
-
- private:
-  static void put(const std::string& text) {
-    in_python([&] {
-      nb::module_::import_("sys").attr("stdout").attr("write")(text);
-    });
-  }
-  const std::vector<NewColumn> columns_;
-};
+void write_to_stdout(const std::string& text) {
+  in_python(
+      [&] { nb::module_::import_("sys").attr("stdout").attr("write")(text); });
+}
 
 std::string predict_rows(const std::string& run, const std::string& source,
                          const std::string& out, bool measures,
@@ -110,7 +94,7 @@ std::string predict_rows(const std::string& run, const std::string& source,
     };
   } else if (out == "-") {
     options.open = [](const std::vector<NewColumn>& columns) {
-      return std::make_unique<CsvLines>(columns);
+      return text_writer(TextFormat::csv, columns, write_to_stdout, [] {});
     };
   } else if (!lists.is_none()) {
     options.open = [&](const std::vector<NewColumn>& columns) {

@@ -416,6 +416,9 @@ class Images(Case):
         files = sum(p.stat().st_size for p in self.photos.rglob("*.*"))
         lines = {line["tier"]: line for line in plan["plan"]["tiers"]}
         self.assertEqual(plan["plan"]["tier"], "none")
+        self.assertEqual(plan["preparation"],
+                         {"form": "by_position",
+                          "reason": "nothing requires a scan"})
         self.assertEqual(plan["plan"]["predicted_from"], len(self.names()))
         # All of so few are looked at; "y" takes 8 bytes.
         self.assertEqual(lines["ram"]["rows_bytes"],

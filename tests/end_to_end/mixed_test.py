@@ -75,6 +75,24 @@ class Mixed(Case):
         self.assertIn("200 of the 200 train rows of sources[1] (csv), weight 2",
                       told)
 
+    def test_the_plan_tells_how_each_source_is_prepared(self):
+        fitted = {"form": "scanned",
+                  "reason": "field 'x' is fitted over several sources"}
+        plan = self.succeed("train", "job.json", "--plan", "--json").json()
+        self.assertNotIn("preparation", plan)
+        self.assertEqual(
+            [source["preparation"] for source in plan["sources"]],
+            [fitted, fitted,
+             {**fitted, "reason": "field 'kind' is fitted over several "
+                                  "sources"}])
+        self.assertIn(
+            "sources[2]: the rows are scanned before the first batch: "
+            "field 'kind' is fitted",
+            self.succeed("train", "job.json", "--plan").out)
+        report = self.train()
+        self.assertEqual(report["dataset"]["sources"][0]["preparation"],
+                         fitted)
+
     def test_neither_workers_nor_tiers_nor_ranks_change_a_byte(self):
         for exhausted in ("stop", "repeat"):
             same = {"exhausted": exhausted, "tail": "pad"}

@@ -34,6 +34,19 @@ class Report(Case):
                  "blocked_put", "bytes"}, set(stage))
         self.assertRegex(report["dataset"]["fingerprint"], "^[0-9a-f]{64}$")
 
+    def test_tells_how_the_rows_are_prepared_and_why(self):
+        self.good_start()
+        expected = {"form": "scanned",
+                    "reason": "samples are numbered by their keys"}
+        line = ("the rows are scanned before the first batch: "
+                "samples are numbered by their keys\n")
+        plan = self.succeed("train", "job.json", "--plan", "--json").json()
+        self.assertEqual(plan["preparation"], expected)
+        self.assertIn(line, self.succeed("train", "job.json", "--plan").out)
+        self.assertEqual(self.train()["dataset"]["preparation"], expected)
+        told = self.succeed("explain", "runs/latest").out
+        self.assertIn(line, told)
+
     def test_counts_what_was_done(self):
         self.good_start(split={"train": 0.5, "val": 0.25, "seed": 1},
                         train={"epochs": 3},

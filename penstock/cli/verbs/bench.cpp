@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "penstock/base/shown.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/terminal.h"
@@ -33,10 +34,7 @@ std::string rate(double value) {
 }
 
 std::string percent(const Json& share) {
-  char text[40];
-  if (share.is_null()) return "n/a";
-  std::snprintf(text, sizeof(text), "%.1f %%", 100 * share.number());
-  return text;
+  return share.is_null() ? "n/a" : shown_percent(share.number(), 1);
 }
 
 std::string named(const Json& setting) {

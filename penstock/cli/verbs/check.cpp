@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "penstock/base/json_path.h"
+#include "penstock/base/shown.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/terminal.h"
@@ -23,31 +24,27 @@ struct CheckArguments {
 
 constexpr std::int64_t kShown = 20;
 
-std::string counted(std::int64_t rows) {
-  return std::to_string(rows) + (rows == 1 ? " row" : " rows");
-}
-
 /// What a field of these columns must decide: rows that a loader without
 /// `fields` passes on, and that one with `fields` refuses.
 std::string undecided_text(const Json& columns) {
-  std::string nulls, infinities;
+  std::vector<std::string> nulls, infinities;
   for (const Json& column : columns.array()) {
-    const std::string name = "'" + column.find("name")->string() + "'";
+    const std::string& name = column.find("name")->string();
     const Json* least = column.find("min");
     const bool number = least != nullptr && least->is_number();
-    if (number && column.find("nulls")->integer() > 0)
-      nulls += (nulls.empty() ? "" : ", ") + name;
-    if (column.find("infinite") != nullptr)
-      infinities += (infinities.empty() ? "" : ", ") + name;
+    if (number && column.find("nulls")->integer() > 0) nulls.push_back(name);
+    if (column.find("infinite") != nullptr) infinities.push_back(name);
   }
   std::string text;
   if (!nulls.empty())
-    text += "columns of numbers with NULL or NaN: " + printable(nulls) +
+    text += "columns of numbers with NULL or NaN: " +
+            printable(quoted_list(nulls)) +
             "; a field needs \"missing\" to accept these rows\n";
   if (!infinities.empty())
-    text += "columns with infinite values: " + printable(infinities) +
-            "; a field with \"missing\": \"nan\" passes them on, any other "
-            "rejects these rows\n";
+    text +=
+        "columns with infinite values: " + printable(quoted_list(infinities)) +
+        "; a field with \"missing\": \"nan\" passes them on, any other "
+        "rejects these rows\n";
   return text;
 }
 
@@ -56,12 +53,12 @@ std::string summary_of_check(const Json& json) {
   const std::int64_t bad = json.find("bad_rows")->integer();
   char time[32];
   std::snprintf(time, sizeof(time), "%.1f s", json.find("seconds")->number());
-  std::string text = json.find("source")->string() + ": " + counted(rows) +
-                     " read in " + time + "\n";
+  std::string text = json.find("source")->string() + ": " +
+                     counted(rows, "row") + " read in " + time + "\n";
   if (const Json* sources = json.find("sources"))
     for (const Json& source : sources->array())
       text += "  " + source.find("source")->string() + ": " +
-              counted(source.find("rows")->integer()) + ", " +
+              counted(source.find("rows")->integer(), "row") + ", " +
               source.find("bad_rows")->dump() + " unusable\n";
   if (const Json* columns = json.find("columns"))
     text += "\n" + columns_text(*columns, rows) + left_out_text(json) + "\n";
@@ -82,7 +79,7 @@ std::string summary_of_check(const Json& json) {
   if (const Json* columns = json.find("columns"))
     text += undecided_text(*columns);
   if (bad == 0) return text;
-  text += counted(bad) + " cannot be used:\n";
+  text += counted(bad, "row") + " cannot be used:\n";
   std::int64_t shown = 0;
   for (const Json& row : json.find("bad")->array()) {
     if (++shown > kShown) break;

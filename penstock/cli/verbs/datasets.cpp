@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "penstock/base/folder.h"
+#include "penstock/base/shown.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
@@ -48,11 +49,8 @@ DatasetSearch search_of(const DatasetsArguments& arguments) {
   return search;
 }
 
-std::string listed(const Json& texts) {
-  std::string line;
-  for (const Json& text : texts.array())
-    line += (line.empty() ? "" : ", ") + text.string();
-  return line;
+std::string names_in(const Json& texts) {
+  return listed(texts.array(), [](const Json& text) { return text.string(); });
 }
 
 std::vector<std::string> row_of(const Json& set) {
@@ -61,13 +59,13 @@ std::vector<std::string> row_of(const Json& set) {
   const Json& config = *set.find("config");
   return {printable(set.find("name")->string()),
           config.is_null() ? "" : printable(config.string()),
-          printable(listed(*set.find("splits"))),
+          printable(names_in(*set.find("splits"))),
           rows.is_null() ? "?" : rows.dump(),
           shown_bytes(static_cast<std::size_t>(set.find("bytes")->integer())),
-          listed(*set.find("formats")),
+          names_in(*set.find("formats")),
           set.find("origin")->string(),
           printable(set.find("drive")->string()),
-          printable(listed(*set.find("jobs"))),
+          printable(names_in(*set.find("jobs"))),
           why == nullptr ? "" : "INCOMPLETE: " + printable(why->string())};
 }
 

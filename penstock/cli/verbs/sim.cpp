@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/base/shown.h"
 #include "penstock/base/user_file.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
@@ -15,7 +16,7 @@ namespace {
 std::string percent(const Json* share) {
   return share == nullptr || share->is_null()
              ? "n/a"
-             : std::to_string(std::lround(100 * share->number())) + " %";
+             : shown_percent(share->number(), 0);
 }
 
 std::string per_second(const Json* rate) {

@@ -195,6 +195,7 @@ void show_plan(const Job& job, const TrainArguments& arguments,
              ? " + " + std::to_string(facts.on_side[2]) + " test"
              : "") +
         " rows; where they will be stored:\n" + facts.plan.text());
+  print(preparations_text(facts));
   print(mixture_text(job, facts));
   if (std::string line = order_line(train_order(job, facts)); !line.empty())
     print(line + "\n");

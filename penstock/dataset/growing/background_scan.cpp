@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "penstock/base/shown.h"
+
 namespace penstock {
 namespace {
 
@@ -13,10 +15,6 @@ namespace {
 /// in seconds, which makes each batch cheaper.
 constexpr int kNice = 10;
 constexpr Nanoseconds kTellEvery = std::chrono::seconds(10);
-
-std::string percent(double share) {
-  return std::to_string(static_cast<int>(100 * share)) + " %";
-}
 
 }  // namespace
 
@@ -81,7 +79,8 @@ void BackgroundScan::scan() {
     end_if_stopped(&stop_);
     if (wall_clock().now() < next) return;
     next = wall_clock().now() + kTellEvery;
-    log(LogLevel::info, "in the background " + percent(progress.share) +
+    log(LogLevel::info, "in the background " +
+                            shown_percent(progress.share, 0) +
                             " of the rows are prepared");
   };
   struct Kept {

@@ -53,6 +53,8 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
   facts_.outputs = outputs_of(options_.fields);
   sides_ = sides_by_position(options_.split, *source_, facts_.rows);
   facts_.on_side = sides_.sizes();
+  if (options_.preparation != nullptr)
+    facts_.preparations = {options_.preparation};
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;
     for (const Output& output : kind.facts().outputs) {

@@ -59,13 +59,10 @@ IndexedDataset::IndexedDataset(IndexedOptions options, BoundSource source)
   facts_.device_fields =
       device_fields(options_.fields, options_.finish_on, Runs::unknown);
   plan_readers();
-  facts_.plan.notes = finish_notes(
-      options_.fields, facts_.device_fields,
-      options_.finish_on == MemoryKind::cpu
-          ? "host memory is the device's memory, or a batch operation runs on "
-            "the device"
-          : "the size of rows that are read by position is not known "
-            "beforehand; \"loader.cache\": \"ram\" keeps them");
+  facts_.plan.notes = finish_notes(options_.fields, facts_.device_fields,
+                                   options_.finish_on, Runs::unknown);
+  if (options_.preparation != nullptr)
+    facts_.preparations = {options_.preparation};
   const auto fitted = std::make_shared<const FittedFields>(
       FittedFields{.fields = options_.fields,
                    .statistics = statistics_for(options_, bound_)});

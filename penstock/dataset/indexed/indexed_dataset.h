@@ -16,6 +16,7 @@
 
 namespace penstock {
 
+struct LargerPlan;
 struct TableDatasetOptions;
 
 /// How samples of a source by position are prepared.
@@ -27,6 +28,9 @@ struct IndexedOptions {
   /// Memory of the device that may finish fields whose stored rows are of
   /// equal size; cpu: all are finished on the host.
   MemoryKind finish_on = MemoryKind::cpu;
+  /// Why decide() has them read by position, for DatasetFacts; null: it was not
+  /// asked.
+  std::shared_ptr<const PreparationPlan> preparation = {};
 };
 
 /// Samples that are read by their position when a batch needs them: nothing is
@@ -86,10 +90,7 @@ class IndexedDataset final : public Dataset {
   void plan_readers();
   struct Sampled;
   Sampled sample(bool timed) const;
-  TierPlan plan_of(const TableDatasetOptions& options, const Device& device,
-                   const Sampled& sampled, std::size_t run_bytes) const;
-  void decide_larger(const TableDatasetOptions& options, const Sampled& sampled,
-                     const TierLimits& limits);
+  void make_larger(const LargerPlan& plan);
   void find_lengths();
 
   const IndexedOptions options_;

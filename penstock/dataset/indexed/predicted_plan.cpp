@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "penstock/dataset/indexed/indexed_dataset.h"
-#include "penstock/dataset/rank_limits.h"
 #include "penstock/dataset/table/larger_form.h"
-#include "penstock/dataset/table/larger_plan.h"
-#include "penstock/dataset/table/table_options.h"
+#include "penstock/dataset/table/placement.h"
 
-// What the rows of a data set that is read by position would take in a tier is
-// reckoned from a few of them, as evenly spread as can be: to say so before a
-// scan has read them all; and what a form would take, and spare, that keeps
-// more of each row.
+// Rows that are read by position are never measured as a whole. A few of them,
+// as evenly spread as can be, stand for all: place() decides from these what
+// the rows would take in each tier, and whether their larger form is kept.
 
 namespace penstock {
 namespace {
@@ -105,7 +102,7 @@ std::string shown_fit(const TierPlan& plan) {
 }  // namespace
 
 struct IndexedDataset::Sampled {
-  /// What a field keeps of all rows in a larger form, beside `bytes`.
+  /// What a field keeps of all rows in a larger form, instead of `bytes`.
   struct Larger {
     LargerForm form;
     std::size_t bytes = 0, larger_bytes = 0;
@@ -123,119 +120,80 @@ struct IndexedDataset::Sampled {
              (form.same_bytes ? "" : "; the bytes of batches change");
     }
   };
-  std::int64_t rows = 0;
-  std::size_t run_bytes = 0;   ///< of all rows
-  std::size_t read_bytes = 0;  ///< of their parsed values
+  std::int64_t looked_at = 0;  ///< rows
+  MeasuredRows measured;       ///< all of them, if these are like the others
   std::vector<Larger> larger = {};
-  std::vector<std::string> in_larger = {};  ///< fields that have that form
-  /// What a thread holds that finishes the largest of them.
-  std::size_t finishing = 0;
-
-  /// Runs of all rows in the larger form, where that makes the same bytes.
-  std::size_t larger_bytes() const {
-    std::size_t bytes = run_bytes;
-    for (const Larger& of : larger)
-      if (of.form.same_bytes) bytes += of.larger_bytes - of.bytes;
-    return bytes;
-  }
-  /// What is worth keeping; empty: nothing.
-  std::string shown_kept() const {
-    std::string all;
-    auto add = [&](const std::string& text) {
-      all += (all.empty() ? "" : ", ") + text;
-    };
-    for (const Larger& of : larger)
-      if (of.form.same_bytes) add(of.form.shown());
-    for (const std::string& name : in_larger) add("field '" + name + "'");
-    return all;
-  }
-  std::size_t finishing_of(int workers) const {
-    return finishing * static_cast<std::size_t>(std::max(1, workers));
-  }
 };
 
-/// `timed`: with the time that making them takes.
+/// `timed`: with the time that making larger forms takes.
 IndexedDataset::Sampled IndexedDataset::sample(bool timed) const {
-  Sampled sampled;
+  const auto rows = static_cast<std::size_t>(facts_.rows);
+  Sampled sampled{.measured = {.rows = facts_.rows,
+                               .on_side = facts_.on_side,
+                               .key_bytes = rows * sizeof(SampleId),
+                               .read_bytes = 0}};
+  MeasuredRows& measured = sampled.measured;
+  std::size_t in_larger = rows * layout_.row_bytes;
+  bool keeps_larger = false;
   Block block;
   for (std::size_t f = 0; f < bound_.size(); ++f) {
     const Field& field = options_.fields[f];
-    if (field.kind->facts().stored.element_bytes == 0) continue;
+    const std::size_t element = field.kind->facts().stored.element_bytes;
+    if (element == 0) continue;
     const std::vector<std::int64_t> positions = spread(facts_.rows);
     if (block.rows == 0)
       open_checked_reader(*source_)->read(ReadRequest(positions), block);
     GoodRows good;
     parse_good(field, *bound_[f], block, good);
     if (good.rows.empty()) continue;
-    sampled.rows = std::ssize(good.rows);
-    auto all = [&](const FieldKind& kind) {
-      return of_all(good.run_bytes(kind), sampled.rows, facts_.rows);
+    sampled.looked_at = std::ssize(good.rows);
+    auto all = [&](std::size_t bytes) {
+      return of_all(bytes, sampled.looked_at, facts_.rows);
     };
-    sampled.run_bytes += all(*field.kind);
-    sampled.read_bytes += of_all(good.value_bytes(), sampled.rows, facts_.rows);
-    if (field.kind->facts().is_larger) sampled.in_larger.push_back(field.name);
-    std::optional<LargerForm> larger = larger_form(field);
-    if (!larger) continue;
-    sampled.finishing =
-        std::max(sampled.finishing,
-                 finishing_bytes(largest_run(*larger->field.kind, good)));
+    const std::size_t bytes = all(good.run_bytes(*field.kind));
+    measured.run_bytes += bytes;
+    *measured.read_bytes += all(good.value_bytes());
+    measured.longest.push_back(
+        {f,
+         static_cast<std::int32_t>(largest_run(*field.kind, good) / element)});
+    keeps_larger |= field.kind->facts().is_larger;
+    const std::optional<LargerForm> larger = larger_form(field);
+    if (!larger) {
+      in_larger += bytes;
+      continue;
+    }
+    const FieldKind& kind = *larger->field.kind;
+    measured.finishing_bytes = std::max(
+        measured.finishing_bytes, finishing_bytes(largest_run(kind, good)));
+    const std::size_t larger_bytes = all(good.run_bytes(kind));
+    in_larger += larger->same_bytes ? larger_bytes : bytes;
+    keeps_larger |= larger->same_bytes;
     std::vector<Field> fields = options_.fields;
     fields[f] = larger->field;
     sampled.larger.push_back(
         {.form = *larger,
-         .bytes = all(*field.kind),
-         .larger_bytes = all(*larger->field.kind),
+         .bytes = bytes,
+         .larger_bytes = larger_bytes,
          .encoding_ms = timed ? encoding_ms(*bind_fields(fields, *source_)[f],
                                             good, field.name)
                               : 0});
   }
+  if (keeps_larger) measured.larger_bytes = in_larger;
   return sampled;
 }
 
-/// Of all rows, whose runs have so many bytes.
-TierPlan IndexedDataset::plan_of(const TableDatasetOptions& options,
-                                 const Device& device, const Sampled& sampled,
-                                 std::size_t run_bytes) const {
-  return plan_tiers(
-      {.rows = facts_.rows,
-       .row_bytes = layout_.row_bytes,
-       .run_bytes = run_bytes,
-       .finished_on_host =
-           options.batches_on_host ||
-           !finished_on_device(options_.fields, facts_.device_fields),
-       .finishing_bytes = sampled.finishing_of(options.workers),
-       .tier = "none"},
-      tier_limits(rank_limits(options.cache, options), device));
-}
-
-void IndexedDataset::decide_larger(const TableDatasetOptions& options,
-                                   const Sampled& sampled,
-                                   const TierLimits& limits) {
-  const std::string shown = sampled.shown_kept();
-  if (shown.empty() || !varying_.empty() || options.cache != "auto") return;
-  const LargerPlan plan = plan_larger(
-      {.shown = shown,
-       .rows = facts_.rows,
-       .bytes = static_cast<std::size_t>(facts_.rows) * layout_.row_bytes +
-                sampled.larger_bytes(),
-       .others = sampled.finishing_of(options.workers),
-       .read_again = sampled.read_bytes,
-       .sharing = ranks_sharing(options.cache, options)},
-      options, limits);
-  if (!plan.note.empty()) facts_.plan.notes.push_back(plan.note);
-  if (!plan.keeping) return;
+void IndexedDataset::make_larger(const LargerPlan& plan) {
   LargerRows::Making making{.fields = options_.fields};
   for (std::size_t f = 0; f < making.fields.size(); ++f)
-    for (const Sampled::Larger& of : sampled.larger)
-      if (of.form.same_bytes && of.form.field.name == making.fields[f].name) {
-        making.fields[f] = of.form.field;
-        making.larger.push_back(f);
-      }
+    if (const std::optional<LargerForm> form = larger_form(making.fields[f]);
+        form && form->same_bytes) {
+      making.fields[f] = form->field;
+      making.larger.push_back(f);
+    }
   making.bound = bind_fields(making.fields, *source_);
   making.statistics = facts_.fitted->statistics;
   larger_ = std::make_unique<LargerRows>(facts_.rows, std::move(making),
                                          *plan.keeping);
-  facts_.plan.lines.back().host_bytes += plan.bytes;
 }
 
 void IndexedDataset::keep_larger(const TableDatasetOptions& options,
@@ -251,10 +209,15 @@ void IndexedDataset::keep_larger(const TableDatasetOptions& options,
                (facts.is_larger || facts.larger);
       });
   if (!marked) return;
-  decide_larger(options, sample(false),
-                tier_limits(rank_limits(options.cache, options), device));
+  const MeasuredRows measured = sample(false).measured;
+  const LargerPlan larger =
+      place(options, measured, room_for(options, measured, device, 0)).larger;
+  if (!larger.note.empty()) facts_.plan.notes.push_back(larger.note);
+  if (!larger.keeping) return;
+  make_larger(larger);
+  facts_.plan.lines.back().host_bytes += larger.bytes;
 } catch (const Error& error) {
-  // Who reads the rows hears of it.
+  // The loader reports it if it reads the rows.
   log(LogLevel::info,
       std::string("the size of the rows is unknown: ") + error.what());
 }
@@ -268,32 +231,27 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
   // A row of a chunk costs as much as the whole chunk.
   if (facts_.rows == 0 || (runs_differ && source_->chunks() != nullptr)) return;
   const Sampled sampled = sample(true);
-  const std::size_t finishing = sampled.finishing_of(options.workers);
-  auto planned = [&](std::size_t run_bytes) {
-    return plan_of(options, device, sampled, run_bytes);
+  auto placed = [&](std::size_t run_bytes) {
+    MeasuredRows measured = sampled.measured;
+    measured.run_bytes = run_bytes;
+    return place(options, measured, room_for(options, measured, device, 0));
   };
-  TierPlan plan = planned(sampled.run_bytes);
-  TierPlan::Line by_position = facts_.plan.lines.back();
-  by_position.host_bytes += finishing;
-  std::erase_if(plan.lines, [](const TierPlan::Line& line) {
-    return line.tier == Tier::none;
-  });
-  plan.lines.push_back(by_position);
-  plan.predicted_from = sampled.rows;
-  plan.notes = facts_.plan.notes;
-  if (const std::string note = rank_note(options); !note.empty())
-    plan.notes.push_back(note);
-  if (finishing > 0)
-    plan.notes.push_back(
-        finishing_note(finishing, std::max(1, options.workers)));
-  facts_.plan = std::move(plan);
-  decide_larger(options, sampled, facts_.plan.limits);
+  const std::size_t run_bytes = sampled.measured.run_bytes;
+  const Placement placement = placed(run_bytes);
+  TierPlan plan = placement.plan;
+  const TierPlan::Line readers = facts_.plan.lines.back();
+  const auto none =
+      std::ranges::find(plan.lines, Tier::none, &TierPlan::Line::tier);
+  none->host_bytes += readers.host_bytes;
+  none->why = readers.why;
+  plan.predicted_from = sampled.looked_at;
   for (const Sampled::Larger& of : sampled.larger)
-    if (larger_ == nullptr || !of.form.same_bytes)
-      facts_.plan.notes.push_back(
-          of.text(planned(sampled.run_bytes - of.bytes + of.larger_bytes)));
+    if (!placement.larger.keeping || !of.form.same_bytes)
+      plan.notes.push_back(
+          of.text(placed(run_bytes - of.bytes + of.larger_bytes).plan));
+  facts_.plan = std::move(plan);
 } catch (const Error& error) {
-  // Who reads the rows hears of it.
+  // The loader reports it if it reads the rows.
   log(LogLevel::info,
       std::string("the size of the rows is unknown: ") + error.what());
 }

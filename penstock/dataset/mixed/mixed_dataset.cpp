@@ -130,6 +130,9 @@ void MixedDataset::add_sides() {
         "the rows of a mixture are finished on the host");
     firsts_.push_back(facts_.rows);
     facts_.rows += facts.rows;
+    facts_.preparations.insert(facts_.preparations.end(),
+                               facts.preparations.begin(),
+                               facts.preparations.end());
     for (std::size_t side = 0; side < facts.on_side.size(); ++side)
       facts_.on_side[side] += facts.on_side[side];
     for (std::size_t v = 0; v < facts.longest.size(); ++v)

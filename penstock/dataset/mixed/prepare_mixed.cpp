@@ -5,8 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "penstock/base/shown.h"
 #include "penstock/dataset/packed/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
+#include "penstock/dataset/table/preparation_plan.h"
 #include "penstock/dataset/table/table_preparation.h"
 
 // Sources of which no field is fitted together with another's are prepared one
@@ -21,21 +23,16 @@ namespace {
 using Options = std::vector<MixedSourceOptions>;
 using Sources = std::vector<BoundSource>;
 
-std::string named(const std::vector<Field>& fields) {
-  std::string names;
-  for (const Field& field : fields)
-    names += (names.empty() ? "'" : ", '") + field.name + "'";
-  return names;
-}
-
 void check_fields(const Options& options) {
   const std::vector<Field>& first = options.front().rows.fields;
   for (std::size_t s = 1; s < options.size(); ++s) {
     const std::vector<Field>& fields = options[s].rows.fields;
     if (!std::ranges::equal(fields, first, {}, &Field::name, &Field::name))
       refuse_mixing("mixing.fields", s,
-                    "the fields of the source are " + named(fields) +
-                        ", but those of sources[0] are " + named(first),
+                    "the fields of the source are " +
+                        quoted_list(fields, &Field::name) +
+                        ", but those of sources[0] are " +
+                        quoted_list(first, &Field::name),
                     "give all sources fields with the same names");
   }
   for (std::size_t s = 0; s < options.size(); ++s)
@@ -155,6 +152,7 @@ class Together {
   /// What it keeps already, of a store, is taken from `budgets`.
   void scan(std::size_t source, BoundSource opened, TierBudgets& budgets) {
     options_[source].rows.budgets = budgets;
+    options_[source].rows.preparation = scanned_for(source);
     scans_[source] = std::make_unique<TablePreparation>(
         options_[source].rows, std::move(opened), device_);
     if (const TableDataset* stored = scans_[source]->stored())
@@ -195,6 +193,15 @@ class Together {
   }
 
  private:
+  std::shared_ptr<const PreparationPlan> scanned_for(std::size_t source) const {
+    const auto fit = std::ranges::find_if(fits_, [&](const SharedFit& shared) {
+      return std::ranges::count(shared.sources, source) > 0;
+    });
+    return std::make_shared<const PreparationPlan>(PreparationPlan{
+        .reason = "field '" + options_[source].rows.fields[fit->field].name +
+                  "' is fitted over several sources"});
+  }
+
   bool is_missing(std::size_t source) const {
     return std::ranges::count(missing_, source) > 0;
   }

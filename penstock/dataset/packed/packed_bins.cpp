@@ -1,11 +1,11 @@
 #include "penstock/dataset/packed/packed_bins.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <utility>
 #include <vector>
 
+#include "penstock/base/shown.h"
 #include "penstock/dataset/side_lengths.h"
 
 namespace penstock {
@@ -17,12 +17,6 @@ BinRules rules_of(const Packing& packing, std::uint64_t seed) {
           .window = packing.window,
           .repack = packing.repack,
           .seed = seed};
-}
-
-std::string percent(double share) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.2f %%", 100 * share);
-  return text.data();
 }
 
 /// Of Bins or of a BinStream.
@@ -47,8 +41,8 @@ std::string PackedNumbers::text() const {
   std::string line = std::to_string(samples) + " documents, " +
                      std::to_string(elements) + " tokens in " +
                      std::to_string(bins) + " rows of " + std::to_string(size) +
-                     ": " + percent(efficiency) + " full, " +
-                     percent(1 - efficiency) + " padding, " +
+                     ": " + shown_percent(efficiency, 2) + " full, " +
+                     shown_percent(1 - efficiency, 2) + " padding, " +
                      std::to_string(cut) + " documents cut";
   if (empty > 0) line += ", " + std::to_string(empty) + " without a token";
   return line;

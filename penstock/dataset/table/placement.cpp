@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/base/host_limits.h"
+#include "penstock/base/shown.h"
 #include "penstock/dataset/rank_limits.h"
 #include "penstock/dataset/table/larger_form.h"
 #include "penstock/dataset/table/table_store.h"
@@ -87,12 +88,24 @@ TierRequest request_of(const TableDatasetOptions& asked,
           .ring_mixed_bytes = room.mixed.device - room.kept.device,
           .ring_mixed_host_bytes = room.mixed.host,
           .finishing_bytes = finishing_of_all(asked, measured),
-          .tier = asked.cache,
+          .tier = measured.by_position() ? "none" : asked.cache,
           .budgets = asked.budgets,
           .divisible = measured.longest.empty() && row_bytes > 0,
           .batch_rows = asked.batch_rows,
           .on_disk = measured.in_store,
           .beside_rows = bytes_beside(asked, measured)};
+}
+
+/// The fields of which the larger form is kept. Of rows that are read by
+/// position, also those that have no other form.
+std::string shown_larger(const std::vector<Field>& fields, bool by_position) {
+  std::vector<std::string> shown;
+  for (const Field& field : fields)
+    if (const auto form = larger_form(field); form && form->same_bytes)
+      shown.push_back(form->shown());
+    else if (by_position && field.kind->facts().is_larger)
+      shown.push_back("field '" + field.name + "'");
+  return listed(shown);
 }
 
 /// Which rows are kept in the larger form of their fields, too.
@@ -103,26 +116,42 @@ void place_larger(const TableDatasetOptions& asked,
       [](const Output& output) { return output.lengths != Lengths::equal; });
   TierPlan& plan = placed.plan;
   if (measured.larger_bytes == 0 || asked.cache != "auto" ||
-      asked.budgets.any() || plan.tier == Tier::none || varies)
+      asked.budgets.any() || varies ||
+      (plan.tier == Tier::none && !measured.by_position()))
     return;
-  std::string shown;
-  for (const Field& field : asked.fields)
-    if (const auto form = larger_form(field); form && form->same_bytes)
-      shown += (shown.empty() ? "" : ", ") + form->shown();
   const auto line =
       std::ranges::find(plan.lines, plan.tier, &TierPlan::Line::tier);
   // Those of a mapped file are read from it whenever they are not kept.
-  const LargerPlan larger = plan_larger(
-      {.shown = shown,
-       .rows = measured.rows,
-       .bytes = measured.larger_bytes,
-       .others = line->host_bytes,
-       .read_again = plan.tier == Tier::disk ? measured.run_bytes : 0,
-       .sharing = ranks_sharing(asked.cache, asked)},
-      asked, plan.limits);
-  if (!larger.note.empty()) plan.notes.push_back(larger.note);
-  if (larger.keeping) line->host_bytes += larger.bytes;
-  placed.larger = larger.keeping;
+  const std::size_t mapped = plan.tier == Tier::disk ? measured.run_bytes : 0;
+  placed.larger =
+      plan_larger({.shown = shown_larger(asked.fields, measured.by_position()),
+                   .rows = measured.rows,
+                   .bytes = measured.larger_bytes,
+                   .others = line->host_bytes,
+                   .read_again = measured.read_bytes.value_or(mapped),
+                   .sharing = ranks_sharing(asked.cache, asked)},
+                  asked, plan.limits);
+  if (!placed.larger.note.empty()) plan.notes.push_back(placed.larger.note);
+  line->host_bytes += placed.larger.bytes;
+}
+
+/// What is free, on a disk too where the rows may go there.
+TierLimits limits_for(const TableDatasetOptions& asked, bool in_store,
+                      const Device& device, std::size_t replaced) {
+  const HostLimits host = rank_limits(asked.cache, asked);
+  TierLimits limits = tier_limits(host, device);
+  const std::filesystem::path folder = store_dir(asked);
+  limits.disk_origin = folder.string();
+  const std::optional<std::size_t>& budget = asked.budgets.disk;
+  const bool automatic =
+      asked.cache == "auto" &&
+      (budget ? *budget > 0 : why_not_a_disk(folder).empty());
+  if (!in_store && asked.cache != "disk" && !automatic) return limits;
+  std::size_t free = free_bytes(folder).value_or(0);
+  if (!in_store) free += replaced;
+  // A store is mapped.
+  limits.disk_free = std::min(free, host.addresses_free.value_or(free));
+  return limits;
 }
 
 }  // namespace
@@ -130,19 +159,16 @@ void place_larger(const TableDatasetOptions& asked,
 Placement placed_by(TierPlan plan, const TierRequest& request,
                     const TableDatasetOptions& asked,
                     const MeasuredRows& measured, MemoryKind memory) {
-  const bool kept = plan.tier != Tier::none;
+  const Runs runs = plan.tier != Tier::none  ? Runs::kept
+                    : measured.by_position() ? Runs::unknown
+                                             : Runs::measured;
   Placement placed{
       .request = request,
       .plan = std::move(plan),
-      .device_fields = copied_there(asked, measured, memory,
-                                    kept ? Runs::kept : Runs::measured)};
+      .device_fields = copied_there(asked, measured, memory, runs)};
   std::vector<std::string>& notes = placed.plan.notes;
-  notes = finish_notes(
-      asked.fields, placed.device_fields,
-      kept || memory == MemoryKind::cpu
-          ? "host memory is the device's memory, or a batch operation runs on "
-            "the device"
-          : "the files are not kept; \"loader.cache\": \"ram\" keeps them");
+  notes = finish_notes(asked.fields, placed.device_fields,
+                       asked.batches_on_host ? MemoryKind::cpu : memory, runs);
   if (std::string note = rank_note(asked); !note.empty())
     notes.push_back(std::move(note));
   if (measured.finishing_bytes > 0)
@@ -191,7 +217,13 @@ Placer::Placer(TableDatasetOptions asked, MeasuredRows measured,
 }
 
 void Placer::place() {
-  placement_ = penstock::place(asked_, measured_, room());
+  // A store that cannot be used makes room for the new one.
+  std::error_code none;
+  const auto unusable = std::filesystem::file_size(store_, none);
+  const std::size_t replaced =
+      begun_ + (none ? 0 : static_cast<std::size_t>(unusable));
+  placement_ = penstock::place(asked_, measured_,
+                               room_for(asked_, measured_, device_, replaced));
   if (asked_.planned) asked_.planned(placement_.plan);
 }
 
@@ -205,46 +237,25 @@ bool Placer::places_again(const Error& error) {
   return true;
 }
 
-TierLimits Placer::limits() const {
-  const HostLimits host = rank_limits(asked_.cache, asked_);
-  TierLimits limits = tier_limits(host, device_);
-  const std::filesystem::path folder = store_dir(asked_);
-  limits.disk_origin = folder.string();
-  const std::optional<std::size_t>& budget = asked_.budgets.disk;
-  const bool automatic =
-      asked_.cache == "auto" &&
-      (budget ? *budget > 0 : why_not_a_disk(folder).empty());
-  const bool stored = measured_.in_store;
-  if (!stored && asked_.cache != "disk" && !automatic) return limits;
-  std::size_t free = free_bytes(folder).value_or(0);
-  if (!stored) {
-    // One that cannot be used makes room for the new one.
-    std::error_code none;
-    const auto unusable = std::filesystem::file_size(store_, none);
-    free += begun_ + (none ? 0 : static_cast<std::size_t>(unusable));
-  }
-  // A store is mapped.
-  limits.disk_free = std::min(free, host.addresses_free.value_or(free));
-  return limits;
-}
-
-Room Placer::room() const {
-  Room room{.limits = limits(), .memory = device_.memory_kind()};
-  if (!asked_.ring_bytes) return room;
+Room room_for(const TableDatasetOptions& asked, const MeasuredRows& measured,
+              const Device& device, std::size_t replaced) {
+  Room room{.limits = limits_for(asked, measured.in_store, device, replaced),
+            .memory = device.memory_kind()};
+  if (!asked.ring_bytes) return room;
   DatasetFacts facts{
-      .rows = measured_.rows,
-      .on_side = measured_.on_side,
-      .outputs = outputs_of(asked_.fields),
-      .longest = longest_samples(asked_.fields, measured_.longest)};
+      .rows = measured.rows,
+      .on_side = measured.on_side,
+      .outputs = outputs_of(asked.fields),
+      .longest = longest_samples(asked.fields, measured.longest)};
   const DeviceFields copied =
-      copied_there(asked_, measured_, room.memory, Runs::kept);
+      copied_there(asked, measured, room.memory, Runs::kept);
   auto rings = [&](DeviceFields fields) {
     facts.device_fields = std::move(fields);
-    return asked_.ring_bytes(facts);
+    return asked.ring_bytes(facts);
   };
   room.copied = rings(copied);
   room.kept = rings(kept_there(copied));
-  room.mixed = rings(kept_in_part(copied, asked_));
+  room.mixed = rings(kept_in_part(copied, asked));
   return room;
 }
 

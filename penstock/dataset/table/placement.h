@@ -22,7 +22,8 @@ struct LongestRun {
   std::int32_t elements = 0;
 };
 
-/// What a scan, or the store of an earlier one, has measured of the rows.
+/// What a scan, or the store of an earlier one, has measured of the rows, or
+/// what a few of them let expect.
 struct MeasuredRows {
   std::int64_t rows = 0;
   std::array<std::int64_t, 3> on_side = {};  ///< train, val, test
@@ -30,11 +31,17 @@ struct MeasuredRows {
   std::size_t run_bytes = 0;                 ///< of all rows, as stored
   std::size_t key_bytes = 0;                 ///< of all rows, in a store
   /// Of the runs that have a larger form which makes the same batches, in it.
+  /// Of rows that are read by position, of whole rows.
   std::size_t larger_bytes = 0;
   /// What a thread holds that finishes the largest row.
   std::size_t finishing_bytes = 0;
   bool in_store = false;
   std::optional<ScanMemory> scan = {};  ///< missing: the rows are a store's
+  /// Bytes of all rows as their source has them, where each batch reads its
+  /// rows by position and no tier keeps them; else missing.
+  std::optional<std::size_t> read_bytes = {};
+
+  bool by_position() const { return read_bytes.has_value(); }
 };
 
 /// Where the rows may go.
@@ -52,9 +59,15 @@ struct Placement {
   TierPlan plan;
   /// What a device finishes, as DatasetFacts has it.
   std::array<std::vector<DeviceField>, 2> device_fields = {};
-  /// Which rows are kept in the larger form of their fields; missing: none.
-  std::optional<LargerRows::Keeping> larger = {};
+  /// Which rows are kept in the larger form of their fields. `plan` counts its
+  /// bytes and has its note.
+  LargerPlan larger = {};
 };
+
+/// Where these rows may go on this machine at this moment. `replaced`: bytes on
+/// the disk that are free again once the rows are in a store.
+Room room_for(const TableDatasetOptions& asked, const MeasuredRows& measured,
+              const Device& device, std::size_t replaced);
 
 /// A pure function. Throws what plan_tiers() throws.
 Placement place(const TableDatasetOptions& asked, const MeasuredRows& measured,
@@ -90,8 +103,6 @@ class Placer {
 
  private:
   void place();
-  TierLimits limits() const;
-  Room room() const;
 
   const TableDatasetOptions asked_;
   MeasuredRows measured_;

@@ -116,13 +116,48 @@ TEST(Placement, TheLargerFormIsKeptWhereThereIsRoom) {
   rows.are_pictures();
   rows.asked.epochs = 9;
   const Placement kept = rows.placed();
-  ASSERT_TRUE(kept.larger);
+  ASSERT_TRUE(kept.larger.keeping);
   EXPECT_THAT(kept.plan.notes,
               Contains(HasSubstr("which fits in memory: it is kept")));
   rows.asked.cache = "ram";  // nothing else
   const Placement asked = rows.placed();
-  EXPECT_FALSE(asked.larger);
+  EXPECT_FALSE(asked.larger.keeping);
   EXPECT_THAT(asked.plan.notes, Not(Contains(HasSubstr("it is kept"))));
+}
+
+TEST(Placement, RowsThatAreReadByPositionStayInTheirSource) {
+  Rows rows;
+  rows.are_pictures();
+  rows.asked.epochs = 9;
+  rows.measured.read_bytes = rows.measured.run_bytes;
+  const auto bytes_of = [](const TierPlan& plan, Tier tier) {
+    return std::ranges::find(plan.lines, tier, &TierPlan::Line::tier)
+        ->host_bytes;
+  };
+  const Placement kept = rows.placed();
+  EXPECT_EQ(kept.plan.tier, Tier::none);
+  EXPECT_GT(bytes_of(kept.plan, Tier::ram), rows.measured.run_bytes);
+  ASSERT_TRUE(kept.larger.keeping);
+  EXPECT_EQ(kept.larger.bytes, kMiB);
+  EXPECT_THAT(kept.plan.notes, Contains(kept.larger.note));
+  rows.asked.cache = "none";
+  const Placement read = rows.placed();
+  EXPECT_FALSE(read.larger.keeping);
+  EXPECT_EQ(bytes_of(kept.plan, Tier::none),
+            bytes_of(read.plan, Tier::none) + kMiB);
+}
+
+TEST(Placement, ADeviceDoesNotFinishFilesOfUnknownLength) {
+  Rows rows;
+  rows.are_pictures();
+  rows.asked.fields = fields_of(
+      R"({"x": {"image": {"column": "i", "size": 8, "dtype": "float32",
+                          "record_draws": false, "decode": "device"}}})");
+  rows.room.memory = MemoryKind::sim;
+  rows.measured.read_bytes = rows.measured.run_bytes;
+  EXPECT_THAT(rows.placed().plan.notes,
+              Contains(HasSubstr("host: the size of rows that are read by "
+                                 "position is not known")));
 }
 
 TEST(Placement, SaysWhatThreadsAndRanksTake) {

@@ -1,8 +1,10 @@
 #include "penstock/dataset/table/preparation_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "penstock/base/sha256_of.h"
 #include "penstock/dataset/table/table_store.h"
 
 namespace penstock {
@@ -153,17 +155,55 @@ PreparationPlan decide(const AskedRows& rows, const SourceTraits& source,
       return as(RowsForm::scanned, RowsIdentity::stored,
                 "the rows cannot be read while batches are produced");
     return as(RowsForm::growing, RowsIdentity::stored,
-              "rows are prepared while batches are produced");
+              rows.preparing == Preparing::meanwhile
+                  ? "\"loader.prepare\" is \"meanwhile\""
+                  : "samples are packed in a stream");
   }
   if (std::string why = why_scanned(rows, source); !why.empty())
     return as(RowsForm::scanned, RowsIdentity::contents, std::move(why));
   if (packs_beside(rows, source, machine))
     return as(RowsForm::beside, RowsIdentity::source,
-              "samples are read by position");
+              "the source keeps them in memory, column by column");
   if (std::string why = why_kept(rows, source); !why.empty())
     return as(RowsForm::scanned, RowsIdentity::source, std::move(why));
   return as(RowsForm::by_position, RowsIdentity::source,
-            "samples are read by position");
+            "nothing requires a scan");
+}
+
+namespace {
+
+struct ShownForm {
+  RowsForm form;
+  std::string_view name, text;
+};
+constexpr std::array<ShownForm, 4> kForms = {{
+    {RowsForm::scanned, "scanned",
+     "the rows are scanned before the first batch"},
+    {RowsForm::by_position, "by_position",
+     "the rows are read by position when a batch needs them"},
+    {RowsForm::beside, "beside",
+     "the rows are packed while the first batches read them by position"},
+    {RowsForm::growing, "growing",
+     "the rows are prepared while batches are produced"},
+}};
+
+}  // namespace
+
+std::string_view name_of(RowsForm form) {
+  return std::ranges::find(kForms, form, &ShownForm::form)->name;
+}
+
+std::string preparation_text(std::string_view form, std::string_view reason) {
+  const auto known = std::ranges::find(kForms, form, &ShownForm::name);
+  return std::string(known == kForms.end() ? form : known->text) + ": " +
+         std::string(reason);
+}
+
+Json PreparationPlan::json() const {
+  Json json;
+  json["form"] = name_of(form);
+  json["reason"] = reason;
+  return json;
 }
 
 namespace {
@@ -314,9 +354,7 @@ std::string named_fingerprint(const std::vector<Field>& fields,
     all["limit_share"] = split.share;
     all["limit_rows"] = split.most;
   }
-  Sha256 hash;
-  hash.add(all.dump());
-  return hash.hex();
+  return sha256_of(all.dump());
 }
 
 }  // namespace penstock

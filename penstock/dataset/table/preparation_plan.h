@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/dataset/table/block_parser.h"
@@ -67,6 +68,9 @@ enum class RowsForm : std::uint8_t {
   growing,      ///< a GrowingDataset, where their store does not have them all
 };
 
+/// "scanned", "by_position", "beside" or "growing".
+std::string_view name_of(RowsForm form);
+
 /// What names rows, so that a saved position is of use for these alone.
 enum class RowsIdentity : std::uint8_t {
   contents,  ///< what a scan found
@@ -79,14 +83,21 @@ enum class RowsIdentity : std::uint8_t {
 /// set (and the fingerprint) that it was saved with.
 struct PreparationPlan {
   RowsForm form = RowsForm::scanned;
-  std::string reason = {};  ///< for that form, for people
+  std::string reason = {};  ///< why this form, for people
   RowsIdentity identity = RowsIdentity::contents;
   /// The rows' fingerprint where their contents do not decide it; else empty.
   std::string fingerprint = {};
   bool uses_store = true;  ///< one is looked for, and may be written
 
   bool operator==(const PreparationPlan&) const = default;
+
+  Json json() const;  ///< {"form", "reason"}
 };
+
+/// "the rows are scanned before the first batch: samples are numbered by their
+/// keys". `form` is what name_of() gives. A form of a newer version is shown by
+/// its name.
+std::string preparation_text(std::string_view form, std::string_view reason);
 
 /// A pure function. Throws Error(request), code data.not_meanwhile, where rows
 /// are asked to be prepared while batches are made, and cannot be.

@@ -43,8 +43,11 @@ using enum RowsForm;
 constexpr RowsIdentity kContents = RowsIdentity::contents;
 constexpr RowsIdentity kSource = RowsIdentity::source;
 constexpr RowsIdentity kStored = RowsIdentity::stored;
-constexpr const char* kByPosition = "samples are read by position";
-constexpr const char* kGrows = "rows are prepared while batches are produced";
+constexpr const char* kByPosition = "nothing requires a scan";
+constexpr const char* kInMemory =
+    "the source keeps them in memory, column by column";
+constexpr const char* kStreams = "samples are packed in a stream";
+constexpr const char* kMeanwhile = "\"loader.prepare\" is \"meanwhile\"";
 constexpr const char* kOnce =
     "the rows cannot be read while batches are produced";
 constexpr const char* kUnknownLengths =
@@ -79,8 +82,8 @@ const Case kCases[] = {
     {"ChunksUnkept", [](Asked& a) { a.source.decodes_chunks = true; a.rows.cache = "none"; }, by_position, kSource, kByPosition},
     {"ChunksThatCostNothing", [](Asked& a) { a.source.chunks = 3; }, by_position, kSource, kByPosition},
     // Beside the batches.
-    {"InMemory", [](Asked& a) { a.lie_in_memory(); }, beside, kSource, kByPosition},
-    {"InMemoryWithRoom", [](Asked& a) { a.lie_in_memory(); a.machine.memory_free = 16 * kMany + 1; }, beside, kSource, kByPosition},
+    {"InMemory", [](Asked& a) { a.lie_in_memory(); }, beside, kSource, kInMemory},
+    {"InMemoryWithRoom", [](Asked& a) { a.lie_in_memory(); a.machine.memory_free = 16 * kMany + 1; }, beside, kSource, kInMemory},
     {"InMemoryWithoutRoom", [](Asked& a) { a.lie_in_memory(); a.machine.memory_free = 16 * kMany; }, by_position, kSource, kByPosition},
     {"InMemoryFew", [](Asked& a) { a.lie_in_memory(); a.source.rows = 1 << 20; }, by_position, kSource, kByPosition},
     {"InMemoryInManyChunks", [](Asked& a) { a.lie_in_memory(); a.source.chunks = 65; }, by_position, kSource, kByPosition},
@@ -93,16 +96,16 @@ const Case kCases[] = {
     {"InMemoryWithBudgets", [](Asked& a) { a.lie_in_memory(); a.rows.budgets = true; }, scanned, kSource, "'loader.cache' keeps the rows"},
     {"InMemoryFitted", [](Asked& a) { a.lie_in_memory(); a.field().fitted = true; }, scanned, kContents, "field 'x' needs statistics of the data"},
     // While batches are made.
-    {"Stream", [](Asked& a) { a.stream(); }, growing, kStored, kGrows},
-    {"StreamOnDisk", [](Asked& a) { a.stream(); a.rows.cache = "disk"; }, growing, kStored, kGrows},
-    {"StreamPlanned", [](Asked& a) { a.stream(); a.rows.plan_only = true; }, growing, kStored, kGrows},
+    {"Stream", [](Asked& a) { a.stream(); }, growing, kStored, kStreams},
+    {"StreamOnDisk", [](Asked& a) { a.stream(); a.rows.cache = "disk"; }, growing, kStored, kStreams},
+    {"StreamPlanned", [](Asked& a) { a.stream(); a.rows.plan_only = true; }, growing, kStored, kStreams},
     {"StreamInMemory", [](Asked& a) { a.stream(); a.source.in_memory = true; }, scanned, kStored, kOnce},
     {"StreamReadOnce", [](Asked& a) { a.stream(); a.rows.opens_again = false; }, scanned, kStored, kOnce},
     {"StreamBefore", [](Asked& a) { a.stream(); a.rows.preparing = Preparing::before; }, scanned, kContents, kUnknownLengths},
     {"StreamOfBadRows", [](Asked& a) { a.stream(); a.rows.skips_bad = true; }, scanned, kContents, "bad rows are left out before training"},
     {"StreamOfKeys", [](Asked& a) { a.stream(); a.source = {.by_key = true}; }, scanned, kContents, "samples are numbered by their keys"},
-    {"Meanwhile", [](Asked& a) { a.rows.opens_again = true; a.rows.preparing = Preparing::meanwhile; }, growing, kStored, kGrows},
-    {"MeanwhileOfUnknownLengths", [](Asked& a) { a.rows.opens_again = true; a.rows.preparing = Preparing::meanwhile; a.field().varies = true; }, growing, kStored, kGrows},
+    {"Meanwhile", [](Asked& a) { a.rows.opens_again = true; a.rows.preparing = Preparing::meanwhile; }, growing, kStored, kMeanwhile},
+    {"MeanwhileOfUnknownLengths", [](Asked& a) { a.rows.opens_again = true; a.rows.preparing = Preparing::meanwhile; a.field().varies = true; }, growing, kStored, kMeanwhile},
 };
 // clang-format on
 
@@ -125,6 +128,18 @@ TEST_P(PreparationPlanTest, FollowsFromWhatIsAskedAndFromTheSource) {
 INSTANTIATE_TEST_SUITE_P(Decisions, PreparationPlanTest,
                          testing::ValuesIn(kCases),
                          [](const auto& made) { return made.param.name; });
+
+TEST(PreparationPlan, IsToldInWords) {
+  const PreparationPlan plan{.form = by_position, .reason = "a reason"};
+  EXPECT_EQ(plan.json().dump(),
+            R"({"form": "by_position", "reason": "a reason"})");
+  EXPECT_EQ(preparation_text("growing", "a reason"),
+            "the rows are prepared while batches are produced: a reason");
+  EXPECT_EQ(preparation_text("of a newer version", "a reason"),
+            "of a newer version: a reason");
+  for (RowsForm form : {scanned, by_position, beside, growing})
+    EXPECT_EQ(preparation_text(name_of(form), "").find("the rows are "), 0U);
+}
 
 /// Why rows cannot be prepared while batches are made.
 struct Refused {

@@ -30,12 +30,15 @@ TableDataset::TableDataset(std::shared_ptr<const TableOrigin> origin,
   facts_.device_fields = placement_.device_fields;
   if (plan().tier == Tier::none)
     facts_.most_readers = most_readers(*origin_->source);
+  if (origin_->options.preparation != nullptr)
+    facts_.preparations = {origin_->options.preparation};
   facts_.draws = found_->draws;
   facts_.fitted = std::make_shared<const FittedFields>(
       FittedFields{.fields = fields(), .statistics = found_->statistics});
   facts_.scan = {found_, &found_->scan};
   find_lengths();
-  if (placement_.larger && !origin_->options.plan_only) larger_ = larger_rows();
+  if (placement_.larger.keeping && !origin_->options.plan_only)
+    larger_ = larger_rows();
 }
 
 /// Of rows that are only planned, about how long they are.
@@ -65,7 +68,7 @@ std::unique_ptr<LargerRows> TableDataset::larger_rows() const {
   }
   making.bound = bind_fields(making.fields, *origin_->source);
   return std::make_unique<LargerRows>(facts_.rows, std::move(making),
-                                      *placement_.larger);
+                                      *placement_.larger.keeping);
 }
 
 void TableDataset::remove_damaged(const Error& error) const {

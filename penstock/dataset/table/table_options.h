@@ -17,6 +17,8 @@
 
 namespace penstock {
 
+struct PreparationPlan;
+
 /// How far a scan has come.
 struct ScanProgress {
   std::int64_t rows = 0, bytes = 0;           ///< read and parsed
@@ -114,6 +116,8 @@ struct PreparationWork {
   /// Ends with the plan: of the result, only what facts() says of rows and plan
   /// is there.
   bool plan_only = false;
+  /// What decide() has chosen, for DatasetFacts; null: it was not asked.
+  std::shared_ptr<const PreparationPlan> preparation = {};
 };
 
 /// What belongs to a data set and how it is prepared. Whoever needs a part of

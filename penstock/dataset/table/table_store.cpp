@@ -4,6 +4,7 @@
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/cache_folder.h"
+#include "penstock/base/sha256_of.h"
 
 namespace penstock {
 namespace {
@@ -108,9 +109,8 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   if (!options.fitted_with.is_null())
     recipe["fitted_with"] = options.fitted_with;
   recipe["named_fingerprint"] = options.fingerprint;
-  Sha256 hash;
-  hash.add(recipe.dump());
-  store.path = store_dir(options) / (hash.hex().substr(0, 32) + ".store");
+  store.path =
+      store_dir(options) / (sha256_of(recipe.dump()).substr(0, 32) + ".store");
   if (options.source.version.empty() && !knows_version(source.identity()))
     store.why_not = source.shown() +
                     " cannot tell whether its rows have changed since then; "

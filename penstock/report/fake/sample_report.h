@@ -49,7 +49,8 @@ inline constexpr char kSampleReport[] = R"({
         "peak_bytes": 16777216, "device_bytes": 1048576},
       "held": [{"for": "rows", "in": "device", "bytes": 524288,
         "peak_bytes": 786432}]},
-    "dataset": {"rows": 8000, "train": 6400, "val": 1600},
+    "dataset": {"rows": 8000, "train": 6400, "val": 1600,
+      "preparation": {"form": "scanned", "reason": "the split is by a column"}},
     "stages": [
       {"name": "plan", "workers": 1, "pool": "loader", "rate": 1000000.0,
        "busy": 0.01, "p50_ms": 0.05, "p99_ms": 0.1, "blocked_get": null,

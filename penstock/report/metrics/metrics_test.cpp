@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "penstock/base/base.h"
+#include "penstock/base/crc32c.h"
 #include "penstock/report/metrics/csv.h"
 #include "penstock/report/metrics/prometheus.h"
 #include "penstock/report/metrics/tensorboard.h"
@@ -57,8 +59,6 @@ TEST_F(MetricFiles, PrometheusReadsTheNewestOfEach) {
 
 TEST_F(MetricFiles,
        EventFilesBeginWithTheirVersionInRecordsThatCheckThemselves) {
-  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);  // RFC 3720
-  EXPECT_EQ(crc32c(""), 0u);
   TensorBoardFile events(folder_);
   events.add(3, 1.5, {{"loss", 2.25}, {"au", kUnknown}});
   std::string bytes;
@@ -69,7 +69,8 @@ TEST_F(MetricFiles,
     return value;
   };
   auto good_sum = [&](std::size_t at, std::size_t length) {
-    const std::uint32_t sum = crc32c(bytes.substr(at, length));
+    const std::uint32_t sum =
+        crc32c(std::as_bytes(std::span(bytes).subspan(at, length)));
     return number(at + length, std::uint32_t{}) ==
            ((sum >> 15 | sum << 17) + 0xa282ead8u);
   };

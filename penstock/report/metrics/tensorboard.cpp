@@ -2,35 +2,24 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <span>
 
 #include "penstock/base/base.h"
+#include "penstock/base/crc32c.h"
 #include "penstock/report/metrics/sink.h"
 
 namespace penstock {
 namespace {
 
-std::array<std::uint32_t, 256> crc_table() {
-  constexpr std::uint32_t kReversedPolynomial = 0x82F63B78;
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t rest = i;
-    for (int bit = 0; bit < 8; ++bit)
-      rest = rest >> 1 ^ ((rest & 1) != 0 ? kReversedPolynomial : 0);
-    table[i] = rest;
-  }
-  return table;
-}
-
 /// Records hold sums that are masked, since a sum over bytes that hold sums is
 /// a weak one.
 std::uint32_t masked(std::string_view bytes) {
-  return std::rotr(crc32c(bytes), 15) + 0xa282ead8;
+  return std::rotr(crc32c(std::as_bytes(std::span(bytes))), 15) + 0xa282ead8;
 }
 
 template <class Number>
@@ -84,14 +73,6 @@ std::string file_name() {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  static const std::array<std::uint32_t, 256> table = crc_table();
-  std::uint32_t sum = 0xffffffff;
-  for (const char c : bytes)
-    sum = table[(sum ^ static_cast<unsigned char>(c)) & 255] ^ sum >> 8;
-  return ~sum;
-}
 
 TensorBoardFile::TensorBoardFile(const std::filesystem::path& folder)
     : file_(folder / file_name()) {

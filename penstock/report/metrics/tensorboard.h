@@ -9,9 +9,6 @@
 
 namespace penstock {
 
-/// CRC-32C (RFC 3720), as the records of event files carry it.
-std::uint32_t crc32c(std::string_view bytes);
-
 /// An event file as TensorBoard reads them: scalars by name, those of epochs
 /// under "epoch/". Format: tensorflow/core/util/event.proto in records of
 /// tensorflow/core/lib/io/record_writer.h.

@@ -172,6 +172,20 @@ TEST(Npy, RowsThatHoldNoValuesAreRefused) {
   EXPECT_EQ(schema.left_out[0].name, "x");
 }
 
+TEST(Npy, TensorsThatShareBytesAreRefused) {
+  files::TestFolder folder;
+  std::string tensors =
+      R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+      R"("y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})";
+  tensors = std::string(1, static_cast<char>(tensors.size())) +
+            std::string(7, '\0') + tensors + "\1\2\3";
+  EXPECT_THAT(
+      rows_of(section(folder.write("a.safetensors", tensors)), {wanted("x")})
+          .back(),
+      testing::AllOf(HasSubstr("files.damaged"), HasSubstr("'x' and 'y'"),
+                     HasSubstr("share bytes")));
+}
+
 TEST(Npy, RowsOfADamagedMemberAreBad) {
   files::TestFolder folder;
   std::string bytes = files::TestFolder::read(data("packed.npz"));

@@ -8,9 +8,9 @@
 
 namespace penstock::npy {
 
-/// The tensors of a .safetensors file, in the order of their names: a length of
-/// 8 bytes, that much JSON, then the tensors' bytes. Throws Error(source),
-/// files.damaged, also for what overlaps or lies outside.
+/// The tensors of a .safetensors file, in the order of their names. Throws
+/// Error(source), code files.damaged, for what read_safetensors_header()
+/// refuses.
 std::vector<ArrayLayout> read_safetensors(std::span<const std::byte> bytes,
                                           const std::string& path);
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "penstock/base/crc32c.h"
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
-#include "penstock/sources/files/crc32c.h"
 #include "penstock/sources/files/mapped_file.h"
 #include "penstock/sources/tfrecord/example.h"
 #include "penstock/sources/tfrecord/unpacked.h"
@@ -45,7 +45,7 @@ std::uint32_t masked(std::uint32_t crc) {
 bool has_crc(std::span<const std::byte> bytes, const std::byte* crc) {
   std::uint32_t expected = 0;
   std::memcpy(&expected, crc, sizeof(expected));
-  return masked(files::crc32c(bytes)) == expected;
+  return masked(crc32c(bytes)) == expected;
 }
 
 std::string_view message_of(std::span<const std::byte> data) {

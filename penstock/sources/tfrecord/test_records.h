@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/sources/files/crc32c.h"
+#include "penstock/base/crc32c.h"
 
 /// Writes TFRecord files, for tests.
 namespace penstock::tfrecord {
@@ -44,7 +44,7 @@ inline std::string example(const std::string& entries) {
 
 inline std::string record(const std::string& data) {
   auto with_crc = [](const std::string& bytes) {
-    const std::uint32_t crc = files::crc32c(std::as_bytes(std::span(bytes)));
+    const std::uint32_t crc = crc32c(std::as_bytes(std::span(bytes)));
     const std::uint32_t masked = (crc >> 15 | crc << 17) + 0xA282EAD8U;
     return bytes + std::string(reinterpret_cast<const char*>(&masked), 4);
   };

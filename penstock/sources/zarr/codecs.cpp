@@ -16,8 +16,8 @@
 #include <blosc.h>
 #endif
 
+#include "penstock/base/crc32c.h"
 #include "penstock/base/error.h"
-#include "penstock/sources/files/crc32c.h"
 
 namespace penstock::zarr {
 namespace {
@@ -189,7 +189,7 @@ Data checked_crc(Data in, const std::string& place) {
   const std::size_t size = in.size() - sizeof(expected);
   std::memcpy(&expected, in.data() + size, sizeof(expected));
   in.resize(size);
-  if (files::crc32c(in) != expected)
+  if (crc32c(in) != expected)
     fail(place, "crc32c", "the bytes do not match their checksum");
   return in;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "penstock/base/base64.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
 #include "penstock/base/half.h"
@@ -162,25 +163,11 @@ void set_fill(const Json* value, ZarrArray& array) {
 /// xarray writes a fill value of version 3 as the base64 of a little-endian
 /// double: 12 characters.
 std::optional<double> double_of_base64(std::string_view text) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   if (text.size() != 12 || text[11] != '=') return std::nullopt;
-  // 11 digits are 66 bits: the first byte comes first, two bits are left over.
-  std::uint64_t bytes = 0;
-  int bits = 0, at = 0;
-  std::uint32_t held = 0;
-  for (char digit : text.substr(0, 11)) {
-    const std::size_t found = kDigits.find(digit);
-    if (found == kDigits.npos) return std::nullopt;
-    held = held << 6U | static_cast<std::uint32_t>(found);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes |= std::uint64_t{held >> bits & 0xFFU} << at;
-    at += 8;
-  }
+  const std::optional<std::string> bytes = from_base64(text);
   double value = 0;
-  std::memcpy(&value, &bytes, sizeof(value));
+  if (!bytes || bytes->size() != sizeof(value)) return std::nullopt;
+  std::memcpy(&value, bytes->data(), sizeof(value));
   return value;
 }
 

@@ -14,7 +14,7 @@
 #include <iterator>
 #include <span>
 
-#include "penstock/sources/files/crc32c.h"
+#include "penstock/base/crc32c.h"
 #include "penstock/sources/files/test_arrays.h"
 #include "penstock/sources/files/test_damage.h"
 
@@ -479,7 +479,7 @@ TEST(Zarr, TheIndexOfAShardHasAByteOrderOfItsOwn) {
     const std::span index(bytes.data() + bytes.size() - kIndex - 4, kIndex);
     for (std::size_t number = 0; number < kIndex; number += 8)
       std::ranges::reverse(index.subspan(number, 8));
-    const std::uint32_t sum = files::crc32c(std::as_bytes(index));
+    const std::uint32_t sum = crc32c(std::as_bytes(index));
     std::memcpy(bytes.data() + bytes.size() - 4, &sum, 4);
     std::ofstream(file.path(), std::ios::binary) << bytes;
   }
@@ -488,7 +488,7 @@ TEST(Zarr, TheIndexOfAShardHasAByteOrderOfItsOwn) {
 
 TEST(Zarr, TheChecksumIsThatOfItsName) {
   const std::string text = "123456789";
-  EXPECT_EQ(files::crc32c(std::as_bytes(std::span(text))), 0xE3069283U);
+  EXPECT_EQ(crc32c(std::as_bytes(std::span(text))), 0xE3069283U);
 }
 
 TEST(Zarr, GivesRowsOrAnErrorThatNamesTheStoreWhenDamaged) {

@@ -53,7 +53,8 @@ class PositionsModel {
   }
   std::shared_ptr<const TableDataset> prepare(
       const std::vector<std::string>& sets) const {
-    return TableDataset::prepare(dataset_options(job(sets)), *device_);
+    return TableDataset::prepare(dataset_options(job(sets), MemoryKind::cpu),
+                                 *device_);
   }
 
   static SetPosition& settings_of(ModelSpec& spec) {

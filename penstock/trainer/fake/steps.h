@@ -30,7 +30,7 @@ inline std::vector<double> take_steps(Stepper& stepper, LoaderOptions options,
   return stepper.losses(true);
 }
 
-/// Looks at all rows of a side.
+/// The metrics of all rows of a side.
 inline Json validate_rows(Stepper& stepper, LoaderOptions options,
                           std::shared_ptr<const Dataset> rows, Device& device) {
   options.batches = steps_per_epoch(order_of(options, *rows));
@@ -38,7 +38,7 @@ inline Json validate_rows(Stepper& stepper, LoaderOptions options,
   std::unique_ptr<Stream> stream = device.make_stream();
   while (std::optional<Batch> batch = loader.next(*stream))
     stepper.validate(std::make_shared<Batch>(std::move(*batch)), *stream);
-  return stepper.validated();
+  return stepper.validated().metrics;
 }
 
 inline void expect_same_bits(const ModelState& one, const ModelState& other) {

@@ -33,8 +33,9 @@ class TableModel {
     job["device"] = "cpu";
     job_ = parse_job(job);
     device_ = open_device({.kind = "cpu"});
-    data_ = TableDataset::prepare(dataset_options(job_), *device_);
-    rows_ = packed(data_, dataset_options(job_));
+    data_ =
+        TableDataset::prepare(dataset_options(job_, MemoryKind::cpu), *device_);
+    rows_ = packed(data_, dataset_options(job_, MemoryKind::cpu));
   }
   ~TableModel() { std::filesystem::remove_all(folder_); }
   TableModel(const TableModel&) = delete;

@@ -123,10 +123,10 @@ class CausalLmModel final : public Model {
 
   Json texts() override;
 
-  Json seen() override {
-    Json json{Json::Object{}};
+  Validated seen() override {
+    Validated found;
     prompts_.clear();
-    if (!seen_.defined()) return json;
+    if (!seen_.defined()) return found;
     const double tokens = seen_tokens_.item<double>();
     const double loss = seen_.item<double>() / tokens;
     seen_.reset(), seen_tokens_.reset();
@@ -135,11 +135,11 @@ class CausalLmModel final : public Model {
       worst.push_back({.loss = row.loss,
                        .tokens = static_cast<std::int64_t>(row.truth),
                        .sample = row.sample});
-    if (tokens == 0) return json;
-    json["val_loss"] = loss;
-    json["val_perplexity"] = std::exp(loss);
-    json[kOutcomeDetails] = text_details(worst);
-    return json;
+    if (tokens == 0) return found;
+    found.metrics["val_loss"] = loss;
+    found.metrics["val_perplexity"] = std::exp(loss);
+    found.details = text_details(worst);
+    return found;
   }
 
  private:
@@ -340,8 +340,8 @@ void CausalLmModel::keep_prompts(const BatchRows& batch, const Rows& rows) {
       continue;
     const SampleId sample = batch.ids()[static_cast<std::size_t>(row)];
     if (std::ranges::find(prompts_, sample, &Prompt::sample) == prompts_.end())
-      prompts_.push_back({.sample = sample,
-                          .tokens = first_tokens(of(ids), of(labels))});
+      prompts_.push_back(
+          {.sample = sample, .tokens = first_tokens(of(ids), of(labels))});
   }
 }
 

@@ -154,7 +154,7 @@ class SetPositionModel final : public Model {
     return said;
   }
 
-  Json seen() override { return validation_.take(); }
+  Validated seen() override { return validation_.take(); }
 
  private:
   void measure(const Inputs& inputs, const LocalTangentPlane& plane,

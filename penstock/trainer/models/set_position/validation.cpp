@@ -27,9 +27,9 @@ void Validation::add(const PlacesOfBatch& batch) {
   samples_.resize(rows, -1);
 }
 
-Json Validation::take() {
-  Json json{Json::Object{}};
-  if (seen_.empty()) return json;
+Validated Validation::take() {
+  Validated found;
+  if (seen_.empty()) return found;
   const at::Tensor all = at::cat(seen_, 1).to(at::kCPU).t().contiguous();
   seen_.clear();
   const std::vector<SampleId> samples = std::exchange(samples_, {});
@@ -52,15 +52,16 @@ Json Validation::take() {
     sum_km += row[1];
     within += row[2] <= most_deviations ? 1 : 0;
   }
-  if (km.empty()) return json;
+  if (km.empty()) return found;
   const auto count = static_cast<double>(km.size());
+  Json& json = found.metrics;
   json["val_loss"] = loss / count;
   json["val_median_km"] = median_of(std::move(km));
   json["val_mean_km"] = sum_km / count;
   // A model that knows how sure it is has 0.9 here.
   json["val_within_90"] = within / count;
-  json[kOutcomeDetails] = place_details(kept, mean_);
-  return json;
+  found.details = place_details(kept, mean_);
+  return found;
 }
 
 }  // namespace penstock

@@ -8,6 +8,7 @@
 
 #include "penstock/base/json.h"
 #include "penstock/loader/loader.h"
+#include "penstock/session/session.h"
 #include "penstock/trainer/outcome_details.h"
 
 namespace penstock {
@@ -37,8 +38,8 @@ class Validation {
 
   /// "val_loss", "val_median_km", "val_mean_km", and "val_within_90": the share
   /// of rows that lie within the circle that the model holds to be 90 % sure;
-  /// and kOutcomeDetails. Empty when there was no row. Starts again.
-  Json take();
+  /// and place_details(). Empty when there was no row. Starts again.
+  Validated take();
 
  private:
   std::optional<MeanPlace> mean_;

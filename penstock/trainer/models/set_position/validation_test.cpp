@@ -28,7 +28,7 @@ void add(Validation& validation, const at::Tensor& loss, const at::Tensor& km,
 
 TEST(Validation, WithoutARowSaysNothing) {
   Validation validation;
-  EXPECT_TRUE(validation.take().object().empty());
+  EXPECT_TRUE(validation.take().metrics.object().empty());
 }
 
 TEST(Validation, GoesOverAllBatches) {
@@ -37,7 +37,7 @@ TEST(Validation, GoesOverAllBatches) {
       at::tensor({0.5, 2.0}), at::tensor({1.0f, 1.0f}));
   add(validation, at::tensor({6.0}), at::tensor({20.0}), at::tensor({3.0}),
       at::tensor({1.0f}));
-  Json json = validation.take();
+  Json json = validation.take().metrics;
   EXPECT_DOUBLE_EQ(number(json, "val_loss"), 3);
   EXPECT_DOUBLE_EQ(number(json, "val_median_km"), 20);
   EXPECT_DOUBLE_EQ(number(json, "val_mean_km"), 20);
@@ -50,14 +50,14 @@ TEST(Validation, MedianOfAnEvenNumberIsHalfWay) {
   at::Tensor none = at::tensor({0.0, 0.0, 0.0, 0.0});
   add(validation, none, at::tensor({4.0, 1.0, 100.0, 2.0}), none,
       at::tensor({1.0f, 1.0f, 1.0f, 1.0f}));
-  EXPECT_DOUBLE_EQ(number(validation.take(), "val_median_km"), 3);
+  EXPECT_DOUBLE_EQ(number(validation.take().metrics, "val_median_km"), 3);
 }
 
 TEST(Validation, LeavesPaddingOut) {
   Validation validation;
   add(validation, at::tensor({1.0, 9.0}), at::tensor({10.0, 90.0}),
       at::tensor({1.0, 9.0}), at::tensor({1.0f, 0.0f}));
-  Json json = validation.take();
+  Json json = validation.take().metrics;
   EXPECT_DOUBLE_EQ(number(json, "val_loss"), 1);
   EXPECT_DOUBLE_EQ(number(json, "val_median_km"), 10);
 }
@@ -66,8 +66,8 @@ TEST(Validation, StartsAnewWhenTaken) {
   Validation validation;
   at::Tensor one = at::tensor({1.0});
   add(validation, one, one, one, one);
-  EXPECT_FALSE(validation.take().object().empty());
-  EXPECT_TRUE(validation.take().object().empty());
+  EXPECT_FALSE(validation.take().metrics.object().empty());
+  EXPECT_TRUE(validation.take().metrics.object().empty());
 }
 
 TEST(Validation, ListsTheRowsThatAreTheFurthestOff) {
@@ -83,8 +83,7 @@ TEST(Validation, ListsTheRowsThatAreTheFurthestOff) {
                   .truth = two,
                   .guess = two + 0.5,
                   .samples = samples});
-  const Json json = validation.take();
-  const Json& details = *json.find(kOutcomeDetails);
+  const Json details = validation.take().details;
   const Json::Array& worst = details.find("worst")->array();
   ASSERT_EQ(worst.size(), 2U) << "padding is no row";
   EXPECT_EQ(worst[0].find("sample")->integer(), 8);

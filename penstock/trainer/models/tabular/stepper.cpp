@@ -126,16 +126,17 @@ class TabularModel final : public Model {
     return said;
   }
 
-  Json seen() override {
+  Validated seen() override {
     const std::vector<Outcome> rows = seen_.take();
     const bool classes = target_.classes > 0;
-    Json json = classes ? class_metrics(rows, target_.classes)
-                        : number_metrics(rows, target_.scale.divisor);
+    Validated found{.metrics =
+                        classes ? class_metrics(rows, target_.classes)
+                                : number_metrics(rows, target_.scale.divisor)};
     if (!rows.empty())
-      json[kOutcomeDetails] =
+      found.details =
           classes ? class_details(rows, target_.classes, target_.constant)
                   : number_details(rows, target_.constant);
-    return json;
+    return found;
   }
 
  private:

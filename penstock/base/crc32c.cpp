@@ -1,9 +1,9 @@
-#include "penstock/sources/files/crc32c.h"
+#include "penstock/base/crc32c.h"
 
 #include <array>
 #include <cstring>
 
-namespace penstock::files {
+namespace penstock {
 namespace {
 
 // CRC-32C is the reflected form of the polynomial 0x1EDC6F41, whose bits in
@@ -53,4 +53,4 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
   return ~by_table(~0U, bytes);
 }
 
-}  // namespace penstock::files
+}  // namespace penstock

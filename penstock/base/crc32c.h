@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-namespace penstock::files {
+namespace penstock {
 
 /// CRC-32C (Castagnoli), as iSCSI has it (RFC 3720).
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 
-}  // namespace penstock::files
+}  // namespace penstock
