@@ -67,7 +67,7 @@ class ModelStepper final : public Stepper, private StepMemory {
         staging_(device, 2 * kStagedSteps),
         losses_(device),
         learning_(spec.learning),
-        queue_(torch),
+        queue_(turns_.now([&] { return BackwardQueue(torch); })),
         micro_(asked_micro_batch()),
         model_(turns_.now([&] {
           follow_tf32();
@@ -322,6 +322,7 @@ class ModelStepper final : public Stepper, private StepMemory {
   }
 
   MemoryByOwner try_step(std::int64_t rows) override;
+  MemoryByOwner tried(std::int64_t rows);
   MemoryByOwner peak() const override {
     return torch_.is_cpu() ? by_owner(host_tensor_peak()) : tried_;
   }
@@ -394,41 +395,42 @@ void ModelStepper::check_limit() const {
        .next = "raise device.memory_gib, or use a smaller model"});
 }
 
-// The optimiser makes nothing that lasts and little that does not: the peak is
-// in forward and backward.
 MemoryByOwner ModelStepper::try_step(std::int64_t rows) {
   return in_torch("trying a step of the model", [&] {
-    const BatchRows made = made_up_.rows(rows);
-    auto free_rows = [&] { made_up_.clear(); };
-    const std::int64_t before = torch_.is_cpu()
-                                    ? host_tensor_bytes() - made_up_.bytes()
-                                    : fixed().total() - fixed().gradients;
-    const std::vector<at::Tensor> earlier = gradients_.set_aside(false);
-    const bool averages = averages_.use(false);
-    buffers_.keep(), counted_.keep();
-    auto restore = [&] {
-      put_back(earlier);
-      averages_.use(averages);
-      trials_->synchronize();
-      free_rows();
-      begin_host_tensor_peak();
-    };
-    try {
-      const std::int64_t most = most_held(torch_.type(), [&] {
-        turns_.on(*trials_, [&] {
-          learned(made, {0, made.ids(), staging_, *trials_}, 1);
-        });
-      });
-      restore();
-      tried_ = by_owner(before + most + fixed().gradients -
-                        bytes_of(model_->facts().parameters));
-      return tried_;
-    } catch (...) {
-      restore();
-      queue_.empty();
-      throw;
-    }
+    tried_ = turns_.on(*trials_, [&] { return tried(rows); });
+    trials_->synchronize();
+    return tried_;
   });
+}
+
+// The optimiser makes nothing that lasts and little that does not: the peak is
+// in forward and backward.
+MemoryByOwner ModelStepper::tried(std::int64_t rows) {
+  const BatchRows made = made_up_.rows(rows);
+  const std::int64_t before = torch_.is_cpu()
+                                  ? host_tensor_bytes() - made_up_.bytes()
+                                  : fixed().total() - fixed().gradients;
+  const std::vector<at::Tensor> earlier = gradients_.set_aside(false);
+  const bool averages = averages_.use(false);
+  buffers_.keep(), counted_.keep();
+  auto restore = [&] {
+    put_back(earlier);
+    averages_.use(averages);
+    made_up_.clear();
+    begin_host_tensor_peak();
+  };
+  try {
+    const std::int64_t most = most_held(torch_.type(), [&] {
+      learned(made, {0, made.ids(), staging_, *trials_}, 1);
+    });
+    restore();
+    return by_owner(before + most + fixed().gradients -
+                    bytes_of(model_->facts().parameters));
+  } catch (...) {
+    restore();
+    queue_.empty();
+    throw;
+  }
 }
 
 bool ModelStepper::give_way(std::int64_t step, std::int64_t rows) {
