@@ -1,5 +1,6 @@
 #include "penstock/trainer/models/set_position/validation.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
