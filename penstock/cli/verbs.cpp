@@ -22,6 +22,8 @@ namespace penstock {
   VERB(sim)                  \
   VERB(monitor)              \
   VERB(tokenize)             \
+  VERB(quantize)             \
+  VERB(merge)                \
   VERB(doctor)               \
   VERB(schema)
 

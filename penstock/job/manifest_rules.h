@@ -127,6 +127,10 @@ void manifest_stage(ManifestJob& job, ManifestKey& of);
 void manifest_packing(ManifestJob& job, ManifestKey& of);
 void manifest_adapter(ManifestJob& job, ManifestKey& of);
 void manifest_lora_targets(ManifestJob& job, ManifestKey& of);
+void manifest_four_bits(ManifestJob& job, ManifestKey& of);
+void manifest_four_bit_type(ManifestJob& job, ManifestKey& of);
+void manifest_double_quantization(ManifestJob& job, ManifestKey& of);
+void manifest_compute_dtype(ManifestJob& job, ManifestKey& of);
 /// A key of a LoRA adapter: `setting` of "model.lora".
 ManifestRule of_lora(std::string setting);
 

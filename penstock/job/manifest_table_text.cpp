@@ -8,9 +8,9 @@
 namespace penstock {
 namespace {
 
-constexpr const char* kFourBits =
-    "weights of four or eight bits are not supported: they are float32 here, "
-    "and train.precision says what they are computed with";
+constexpr const char* kOtherBits =
+    "quantised weights are those of nf4 (bitsandbytes), without its further "
+    "settings";
 
 const std::vector<ManifestEntry> kOfText = {
     // Language models: the model and its adapters.
@@ -50,14 +50,18 @@ const std::vector<ManifestEntry> kOfText = {
     {{"lora_model_dir", "adapter_name_or_path", "adapter_folder",
       "create_new_adapter", "merge_lora"},
      not_here("each run starts with new adapters")},
-    {{"load_in_4bit", "load_in_8bit", "quantization_bit", "quantization_method",
-      "quant_method", "quantization_type", "double_quantization",
-      "bnb_4bit_compute_dtype", "bnb_4bit_quant_type",
-      "bnb_4bit_use_double_quant", "bnb_4bit_quant_storage",
+    {{"load_in_4bit", "quantization_bit"}, manifest_four_bits},
+    {{"load_in_8bit"},
+     not_here("weights of eight bits (int8) are not supported")},
+    {{"bnb_4bit_quant_type", "quantization_type"}, manifest_four_bit_type},
+    {{"bnb_4bit_use_double_quant", "double_quantization"},
+     manifest_double_quantization},
+    {{"bnb_4bit_compute_dtype"}, manifest_compute_dtype},
+    {{"quantization_method", "quant_method", "bnb_4bit_quant_storage",
       "bnb_config_kwargs", "llm_int8_threshold", "llm_int8_skip_modules",
       "llm_int8_enable_fp32_cpu_offload", "llm_int8_has_fp16_weight", "gptq",
       "gptq_disable_exllama"},
-     not_here(kFourBits)},
+     not_here(kOtherBits)},
     {{"freeze_trainable_layers", "freeze_trainable_modules",
       "freeze_extra_modules", "unfrozen_parameters", "use_galore", "use_apollo",
       "use_badam"},

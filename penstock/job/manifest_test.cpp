@@ -316,8 +316,11 @@ TEST_F(ManifestTest, SaysWhatCannotBeKnownOrIsNotHere) {
   EXPECT_THAT(only(R"({"save_steps": 0.1})").text(),
               HasSubstr("IS NOT USED: it is a share of all steps"));
   EXPECT_THAT(only(R"({"load_in_4bit": true})").text(),
-              HasSubstr("IS NOT USED: weights of four or eight bits are not "
-                        "supported"));
+              HasSubstr("IS NOT USED: weights of four bits need adapters"));
+  EXPECT_THAT(only(R"({"load_in_8bit": true})").text(),
+              HasSubstr("IS NOT USED: weights of eight bits"));
+  EXPECT_THAT(only(R"({"bnb_4bit_quant_type": "fp4"})").text(),
+              HasSubstr("those of nf4, not \"fp4\""));
   EXPECT_TRUE(only(R"({"load_in_4bit": false})").understood);
   EXPECT_FALSE(only(R"({"deepspeed": "zero3.json"})").understood);
   EXPECT_FALSE(only(R"({"lr_scheduler_type": "polynomial"})").understood);
@@ -350,6 +353,32 @@ TEST_F(ManifestTest, TakesAdaptersOfThreePrograms) {
   document_ = Json::parse(R"({"model": {"kind": "causal_lm"}})", "job");
   apply(R"({"finetuning_type": "full", "lora_rank": 8})");
   EXPECT_EQ(job(), same(R"({"model": {"kind": "causal_lm"}})"));
+}
+
+TEST_F(ManifestTest, TakesWeightsOfFourBitsBesideAdapters) {
+  const char* expected = R"({"model": {"kind": "causal_lm", "lora": {"r": 16},
+      "quantize": "nf4", "bnb_4bit_use_double_quant": false,
+      "bnb_4bit_compute_dtype": "bfloat16"}})";
+  for (const char* manifest :
+       {R"({"adapter": "qlora", "lora_r": 16, "load_in_4bit": true,
+            "bnb_4bit_use_double_quant": false, "bnb_4bit_quant_type": "nf4",
+            "bnb_4bit_compute_dtype": "torch.bfloat16"})",
+        R"({"finetuning_type": "lora", "lora_rank": 16, "quantization_bit": 4,
+            "double_quantization": false,
+            "bnb_4bit_compute_dtype": "bfloat16"})",
+        R"({"lora_config": {"r": 16}, "quantization_config": {
+            "load_in_4bit": true, "bnb_4bit_use_double_quant": false,
+            "bnb_4bit_compute_dtype": "bfloat16"}})"}) {
+    document_ = Json::parse(R"({"model": {"kind": "causal_lm"}})", "job");
+    for (const ManifestKey& key : apply(manifest))
+      EXPECT_TRUE(key.understood) << key.text();
+    EXPECT_EQ(job(), same(expected)) << manifest;
+  }
+  document_ = Json::parse(R"({"model": {"kind": "causal_lm"}})", "job");
+  apply(R"({"lora_r": 8, "load_in_4bit": false,
+            "bnb_4bit_compute_dtype": "bfloat16"})");
+  EXPECT_EQ(job(), same(R"({"model": {"kind": "causal_lm",
+                                      "lora": {"r": 8}}})"));
 }
 
 TEST_F(ManifestTest, RefusesAPickle) {

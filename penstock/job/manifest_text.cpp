@@ -220,10 +220,7 @@ void manifest_adapter(ManifestJob& job, ManifestKey& of) {
     return leave_out(of,
                      "adapters are LoRA's; without \"lora\" all weights "
                      "are trained");
-  if (kind == "qlora")
-    of.why =
-        "weights of four bits are not supported: those of the model stay as "
-        "train.precision computes with them";
+  if (kind == "qlora") job.set(of, "model.quantize", "nf4");
   if (job.at("model.lora") == nullptr)
     job.set(of, "model.lora", Json(Json::Object{}));
   else if (of.why.empty())
@@ -260,6 +257,75 @@ ManifestRule of_lora(std::string setting) {
   return [setting = std::move(setting)](ManifestJob& job, ManifestKey& of) {
     set_lora(job, of, setting, of.value);
   };
+}
+
+namespace {
+
+bool trains_adapters(const ManifestJob& job) {
+  if (const Json* kind = job.first_of(kAdapterKeys))
+    return *kind == Json("lora") || *kind == Json("qlora");
+  return job.at("model.lora") != nullptr ||
+         job.first_of({"lora_r", "lora_rank", "r", "lora_alpha",
+                       "lora_target_modules", "lora_target",
+                       "target_modules"}) != nullptr;
+}
+
+bool wants_four_bits(const ManifestJob& job) {
+  const Json *four = job.other("load_in_4bit"),
+             *bits = job.other("quantization_bit"),
+             *kind = job.first_of(kAdapterKeys);
+  return (four != nullptr && *four == Json(true)) ||
+         (bits != nullptr && *bits == Json(4)) ||
+         (kind != nullptr && *kind == Json("qlora"));
+}
+
+constexpr const char* kNotQuantised = "no weights are quantised";
+
+}  // namespace
+
+/// `load_in_4bit`, or the number of bits.
+void manifest_four_bits(ManifestJob& job, ManifestKey& of) {
+  if (is_off(of.value)) {
+    of.why = kNotQuantised;
+  } else if (of.value != Json(true) && of.value != Json(4)) {
+    leave_out(of, "weights of " + of.value.dump() +
+                      " bits are not supported, only those of four");
+  } else if (!trains_adapters(job)) {
+    leave_out(of,
+              "weights of four bits need adapters beside them: \"adapter\": "
+              "\"qlora\"");
+  } else {
+    job.set(of, "model.quantize", "nf4");
+  }
+}
+
+void manifest_four_bit_type(ManifestJob&, ManifestKey& of) {
+  if (of.value == Json("nf4") || is_off(of.value))
+    of.why = "weights of four bits are those of nf4";
+  else
+    leave_out(of,
+              "weights of four bits are those of nf4, not " + of.value.dump());
+}
+
+void manifest_double_quantization(ManifestJob& job, ManifestKey& of) {
+  if (wants_four_bits(job) && trains_adapters(job))
+    job.set(of, "model.bnb_4bit_use_double_quant", is_true(of));
+  else
+    of.why = kNotQuantised;
+}
+
+/// "bfloat16", or "torch.bfloat16".
+void manifest_compute_dtype(ManifestJob& job, ManifestKey& of) {
+  if (!wants_four_bits(job) || !trains_adapters(job)) {
+    of.why = kNotQuantised;
+    return;
+  }
+  std::string type = text_of(of);
+  if (type.starts_with("torch.")) type.erase(0, 6);
+  if (type == "auto")
+    of.why = "train.precision says in which type weights are multiplied";
+  else
+    job.set(of, "model.bnb_4bit_compute_dtype", type);
 }
 
 /// A list, "all", or names with commas between them.

@@ -7,4 +7,5 @@
 #include "penstock/models/kinds.h"
 #include "penstock/models/metric.h"
 #include "penstock/models/model.h"
+#include "penstock/models/nf4/nf4.h"
 #include "penstock/models/schedule.h"

@@ -101,6 +101,13 @@ std::size_t Layers::numbers(const std::string& name, at::IntArrayRef shape,
   });
 }
 
+at::Tensor Layers::first_value(const std::string& name, at::IntArrayRef shape,
+                               double deviation) const {
+  if (files_ != nullptr) return files_->take(name, shape);
+  return drawn(shape,
+               [&](Random& random) { return deviation * random.normal(); });
+}
+
 std::size_t Layers::buffer(const std::string& name, const at::Tensor& value) {
   at::Tensor first =
       files_ != nullptr ? files_->take(name, value.sizes()) : value;
@@ -219,7 +226,8 @@ std::int64_t Layers::size() const {
 
 std::int64_t Layers::bytes() const {
   std::size_t all = 0;
-  for (const at::Tensor& tensor : tensors_) all += tensor.nbytes();
+  for (const at::Tensor& tensor : tensors_)
+    if (tensor.defined()) all += tensor.nbytes();
   return static_cast<std::int64_t>(all);
 }
 

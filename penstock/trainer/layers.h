@@ -47,6 +47,15 @@ class Layers {
   /// The same, but never of the files.
   std::size_t adapter(const std::string& name, at::IntArrayRef shape,
                       double bound);
+  /// The first value of a weight that the network keeps in another form: mapped
+  /// from a file, or drawn. Call leave_place() afterwards.
+  at::Tensor first_value(const std::string& name, at::IntArrayRef shape,
+                         double deviation) const;
+  /// Adds an empty tensor for a weight that is kept elsewhere: what is drawn
+  /// after it depends on its place.
+  void leave_place() { tensors_.emplace_back(); }
+  /// Null without files, and once begun() was called.
+  const WeightFiles* files() const { return files_.get(); }
   /// What is part of the model's state, but not learned.
   std::size_t buffer(const std::string& name, const at::Tensor& value);
   /// Makes the weight of a layer 0, where it was drawn: before anything is

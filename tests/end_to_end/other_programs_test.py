@@ -191,9 +191,10 @@ class OtherPrograms(Case):
         report = self.train_manifest("--manifest", "lf.yaml")
         told = self.told(report)
         left = [key for key, entry in told.items() if not entry["understood"]]
-        self.assertEqual(left, ["quantization_bit", "template"])
-        self.assertIn("not supported", told["quantization_bit"]["why"])
+        self.assertEqual(left, ["template"])
         self.assertEqual(report["settings"]["model"]["lora"]["r"], 8)
+        self.assertEqual(report["settings"]["model"]["quantize"], "nf4")
+        self.assertGreater(report["model"]["quantized"]["bytes"], 0)
         self.assertEqual(
             report["settings"]["train"]["checkpoint_every_steps"], 2)
         self.assertTrue(report["settings"]["output"]["tensorboard"])

@@ -95,9 +95,39 @@ void refuse_unknown(Spec& spec) {
   if (spec.number("attention_dropout", 0, 0, 1) != 0)
     spec.refuse("attention_dropout", "dropout is not supported",
                 "set it to 0 to train without dropout");
-  if (spec.has("quantization_config"))
-    spec.refuse("quantization_config", "quantised weights are not supported",
-                "use the model without quantisation");
+}
+
+/// Whether the files have weights of four bits, as transformers says it of
+/// bitsandbytes. Its defaults count: fp4 where no type is named.
+bool read_quantization(Spec& spec) {
+  const Json* given = spec.raw("quantization_config");
+  if (given == nullptr) return false;
+  const std::string next =
+      "use the model without quantisation, or one that bitsandbytes has "
+      "quantised to nf4 (penstock quantize writes it)";
+  if (!given->is_object())
+    spec.refuse("quantization_config",
+                "found " + given->dump() + ", expected an object", next);
+  const Json held = without_nulls(*given);
+  Spec inner(held, spec.path_of("quantization_config"));
+  auto expect = [&](const char* key, const char* otherwise,
+                    const std::string& expected) {
+    const std::string found = inner.text(key, otherwise);
+    if (found != expected)
+      inner.refuse(key,
+                   "quantised weights of \"" + found +
+                       "\" are not supported, only of \"" + expected + "\"",
+                   next);
+  };
+  expect("quant_method", "", "bitsandbytes");
+  if (inner.boolean("load_in_8bit", false) ||
+      !inner.boolean("load_in_4bit", false))
+    inner.refuse("load_in_8bit",
+                 "quantised weights of eight bits (int8) are not supported",
+                 next);
+  expect("bnb_4bit_quant_type", "fp4", "nf4");
+  expect("bnb_4bit_quant_storage", "uint8", "uint8");
+  return true;
 }
 
 void read_sizes(Spec& spec, DecoderConfig& config) {
@@ -138,6 +168,7 @@ DecoderConfig read_decoder_config(const std::string& path) {
   const std::string& type = config.model_type;
   refuse_sliding(spec, type);
   refuse_unknown(spec);
+  config.quantized = read_quantization(spec);
   spec.choice("hidden_act", "silu", {"silu"});
   read_sizes(spec, config);
   config.norm_epsilon = spec.number("rms_norm_eps", 1e-6, 0, 1);

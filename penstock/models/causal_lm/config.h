@@ -21,6 +21,7 @@ struct DecoderConfig {
   bool joining_bias = false;  ///< of o
   bool inner_bias = false;    ///< of gate, up and down
   bool head_norms = false;    ///< queries and keys are normalised, by head
+  bool quantized = false;     ///< its files have weights of four bits
   double first_deviation = 0.02;  ///< of weights that are drawn
 
   /// How positions turn queries and keys (Su et al., "RoFormer", 2021).
@@ -41,7 +42,8 @@ struct DecoderConfig {
 /// Reads `path`, a config.json or the folder that holds it. Throws
 /// Error(request), code model.config, for one that is not there, and what Spec
 /// throws for a value that no such decoder has: other architectures, sliding
-/// windows, other ways to stretch positions.
+/// windows, other ways to stretch positions, other quantised weights than those
+/// that bitsandbytes writes as nf4.
 DecoderConfig read_decoder_config(const std::string& path);
 
 /// Weights of the products of matrices that a token goes through.

@@ -8,26 +8,18 @@
 namespace penstock {
 namespace {
 
-/// The layers that adapters may stand beside, as all such decoders name them.
-const std::vector<std::string>& adaptable() {
-  static const std::vector<std::string> names = {
-      "q_proj",    "k_proj",  "v_proj",   "o_proj",
-      "gate_proj", "up_proj", "down_proj"};
-  return names;
-}
-
 void read_targets(Spec& spec, const SettingSchema& setting, Lora& to) {
   const Json* given = spec.raw(setting.key);
   if (given == nullptr) return;
   if (given->is_string() && given->string() == "all-linear") {
-    to.targets = adaptable();
+    to.targets = adaptable_layers();
     return;
   }
   to.targets = spec.names(setting.key);
   for (const std::string& name : to.targets)
-    if (std::ranges::find(adaptable(), name) == adaptable().end())
+    if (std::ranges::find(adaptable_layers(), name) == adaptable_layers().end())
       spec.refuse(setting.key, "there is no layer '" + name + "'",
-                  did_you_mean(name, adaptable()));
+                  did_you_mean(name, adaptable_layers()));
 }
 
 Json targets_rule() {
@@ -35,7 +27,7 @@ Json targets_rule() {
   words["const"] = "all-linear";
   names["type"] = "array";
   names["minItems"] = 1;
-  names["items"]["enum"] = settings::list_of(adaptable());
+  names["items"]["enum"] = settings::list_of(adaptable_layers());
   Json rule;
   rule["oneOf"].push_back(std::move(words));
   rule["oneOf"].push_back(std::move(names));
@@ -72,6 +64,26 @@ void read_lora(Spec& spec, const SettingSchema& setting, CausalLm& to) {
   to.lora = lora_settings().parse(spec.section(setting.key));
 }
 
+const SettingsTable<Quantization>& quantization_settings() {
+  static const SettingsTable<Quantization> table =
+      SettingsTable<Quantization>()
+          .choice("quantize", &Quantization::nf4,
+                  {{"none", false}, {"nf4", true}},
+                  "nf4: the linear layers have weights of four bits "
+                  "(bitsandbytes' NF4, blocks of 64), beside LoRA adapters. "
+                  "none: as \"path\" has them")
+          .choice("bnb_4bit_compute_dtype", &Quantization::compute,
+                  {{"float32", Dtype::float32},
+                   {"bfloat16", Dtype::bfloat16},
+                   {"float16", Dtype::float16}},
+                  "Type in which weights of four bits are multiplied. Default: "
+                  "that of train.precision")
+          .boolean("bnb_4bit_use_double_quant", &Quantization::nested,
+                   "Whether the scales of weights that are quantised have "
+                   "eight bits instead of 32");
+  return table;
+}
+
 const SettingsTable<CausalLm>& causal_lm_settings() {
   static const SettingsTable<CausalLm> table =
       SettingsTable<CausalLm>()
@@ -85,6 +97,7 @@ const SettingsTable<CausalLm>& causal_lm_settings() {
                      return from.lora ? lora_settings().shown(*from.lora)
                                       : Json();
                    })
+          .inside(&CausalLm::quantization, quantization_settings())
           .integer("seed", &CausalLm::seed, 0,
                    std::numeric_limits<std::int64_t>::max(),
                    "Seed of the initial weights that no file provides")
@@ -117,6 +130,21 @@ const Field& checked_field(const Spec& spec, const CausalLm& settings,
   return *only;
 }
 
+void check_quantization(const CausalLm& settings, const DecoderConfig& config) {
+  if (settings.lora || (!settings.quantization.nf4 && !config.quantized))
+    return;
+  throw Error(
+      ErrorKind::request,
+      {.code = "model.quantize_needs_lora",
+       .what = "cannot train weights of four bits",
+       .where = settings.quantization.nf4 ? "model.quantize" : "model.path",
+       .why = settings.quantization.nf4
+                  ? "\"quantize\" is \"nf4\" and \"lora\" is missing"
+                  : "the model's weights are quantised and \"lora\" is missing",
+       .next = "train adapters beside them: set \"lora\": {}, or use the "
+               "model without quantisation"});
+}
+
 void check_fields(const Spec& spec, const ModelSpec& model,
                   const std::vector<Field>& fields) {
   const CausalLm& settings = causal_lm_of(model);
@@ -127,6 +155,7 @@ void check_fields(const Spec& spec, const ModelSpec& model,
         "name the config.json of a model, which then starts from random "
         "weights, or set \"path\" to the folder of a model with its weights");
   const DecoderConfig config = config_of(model);
+  check_quantization(settings, config);
   const std::int64_t ids = field.kind->facts().tokens->vocab_size;
   if (ids == 0)
     spec.refuse(
@@ -144,6 +173,13 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 }
 
 }  // namespace
+
+const std::vector<std::string>& adaptable_layers() {
+  static const std::vector<std::string> names = {
+      "q_proj",    "k_proj",  "v_proj",   "o_proj",
+      "gate_proj", "up_proj", "down_proj"};
+  return names;
+}
 
 double Lora::scaling() const {
   const auto rank = static_cast<double>(r);

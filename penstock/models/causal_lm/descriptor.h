@@ -21,6 +21,20 @@ struct Lora {
   double scaling() const;
 };
 
+/// The linear layers of a block, as all such decoders name them: those that
+/// adapters may stand beside, and that are quantised.
+const std::vector<std::string>& adaptable_layers();
+
+/// Weights of four bits beside adapters (Dettmers et al., "QLoRA", 2023), with
+/// the names of the library bitsandbytes. Weights that a file has in four bits
+/// stay unchanged.
+struct Quantization {
+  bool nf4 = false;  ///< linear layers are quantised while they are read
+  /// In which they are multiplied; missing: that of `train.precision`.
+  std::optional<Dtype> compute;
+  bool nested = true;  ///< their scales have eight bits
+};
+
 /// The next token of a text, from those before it.
 struct CausalLm {
   std::string tokens;      ///< a field; empty: the only one of kind `tokens`
@@ -30,6 +44,7 @@ struct CausalLm {
   /// How many of the validation rows are continued at each validation, and by
   /// how many tokens at most.
   std::int64_t sample_texts = 3, sample_tokens = 32;
+  Quantization quantization;
 };
 
 ModelKind causal_lm_model();

@@ -191,10 +191,18 @@ TEST(Config, OfAModelThatIsNotKnownIsRefusedByName) {
   EXPECT_THAT(refused(R"({"model_type": "llama", "attention_dropout": 0.5, )" +
                       sizes + "}"),
               HasSubstr("dropout is not supported"));
-  EXPECT_THAT(refused(R"({"model_type": "llama", "quantization_config":
-                      {"bits": 4}, )" +
-                      sizes + "}"),
-              HasSubstr("quantised weights"));
+  auto refused_quantization = [&](const std::string& config) {
+    return refused(R"({"model_type": "llama", "quantization_config": )" +
+                   config + ", " + sizes + "}");
+  };
+  EXPECT_THAT(refused_quantization(R"({"quant_method": "gptq", "bits": 4})"),
+              HasSubstr("quantised weights of \"gptq\""));
+  EXPECT_THAT(refused_quantization(
+                  R"({"quant_method": "bitsandbytes", "load_in_8bit": true})"),
+              HasSubstr("eight bits (int8)"));
+  EXPECT_THAT(refused_quantization(
+                  R"({"quant_method": "bitsandbytes", "load_in_4bit": true})"),
+              HasSubstr("quantised weights of \"fp4\""));
   EXPECT_THAT(
       refused(R"({"model_type": "llama", "head_dim": 3, )" + sizes + "}"),
       HasSubstr("expected an even number"));

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "penstock/trainer/autocast.h"
+#include "penstock/trainer/nf4/nf4_linear.h"
 #include "penstock/trainer/recompute.h"
 
 namespace penstock {
@@ -80,14 +81,38 @@ std::size_t DecoderNetwork::norm(const std::string& name, std::int64_t width) {
   return layers_.numbers(name + ".weight", {width}, 0, 1);
 }
 
+// Those that a file has in four bits stay so; others are quantised one by one,
+// from where they are mapped.
+std::shared_ptr<const Nf4Weight> DecoderNetwork::quantized(
+    const std::string& name, std::int64_t in, std::int64_t out) {
+  if (!options_.lora) return nullptr;
+  const Quantization& asked = options_.quantization;
+  std::optional<Nf4Parts> parts;
+  if (layers_.files() != nullptr)
+    parts = layers_.files()->take_nf4(name, {out, in});
+  if (!parts && !asked.nf4) return nullptr;
+  auto weight = std::make_shared<const Nf4Weight>(
+      parts ? nf4_weight(*parts, device_)
+            : nf4_weight(layers_.first_value(name, {out, in},
+                                             options_.config.first_deviation),
+                         asked.nested, device_));
+  layers_.leave_place();
+  ++quantized_.layers;
+  quantized_.size += weight->size();
+  quantized_.bytes += weight->bytes();
+  return weight;
+}
+
 // An adapter begins as PEFT has it: what goes down is drawn, what comes up is
 // 0, so that at first nothing is added.
 DecoderNetwork::Product DecoderNetwork::product(const std::string& name,
                                                 std::int64_t in,
                                                 std::int64_t out, bool bias) {
   Product product;
-  product.base.weight = layers_.numbers(name + ".weight", {out, in},
-                                        options_.config.first_deviation);
+  product.nf4 = quantized(name + ".weight", in, out);
+  if (product.nf4 == nullptr)
+    product.base.weight = layers_.numbers(name + ".weight", {out, in},
+                                          options_.config.first_deviation);
   if (bias) product.base.bias = layers_.numbers(name + ".bias", {out}, 0);
   if (!options_.lora) return product;
   const Lora& lora = *options_.lora;
@@ -104,10 +129,22 @@ DecoderNetwork::Product DecoderNetwork::product(const std::string& name,
   return product;
 }
 
+at::Tensor DecoderNetwork::base_of(const Product& product,
+                                   const at::Tensor& x) const {
+  if (product.nf4 == nullptr) return layers_.apply(product.base, x);
+  std::optional<at::Tensor> bias;
+  if (product.base.bias != Layers::kNone)
+    bias = layers_.tensor(product.base.bias);
+  const Dtype precision = options_.precision;
+  const Dtype compute = options_.quantization.compute.value_or(precision);
+  return nf4_linear(x, product.nf4, bias, type_of(compute))
+      .to(type_of(precision));
+}
+
 // W x + s B A x with low rank A and B: LoRA (Hu et al. 2021). W does not learn.
 at::Tensor DecoderNetwork::multiplied(const Product& product,
                                       const at::Tensor& x) const {
-  at::Tensor all = layers_.apply(product.base, x);
+  at::Tensor all = base_of(product, x);
   if (product.down == Layers::kNone) return all;
   at::Tensor low = at::linear(x, layers_.tensor(product.down));
   return all +

@@ -13,6 +13,7 @@
 #include "penstock/models/causal_lm/descriptor.h"
 #include "penstock/trainer/layers.h"
 #include "penstock/trainer/models/causal_lm/attention.h"
+#include "penstock/trainer/nf4/nf4_weight.h"
 
 namespace penstock {
 
@@ -34,6 +35,7 @@ class DecoderNetwork {
     std::uint64_t seed = 0;
     Dtype precision = Dtype::float32;  ///< of products of matrices
     bool recompute = false;            ///< layers, for their gradients
+    Quantization quantization = {};    ///< of weights beside adapters
   };
 
   /// `files`: null where the first weights are drawn. With adapters all else is
@@ -54,8 +56,13 @@ class DecoderNetwork {
   const std::vector<Parameter>& parameters() const {
     return layers_.parameters();
   }
-  std::int64_t size() const { return layers_.size(); }
-  std::int64_t bytes() const { return layers_.bytes(); }
+  std::int64_t size() const { return layers_.size() + quantized_.size; }
+  std::int64_t bytes() const { return layers_.bytes() + quantized_.bytes; }
+  /// Of the weights that have four bits.
+  struct Quantized {
+    std::int64_t layers = 0, size = 0, bytes = 0;
+  };
+  const Quantized& quantized() const { return quantized_; }
   const DecoderConfig& config() const { return options_.config; }
   /// From here on layers are computed again for their gradients; false where
   /// they were already.
@@ -66,6 +73,7 @@ class DecoderNetwork {
   struct Product {
     Layers::Layer base;
     std::size_t down = Layers::kNone, up = Layers::kNone;
+    std::shared_ptr<const Nf4Weight> nf4;  // in place of the base's weight
   };
   struct Block {
     std::size_t before = 0, after = 0;  // norms
@@ -75,6 +83,9 @@ class DecoderNetwork {
   void add_block(const std::string& name);
   Product product(const std::string& name, std::int64_t in, std::int64_t out,
                   bool bias);
+  std::shared_ptr<const Nf4Weight> quantized(const std::string& name,
+                                             std::int64_t in, std::int64_t out);
+  at::Tensor base_of(const Product& product, const at::Tensor& x) const;
   std::size_t norm(const std::string& name, std::int64_t width);
   at::Tensor multiplied(const Product& product, const at::Tensor& x) const;
   at::Tensor normed(std::size_t weight, const at::Tensor& x) const;
@@ -93,6 +104,7 @@ class DecoderNetwork {
   at::Tensor frequencies_;
   std::size_t embedding_ = 0, last_norm_ = 0, answer_ = 0;
   std::vector<Block> blocks_;
+  Quantized quantized_;
 };
 
 }  // namespace penstock

@@ -76,7 +76,8 @@ class CausalLmModel final : public Model {
                   .lora = settings_.lora,
                   .seed = settings_.seed,
                   .precision = learning_.precision,
-                  .recompute = learning_.gradient_checkpointing},
+                  .recompute = learning_.gradient_checkpointing,
+                  .quantization = settings_.quantization},
                  options,
                  spec.path.empty() ? nullptr
                                    : std::make_shared<WeightFiles>(spec.path)) {
@@ -151,6 +152,7 @@ class CausalLmModel final : public Model {
                                          model_config(network_.config())}}};
   }
   Json description() const;
+  Json quantized_found() const;
 
   std::string name(const char* of) const {
     const std::string first =
@@ -366,9 +368,21 @@ Json CausalLmModel::texts() {
   return all;
 }
 
+/// Of weights of four bits: how many, in how many bytes.
+Json CausalLmModel::quantized_found() const {
+  Json found{Json::Object{}};
+  const DecoderNetwork::Quantized& quantized = network_.quantized();
+  if (quantized.layers == 0) return found;
+  Json& json = found["quantized"];
+  json["layers"] = quantized.layers;
+  json["parameters"] = quantized.size;
+  json["bytes"] = quantized.bytes;
+  return found;
+}
+
 // The first row of several documents, and each of these by itself.
 Json CausalLmModel::check(const BatchRows& batch) {
-  Json found{Json::Object{}};
+  Json found = quantized_found();
   if (!packed_) return found;
   const at::NoGradGuard no_graph;
   const Rows all = rows_of(batch);
@@ -481,6 +495,8 @@ Json CausalLmModel::description() const {
         std::pair("head_dim", config.head)})
     json[key] = value;
   json["rope_theta"] = config.rope.theta;
+  const DecoderNetwork::Quantized& quantized = network_.quantized();
+  if (quantized.layers > 0) json["quantized_bytes"] = quantized.bytes;
   json["lora"] = settings_.lora ? adapter_config(*settings_.lora, "") : Json();
   json["seed"] = static_cast<std::int64_t>(settings_.seed);
   return json;

@@ -125,7 +125,9 @@ TEST(CausalLm, GoesOnFromASavedStateBitForBit) {
       {"train.accumulate=3"},
       {"train.precision=bfloat16", "train.gradient_checkpointing=true"},
       {R"(model.lora={"r": 4, "target_modules": "all-linear"})",
-       "train.ema=0.9"}};
+       "train.ema=0.9"},
+      {"model.quantize=nf4", "model.lora={}",
+       "train.gradient_checkpointing=true"}};
   for (const std::vector<std::string>& sets : all) {
     SCOPED_TRACE(sets[0]);
     TableModel table(documents(), job(sets));
@@ -167,6 +169,40 @@ TEST(CausalLm, AdaptersAloneAreLearnedAndLeft) {
   EXPECT_GT(number(about, "parameters"), 5000);
 }
 
+TEST(CausalLm, LearnsBesideWeightsOfFourBits) {
+  const std::vector<std::string> lora = {
+      R"(model.lora={"r": 4, "target_modules": "all-linear"})"};
+  auto with = [&](std::vector<std::string> sets) {
+    sets.insert(sets.begin(), lora.begin(), lora.end());
+    TableModel table(documents(), job(sets));
+    auto model = table.stepper();
+    return table.take(*model, 0, kSteps);
+  };
+  const std::vector<double> whole = with({});
+  TableModel table(documents(), job({lora[0], "model.quantize=nf4"}));
+  auto model = table.stepper();
+  const Json before = *model->facts().about.find("memory");
+  const std::vector<double> losses = table.take(*model, 0, kSteps);
+  EXPECT_LT(losses.back(), losses.front());
+  // They begin with the same adapters, beside weights that are only rounded.
+  EXPECT_NEAR(losses.front(), whole.front(), 0.01);
+  EXPECT_NE(losses.front(), whole.front());
+  const Json quantized = *model->facts().about.find("quantized");
+  EXPECT_EQ(number(quantized, "layers"), 2 * 7);
+  // A map of 1 KiB, and codes and scales of all weights.
+  EXPECT_LT(number(quantized, "bytes"),
+            14 * 1100 + number(quantized, "parameters") * 0.6);
+  EXPECT_GT(number(before, "parameters"), number(quantized, "bytes"));
+  const std::vector<double> narrow =
+      with({"model.quantize=nf4", "model.bnb_4bit_compute_dtype=bfloat16"});
+  EXPECT_NEAR(narrow.back(), losses.back(), 0.05);
+  EXPECT_NE(narrow.back(), losses.back());
+  EXPECT_NE(
+      with({"model.quantize=nf4", "model.bnb_4bit_use_double_quant=false"})
+          .back(),
+      losses.back());
+}
+
 TEST(CausalLm, TellsItsWorkAndItsMemory) {
   TableModel table(documents(), job());
   auto model = table.stepper();
@@ -201,6 +237,13 @@ TEST(CausalLm, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refusal({R"(model.lora={"target_modules": ["q_prog"]})"}),
               HasSubstr("there is no layer 'q_prog'"));
   EXPECT_THAT(refusal({R"(model.lora={"rank": 8})"}), HasSubstr("rank"));
+  EXPECT_THAT(refusal({"model.quantize=nf4"}),
+              HasSubstr("\"quantize\" is \"nf4\" and \"lora\" is missing"));
+  for (const char* type : {"fp4", "int8"})
+    EXPECT_THAT(
+        refusal({"model.lora={}", std::string("model.quantize=") + type}),
+        HasSubstr("found \"" + std::string(type) +
+                  "\", expected one of: none, nf4"));
 }
 
 }  // namespace
