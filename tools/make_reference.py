@@ -16,6 +16,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/reference"
@@ -406,7 +407,7 @@ def paragraph_of(text):
     """A paragraph of a docstring as Markdown."""
     if text.startswith("    "):
         return ("<!-- not run: a sketch in a docstring -->\n```python\n"
-                + inspect.cleandoc(text) + "\n```")
+                + textwrap.dedent(text).rstrip() + "\n```")
     if text.startswith(">>> "):
         return f"```pycon\n{text}\n```"
     if re.match(r"\w+ {2,}\S", text):  # names, and what each means

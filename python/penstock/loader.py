@@ -32,82 +32,93 @@ class Loader(BaseLoader):
 
     What is read:
 
-    source      what has the rows. A file or list of files ("train.parquet"), a
-                URI ("sqlite:FILE#table", "postgresql://host/base#table"), or a
-                job's `source` section; a dict of arrays in host memory (numpy,
-                torch, JAX), used where they are; a data frame of pandas or
-                polars, a table of pyarrow, a Hugging Face data set, or another
-                object with `__arrow_c_stream__`; a file, group or data set of
-                h5py, or a group or array of zarr, which native threads read;
-                or an object of your own (penstock.sources.PositionSource,
+    source      a path, a text, a dict or an object that has the rows. A file
+                or list of files ("train.parquet"), a URI ("sqlite:FILE#table",
+                "postgresql://host/base#table"), or a job's `source` section; a
+                dict of arrays in host memory (numpy, torch, JAX), used where
+                they are; a data frame of pandas or polars, a table of pyarrow,
+                a Hugging Face data set, or another object with
+                `__arrow_c_stream__`; a file, group or data set of h5py, or a
+                group or array of zarr, which native threads read; or an object
+                of your own (penstock.sources.PositionSource,
                 penstock.callables.Source). Other lists are mixed: entries are
                 sources, or {"source": ..., "weight": 3, "fields": ...}.
-    fields      how columns become the tensors of a batch, by name: a column
-                ("label"), a list of columns (["a", "b"], one float32 tensor
-                [rows, 2]), or a job's rule, for example {"columns": ["a"],
-                "standardize": True}. A list of names makes a field of each.
-                Default: a field of each column that can be one, of each array
-                otherwise; `print(loader)` shows them, and what is left out. To
-                find them, at most a million rows of a file are read.
-    key         the column, or columns, that identify a row: "id". Default: the
-                table's primary key, else the row's position.
-    where       a condition in SQL that selects rows: "x > 0 AND kind = 'a'".
-    query       a query in place of a table: "SELECT a, b FROM t".
-    on_bad      what becomes of rows that cannot be used: "stop" raises an
-                error, "skip" leaves them out and counts them. Default: "stop".
-    dtypes      without `fields`, the type of columns of fractions: "float32",
-                or "keep" for their own. Default: "float32".
-    split       how rows are divided, by a hash of their keys: the share that
-                is trained on, from 0 to 1 (0.9), or a job's `split` section
-                ({"val": 0.1, "test": 0.1, "by": "user"}). Default: all rows
-                are trained on.
-    side        the part of `split` that is read: "train", "val" or "test".
-                Default: "train". Rows of the others come in order of their keys.
-    limit       the rows of each side that are used: a number (10_000) or a
-                share ("10%"). Default: all.
+    fields      dict or list: how columns become the tensors of a batch, by
+                name. A column ("label"), a list of columns (["a", "b"], one
+                float32 tensor [rows, 2]), or a job's rule, such as
+                {"columns": ["a"], "standardize": True}. A list of names makes a
+                field of each. Default: a field of each column that can be one,
+                of each array otherwise; `print(loader)` shows them, and what is
+                left out. To find them, at most a million rows of a file are
+                read.
+    key         str or list of str: the column, or columns, that identify a row,
+                such as "id". Default: the table's primary key, else the row's
+                position.
+    where       str: a condition in SQL that selects rows, such as
+                "x > 0 AND kind = 'a'". Default: all rows.
+    query       str: a query in place of a table, such as "SELECT id, a FROM t
+                ORDER BY id". Default: the table of the source.
+    on_bad      "stop" or "skip": whether a row that cannot be used is an error,
+                or left out and counted. Default: "stop".
+    dtypes      "float32" or "keep": without `fields`, the type of columns of
+                fractions, or their own. Default: "float32".
+    split       float or dict: how rows are divided, by a hash of their keys.
+                The share that is trained on, such as 0.9, or a job's `split`
+                section, such as {"val": 0.1, "test": 0.1, "by": "user"}.
+                Default: all rows are trained on.
+    side        "train", "val" or "test": the part of `split` that is read. Rows
+                of the last two come in the order of their keys. Default:
+                "train".
+    limit       int or str: the rows of each side that are used, such as 10_000
+                or "10%". Default: all.
 
     Which rows a batch holds:
 
-    batch_size  rows of a batch of this rank: 256. Default: 1.
-    shuffle     whether each epoch has a new order. Default: False.
-    seed        an integer from which all orders and random changes follow: 7.
-                The same seed gives the same batches. Default: 0.
-    drop_last   whether a shorter last batch is left out. Default: False.
-    order       "exact" shuffles over all rows; {"paged": {"page": 4096,
-                "window": 16}} shuffles pages of 4,096 rows, then the rows of
-                each 16 pages, which reads disks in longer runs. Default:
+    batch_size  int, rows: the size of a batch of this rank, such as 256.
+                Default: 1.
+    shuffle     bool: whether each epoch has a new order. Default: False.
+    seed        int: all orders and random changes follow from it. The same
+                seed, such as 7, gives the same batches. Default: 0.
+    drop_last   bool: whether a shorter last batch is left out. Default: False.
+    order       str or dict: "exact" shuffles over all rows; {"paged": {"page":
+                4096, "window": 16}} shuffles pages of 4,096 rows, then the rows
+                of each 16 pages, which reads disks in longer runs. Default:
                 "exact".
-    weights     a column of numbers, in proportion to which rows are drawn with
-                replacement: "importance". Of arrays it may be an array.
-                Default: every row once.
-    balance     a column whose values are drawn equally often: "label".
-    exhausted   when an epoch of mixed sources ends: "stop" when the first is
-                used up, "repeat" when all are. With it, a list of files is
-                mixed, too. Default: "stop".
+    weights     str: a column of numbers, in proportion to which rows are drawn
+                with replacement, such as "importance". Of arrays it may be an
+                array. Default: each row once.
+    balance     str: a column whose values are drawn equally often, such as
+                "label". Default: each row once.
+    exhausted   "stop" or "repeat": whether an epoch of mixed sources ends when
+                the first is used up, or when all are. With it, a list of files
+                is mixed, too. Default: "stop".
 
-    What it costs:
+    How fast it is, and what it takes:
 
-    num_workers      threads that prepare batches: 4. They never change a
-                     batch; 0 works on the calling thread. Default: one per
-                     processor, adapted while the loop runs.
-    prefetch_factor  batches that each worker makes ahead (without
-                     `num_workers`, in total): 4. Default: 2.
-    device           where batches are: "cpu", "cuda", "cuda:1", or a job's
-                     `device` section. Default: "auto", a GPU if there is one.
-    cache            where prepared rows are kept between epochs: "auto",
-                     "device", "pinned", "ram", "disk" or "none", or limits in
-                     GiB: {"device_gib": 4, "ram_gib": 16}. "disk" keeps them
-                     for later runs, too. Default: "auto".
+    num_workers      int, threads that prepare batches, such as 4. They never
+                     change a batch; 0 works on the calling thread. Default: one
+                     per processor, adapted while the loop runs.
+    prefetch_factor  int, batches that each worker makes ahead (without
+                     `num_workers`, in total), such as 4. Default: 2.
+    device           str or dict: where batches are, such as "cpu", "cuda",
+                     "cuda:1" or a job's `device` section. Default: "auto", a
+                     GPU if there is one.
+    cache            str or dict: where prepared rows are kept between epochs:
+                     "auto", "device", "pinned", "ram", "disk" or "none", or
+                     limits in GiB, such as {"device_gib": 4, "ram_gib": 16}.
+                     "disk" keeps them for later runs, too. Default: "auto".
 
     Ranks, which must all read the same rows:
 
-    rank   the number of this rank, from 0: 1. Default: that of torch's process
-           group, else the variable RANK, else 0.
-    world  how many ranks there are: 8. Default: as for `rank`, WORLD_SIZE or 1.
-    agree  a function from the bytes of this rank to the list of those of all,
-           by which ranks compare their rows: MPI.COMM_WORLD.allgather. Default:
-           torch's process group. Without either, name the rows in a job
-           (`source.fingerprint`). All ranks open the same loaders, in one order.
+    rank   int: the number of this rank, from 0. Default: that of torch's
+           process group, else the variable RANK, else 0.
+    world  int: how many ranks there are, such as 8. Default: as for `rank`,
+           from WORLD_SIZE, else 1.
+    agree  function from the bytes of this rank to the list of those of all, by
+           which ranks compare their rows, such as MPI.COMM_WORLD.allgather.
+           Default: torch's process group. Without either, name the rows in a
+           job (`source.fingerprint`). All ranks open the same loaders, in one
+           order.
 
     What a batch is:
 
