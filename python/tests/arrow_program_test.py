@@ -35,6 +35,11 @@ def is_running(process):
     return state.rpartition(")")[2].split()[0] not in "ZX"
 
 
+def on(processors):
+    """What a process does first to use these processors only; None: all."""
+    return processors and (lambda: os.sched_setaffinity(0, processors))
+
+
 @unittest.skipUnless(HAVE_PYARROW, "without pyarrow")
 class Program(unittest.TestCase):
     def setUp(self):
@@ -48,11 +53,12 @@ class Program(unittest.TestCase):
                 "PENSTOCK_ARROW_WAY": "scanner" if way == "scanner" else "",
                 **variables}
 
-    def run_it(self, way, *arguments, **variables):
+    def run_it(self, way, *arguments, processors=None, **variables):
         return subprocess.run(
             [str(program.path()), *arguments], cwd=self.files.folder,
             env=self.environment(way, **variables), capture_output=True,
-            text=True, check=False, timeout=120)
+            text=True, check=False, timeout=120,
+            preexec_fn=on(processors))
 
     def both(self, *arguments, **variables):
         """What the program writes and says; the same in both ways."""
@@ -165,15 +171,16 @@ class Program(unittest.TestCase):
                            self.files.make("parquet")["path"])
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def long_run(self):
+    def long_run(self, processors=None, **loader):
         """The program in an endless run, and its child processes."""
         job = self.job(self.files.make("parquets"),
                        train={"epochs": 100_000},
-                       loader={"batch_size": 64, "cache": "none"})
+                       loader={"batch_size": 64, "cache": "none", **loader})
         running = subprocess.Popen(
             [str(program.path()), "train", job], cwd=self.files.folder,
             env=self.environment("scanner"), stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
+            stderr=subprocess.STDOUT, text=True,
+            preexec_fn=on(processors))
         self.addCleanup(running.wait)
         self.addCleanup(running.kill)
         end = time.monotonic() + 60
@@ -192,6 +199,24 @@ class Program(unittest.TestCase):
         while any(map(is_running, children)) and time.monotonic() < end:
             time.sleep(0.05)
         self.assertFalse([one for one in children if is_running(one)])
+
+    def test_there_are_no_more_children_than_processors(self):
+        one = {min(os.sched_getaffinity(0))}
+        running, _ = self.long_run(one, readers=8, workers=2)
+        time.sleep(2)  # long enough for eight readers to ask for a child
+        self.assertEqual(len(children_of(running.pid)), 1)
+        self.assertIsNone(running.poll())
+
+    def test_readers_that_share_a_child_get_the_rows_of_their_own(self):
+        job = self.job(self.files.make("parquets"), loader={
+            "batch_size": 64, "cache": "none", "readers": 8, "workers": 2})
+        done = [self.run_it(way, "batch", job, "--steps", "0:40",
+                            processors=processors)
+                for way, processors in (
+                    ("plugin", None),
+                    ("scanner", {min(os.sched_getaffinity(0))}))]
+        self.assertEqual(done[1].returncode, 0, done[1].stderr)
+        self.assertEqual(done[0].stdout, done[1].stdout)
 
     def test_a_child_that_is_killed_is_told(self):
         running, children = self.long_run()

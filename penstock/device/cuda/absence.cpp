@@ -28,7 +28,8 @@ Error absence(const Answer& answer) {
         "device.no_driver",
         "this machine has no NVIDIA driver (no libcuda.so.1 that "
         "works)",
-        "install the driver, start a container with the GPU, or use 'cpu'");
+        "install the driver, start the container with '--gpus all', or use "
+        "'cpu'");
   if (answer.old_driver)
     return refusal("device.old_driver",
                    "the NVIDIA driver supports CUDA " + shown(answer.driver) +

@@ -31,6 +31,7 @@ TEST(Absence, OfADriverIsSaid) {
   EXPECT_EQ(error.kind(), ErrorKind::device);
   EXPECT_EQ(error.parts().code, "device.no_driver");
   EXPECT_THAT(error.what(), HasSubstr("no NVIDIA driver"));
+  EXPECT_THAT(error.parts().next, HasSubstr("--gpus all"));
 }
 
 TEST(Absence, OfANewEnoughDriverNamesBothVersions) {

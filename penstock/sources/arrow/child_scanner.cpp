@@ -1,14 +1,13 @@
 #include "penstock/sources/arrow/child_scanner.h"
 
 #include <cstdlib>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "penstock/base/error.h"
 #include "penstock/base/json_path.h"
-#include "penstock/sources/arrow/python_child.h"
+#include "penstock/sources/arrow/python_children.h"
 
 namespace penstock::arrow_files {
 namespace {
@@ -45,68 +44,43 @@ std::vector<std::string> texts_in(const Json& list) {
   return texts;
 }
 
-/// The answer to one request. A child that refuses something can be asked
-/// again.
-Json answer_to(PythonChildren& children, const Json& request) {
-  PythonChildren::Lease child = children.take();
-  try {
-    child->send(request);
-    Json answer = child->answer();
-    child.give_back();
-    return answer;
-  } catch (const ScanFailure&) {
-    child.give_back();
-    throw;
-  }
-}
-
-/// Reads a chunk at a time; the child is leased for as long as that takes.
+/// Reads chunk after chunk, always in the same child.
 class ChildScan final : public ChunkScan {
  public:
-  ChildScan(Children children, Json request)
-      : children_(std::move(children)), request_(std::move(request)) {}
-  ~ChildScan() override { leave(); }
+  ChildScan(std::shared_ptr<SharedChild> child, Json request)
+      : child_(std::move(child)), begin_(std::move(request)) {
+    next_["do"] = "next";
+    next_["scan"] = begin_["scan"] = child_->next_scan();
+  }
+  ~ChildScan() override { forget(); }
 
   void begin(std::int64_t chunk) override {
-    leave();
-    child_ = children_->take();
-    request_["chunk"] = chunk;
-    answered_ = false;
-    (*child_)->send(request_);
+    begin_["chunk"] = chunk;
+    begun_ = false;
   }
 
   std::shared_ptr<const ArrowTable> next() override {
-    if (!child_) return nullptr;
-    if (std::exchange(answered_, false)) {
-      Json request;
-      request["do"] = "next";
-      (*child_)->send(request);
-    }
-    try {
-      const Json answer = (*child_)->answer();
-      std::shared_ptr<const ArrowTable> rows;
-      if (answer.find("rows") != nullptr) rows = (*child_)->read_rows();
-      answered_ = true;
-      if (rows == nullptr) leave();
-      return rows;
-    } catch (const ScanFailure&) {
-      answered_ = true;
-      leave();
-      throw;
-    }
+    return child_->ask([&](PythonChild& child) {
+      child.send(std::exchange(begun_, true) ? next_ : begin_);
+      const Json answer = child.answer();
+      return answer.find("rows") == nullptr ? nullptr : child.read_rows();
+    });
   }
 
  private:
-  /// One that has not answered yet is ended.
-  void leave() {
-    if (child_ && answered_) child_->give_back();
-    child_.reset();
+  /// The child sends no answer to this request.
+  void forget() try {
+    Json request;
+    request["do"] = "forget";
+    request["scan"] = *begin_.find("scan");
+    child_->ask([&](PythonChild& child) { child.send(request); });
+  } catch (const std::exception&) {
+    // The child has ended, and the scan with it.
   }
 
-  const Children children_;
-  Json request_;
-  std::optional<PythonChildren::Lease> child_;
-  bool answered_ = false;
+  const std::shared_ptr<SharedChild> child_;
+  Json begin_, next_;
+  bool begun_ = false;
 };
 
 class ChildFile final : public ScannedFile {
@@ -114,16 +88,11 @@ class ChildFile final : public ScannedFile {
   ChildFile(Children children, const std::string& kind, const std::string& path)
       : children_(std::move(children)), request_(request_for("open", path)) {
     request_["kind"] = kind;
-    PythonChildren::Lease child = children_->take();
-    try {
-      child->send(request_);
-      take(child->answer());
-      empty = child->read_rows();
-    } catch (const ScanFailure&) {
-      child.give_back();
-      throw;
-    }
-    child.give_back();
+    children_->take()->ask([&](PythonChild& child) {
+      child.send(request_);
+      take(child.answer());
+      empty = child.read_rows();
+    });
     request_["do"] = "scan";
   }
 
@@ -132,7 +101,7 @@ class ChildFile final : public ScannedFile {
     Json::Array places(columns.begin(), columns.end());
     Json request = request_;
     request["columns"] = Json(std::move(places));
-    return std::make_unique<ChildScan>(children_, std::move(request));
+    return std::make_unique<ChildScan>(children_->take(), std::move(request));
   }
 
  private:
@@ -184,20 +153,15 @@ class ChildStoredFile final : public files::StoredFile {
       Json request = request_;
       request["offset"] = offset;
       request["size"] = to.size();
-      PythonChildren::Lease child = children_->take();
-      try {
-        child->send(request);
-        const Json answer = child->answer();
+      return children_->take()->ask([&](PythonChild& child) {
+        child.send(request);
+        const Json answer = child.answer();
         const auto bytes =
             static_cast<std::size_t>(answer.find("bytes")->integer());
         PENSTOCK_ASSERT(bytes <= to.size(), "no more than was asked for");
-        child->read(to.data(), bytes);
-        child.give_back();
+        child.read(to.data(), bytes);
         return bytes;
-      } catch (const ScanFailure&) {
-        child.give_back();
-        throw;
-      }
+      });
     });
   }
 
@@ -215,8 +179,10 @@ class ChildStore final : public files::ObjectStore {
   std::vector<files::StoredObject> list(
       const std::string& path) const override {
     return of_child_store(path, [&] {
-      Json request = request_of("list", path);
-      const Json answer = answer_to(*children_, request);
+      const Json answer = children_->take()->ask([&](PythonChild& child) {
+        child.send(request_of("list", path));
+        return child.answer();
+      });
       std::vector<files::StoredObject> found;
       for (const Json& one : answer.find("files")->array()) {
         const Json::Array& parts = one.array();
@@ -268,7 +234,7 @@ class ProgramChoice final : public ArrowChoice {
  private:
   /// With a first child, so that one that is missing is told now.
   Children started() {
-    children()->take().give_back();
+    children()->take();
     return children();
   }
 };
@@ -280,10 +246,9 @@ std::shared_ptr<ArrowChoice> program_choice() {
 }
 
 std::string program_reads_by() {
-  PythonChildren::Lease child = children()->take();
-  std::string text = "pyarrow " + child->pyarrow() + " of " + child->python();
-  child.give_back();
-  return text;
+  return children()->take()->ask([](PythonChild& child) {
+    return "pyarrow " + child.pyarrow() + " of " + child.python();
+  });
 }
 
 }  // namespace penstock::arrow_files

@@ -286,39 +286,4 @@ std::vector<std::string> pythons_to_try() {
   return found;
 }
 
-PythonChildren::Lease PythonChildren::take() {
-  std::string python;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!idle_.empty()) {
-      Lease lease(*this, std::move(idle_.back()));
-      idle_.pop_back();
-      return lease;
-    }
-    if (python_.empty()) return {*this, find()};
-    python = python_;
-  }
-  return {*this, std::make_unique<PythonChild>(python)};
-}
-
-/// The first that can be used; the mutex is held, so that others wait.
-std::unique_ptr<PythonChild> PythonChildren::find() {
-  std::exception_ptr first;
-  for (const std::string& python : pythons_to_try()) {
-    try {
-      auto child = std::make_unique<PythonChild>(python);
-      python_ = python;
-      return child;
-    } catch (const Error&) {
-      if (!first) first = std::current_exception();
-    }
-  }
-  std::rethrow_exception(first);
-}
-
-void PythonChildren::idle(std::unique_ptr<PythonChild> child) {
-  const std::scoped_lock lock(mutex_);
-  idle_.push_back(std::move(child));
-}
-
 }  // namespace penstock::arrow_files

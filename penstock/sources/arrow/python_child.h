@@ -4,9 +4,7 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "penstock/base/json.h"
@@ -61,39 +59,6 @@ class PythonChild {
   std::string pyarrow_;
   pid_t process_ = 0;
   int to_ = -1, from_ = -1, errors_ = -1;
-};
-
-/// The processes that are started, one for each thread that reads at the same
-/// time. Thread-safe.
-class PythonChildren {
- public:
-  /// One that is used for a while, by one thread alone.
-  class Lease {
-   public:
-    Lease(PythonChildren& of, std::unique_ptr<PythonChild> child)
-        : of_(&of), child_(std::move(child)) {}
-    Lease(Lease&&) = default;
-    Lease& operator=(Lease&&) = default;
-    PythonChild* operator->() const { return child_.get(); }
-    /// Everything that it was asked is answered: another one may use it. One
-    /// that is not given back is ended.
-    void give_back() { of_->idle(std::move(child_)); }
-
-   private:
-    PythonChildren* of_;
-    std::unique_ptr<PythonChild> child_;
-  };
-
-  /// Throws as PythonChild does.
-  Lease take();
-
- private:
-  void idle(std::unique_ptr<PythonChild> child);
-  std::unique_ptr<PythonChild> find();
-
-  std::mutex mutex_;
-  std::string python_;  // that was found; empty: none yet
-  std::vector<std::unique_ptr<PythonChild>> idle_;
 };
 
 /// The Pythons that are tried, in order: the one that PENSTOCK_PYTHON names, or

@@ -1,4 +1,6 @@
 #include <arrow/filesystem/s3fs.h>
+#include <arrow/result.h>
+#include <arrow/status.h>
 
 #include <algorithm>
 #include <atomic>

@@ -5,11 +5,14 @@ where its plugin fits no pyarrow that is installed (docs/how-to/wheel.md).
 Requests come as lines of JSON on standard input. An answer on standard output
 is a JSON object behind its size (uint32), and what that announces: "rows", an
 Arrow IPC stream, or "bytes". Rows are sent one record batch at a time, when
-they are asked for.
+they are asked for. Several scans, each under a number that the program gives
+it, may have begun at the same time; the program sends one request after the
+other.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -77,12 +80,6 @@ def _opened(kind: str, path: bytes, stamp: _Stamp) -> Parquet | Ipc:
 
 
 @functools.lru_cache(maxsize=_OPEN)
-def _scan(kind: str, path: bytes, stamp: _Stamp,
-          columns: tuple[int, ...]) -> ParquetScan | IpcScan:
-    return _opened(kind, path, stamp).scan(columns)
-
-
-@functools.lru_cache(maxsize=_OPEN)
 def _stored(uri: bytes, path: bytes) -> File:
     return Store(uri).open(path)
 
@@ -107,13 +104,38 @@ def _read_stored(answers: Answers, path: bytes, uri: str, offset: int,
     answers.bytes(found)
 
 
+@dataclasses.dataclass
+class Scan:
+    """A scan that the program has begun. While the program works with rows,
+    the next ones are decoded."""
+    of: ParquetScan | IpcScan
+    stamp: _Stamp
+    ahead: Any = None  # a record batch, None, or what was refused
+
+    def decode(self) -> None:
+        try:
+            self.ahead = self.of.next()
+        except Refused as refused:
+            self.ahead = refused
+
+    def send(self, answers: Answers) -> None:
+        if isinstance(self.ahead, Refused):
+            raise self.ahead
+        if self.ahead is None:
+            answers.head()
+            return
+        answers.head(rows=True)
+        answers.rows(self.ahead)
+        answers.flush()
+        self.decode()
+
+
 class Server:
-    """Does what is asked, and writes what came of it. While the program works
-    with rows, the next ones are decoded."""
+    """Does what is asked, and writes what came of it."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
-        self._ahead: Any = None  # a record batch, None, or what was refused
+        self._scans: dict[int, Scan] = {}
 
     def answer(self, request: dict[str, Any]) -> None:
         try:
@@ -128,36 +150,26 @@ class Server:
             self._answers.head(failed=f"{type(error).__name__}: {error}")
         self._answers.flush()
 
-    def _do(self, do: str, path: str = "", **rest: Any) -> None:
+    def _do(self, do: str, path: str = "", scan: int = 0, **rest: Any) -> None:
+        if do == "forget":
+            self._scans.pop(scan, None)
+            return
         if do == "scan":
-            self._begin(bytes.fromhex(path), **rest)
-            self._decode()
+            self._begin(scan, bytes.fromhex(path), **rest)
         if do in ("scan", "next"):
-            self._send()
+            self._scans[scan].send(self._answers)
         else:
             _DOES[do](self._answers, bytes.fromhex(path), **rest)
 
-    def _begin(self, path: bytes, kind: str, columns: list[int],
+    def _begin(self, number: int, path: bytes, kind: str, columns: list[int],
                chunk: int) -> None:
-        self._scan = _scan(kind, path, _stamp(path), tuple(columns))
-        self._scan.begin(chunk)
-
-    def _decode(self) -> None:
-        try:
-            self._ahead = self._scan.next()
-        except Refused as refused:
-            self._ahead = refused
-
-    def _send(self) -> None:
-        if isinstance(self._ahead, Refused):
-            raise self._ahead
-        if self._ahead is None:
-            self._answers.head()
-            return
-        self._answers.head(rows=True)
-        self._answers.rows(self._ahead)
-        self._answers.flush()
-        self._decode()
+        stamp = _stamp(path)
+        scan = self._scans.get(number)
+        if scan is None or scan.stamp != stamp:
+            scan = Scan(_opened(kind, path, stamp).scan(columns), stamp)
+            self._scans[number] = scan
+        scan.of.begin(chunk)
+        scan.decode()
 
 
 _DOES: dict[str, Callable[..., None]] = {"open": _open, "list": _list, "stored": _read_stored}
