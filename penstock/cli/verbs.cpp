@@ -23,7 +23,13 @@ namespace penstock {
   VERB(monitor)              \
   VERB(tokenize)             \
   VERB(doctor)               \
-  VERB(schema)
+  VERB(schema)               \
+  VERB(serve)                \
+  VERB(submit)               \
+  VERB(jobs)                 \
+  VERB(logs)                 \
+  VERB(cancel)               \
+  VERB(resume)
 
 #define VERB(name) Verb name##_verb();
 PENSTOCK_VERBS(VERB)
