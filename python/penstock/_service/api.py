@@ -212,7 +212,7 @@ def _asset_at(file: pathlib.Path) -> Any:
 def made(routes: Routes) -> fastapi.FastAPI:
     """The application, without its guard."""
     app = fastapi.FastAPI(
-        title="Penstock job service", version=__version__,
+        title="Penstock job service", version="1",
         description="Queues trainings, runs them, and shows how they go.",
         openapi_url="/api/openapi.json", docs_url=None, redoc_url=None,
         responses=_ERRORS)

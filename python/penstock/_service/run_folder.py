@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pathlib
-from typing import Any
+from typing import Any, Iterator
 
 from .runners import document_of
 
@@ -40,16 +40,15 @@ class RunFolder:
         return verdict if isinstance(verdict, dict) else None
 
     def epochs(self) -> list[dict[str, float]]:
-        """What each epoch came to: train_loss, val_loss, ... by their names."""
-        found = []
-        try:
-            with open(self.run / "epochs.csv", newline="",
-                      encoding="utf-8") as file:
-                for row in csv.DictReader(file):
-                    found.append(_numbers(row))
-        except (OSError, csv.Error, UnicodeDecodeError):
-            return found
-        return found
+        """What each epoch came to: train_loss, val_loss, ... by their names. A
+        run that was resumed has a folder of its own for what came after."""
+        tables = sorted(self.folder.glob("runs/*Z-*/epochs.csv"))
+        found: dict[float, dict[str, float]] = {}
+        for file in tables:
+            for row in _rows_of(file):
+                if "epoch" in row:
+                    found[row["epoch"]] = row
+        return [found[epoch] for epoch in sorted(found)]
 
     def failure(self, attempt: int) -> dict[str, Any] | None:
         """The error that the program ended with."""
@@ -73,6 +72,15 @@ class RunFolder:
         if self.log.is_file():
             found["log.txt"] = self.log
         return found
+
+
+def _rows_of(file: pathlib.Path) -> Iterator[dict[str, float]]:
+    try:
+        with open(file, newline="", encoding="utf-8") as opened:
+            for row in csv.DictReader(opened):
+                yield _numbers(row)
+    except (OSError, csv.Error, UnicodeDecodeError):
+        return
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:

@@ -117,12 +117,30 @@ def _may_start(folder: str, attempt: int, requeued: bool) -> bool:
     return True
 
 
+def newest_saved(folder: str) -> str:
+    """The run that has come farthest, of those that have saved their state;
+    "" without one. Not the latest one: a clock may have been set back, and a
+    run that was resumed has saved nothing in its own folder at first."""
+    farthest, found = -1, ""
+    runs = f"{folder}/runs"
+    for name in os.listdir(runs) if os.path.isdir(runs) else []:
+        try:
+            with open(f"{runs}/{name}/state.json", encoding="utf-8") as file:
+                steps = int(json.load(file)["steps_taken"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if steps > farthest and not os.path.islink(f"{runs}/{name}"):
+            farthest, found = steps, f"{runs}/{name}"
+    return found
+
+
 def _command(folder: str) -> dict:
     """What to run: a run that has saved its state goes on from there."""
     with open(f"{folder}/command.json", encoding="utf-8") as file:
         command = json.load(file)
-    saved = os.path.exists(f"{folder}/runs/latest/state.json")
-    command["argv"] = command["resume" if saved else "begin"]
+    saved = newest_saved(folder)
+    what = ["--resume", saved] if saved else [f"{folder}/job.json"]
+    command["argv"] = [*command["program"], "train", *what, "--json"]
     return command
 
 

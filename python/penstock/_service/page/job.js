@@ -110,12 +110,11 @@ function watch(place, id, facts, brief) {
   function renderOnce() {
     mapped.replaceChildren(element("div", { class: "wide", tabindex: 0, role: "region",
       "aria-label": "Settings" }, element("table", {}, element("thead", {}, element("tr", {},
-      ...["key", "value", "became", ""].map((name) => element("th", { scope: "col" },
-        name || element("span", { class: "skip" }, "why"))))),
+      ...["key", "value", "became"].map((name) => element("th", { scope: "col" }, name)))),
     element("tbody", {}, ...job.mapped.map((key) => element("tr", {},
       element("td", {}, key.key), element("td", { class: "why" }, JSON.stringify(key.value)),
-      element("td", {}, key.settings.join(", ") || "not used"),
-      element("td", { class: "why dim" }, key.why ?? "")))))));
+      element("td", { class: "why" }, key.settings.join(", ") || "not used",
+        key.why ? element("div", { class: "dim" }, key.why) : null)))))));
   }
   async function renderEnd() {
     if (brief || !job.attempt) return;
@@ -135,7 +134,10 @@ function watch(place, id, facts, brief) {
       render();
       renderOnce();
       listen();
-      if (ENDED.includes(job.status)) await renderEnd();
+      if (ENDED.includes(job.status)) {
+        hangUpLater();
+        await renderEnd();
+      }
     } catch (error) { say(error.message); }
   }
   function listen() {
@@ -155,13 +157,18 @@ function watch(place, id, facts, brief) {
     });
     on("verdict", (verdict) => { job.verdict = verdict; });
     on("state", (state) => {
-      const changed = job.status !== state.status && state.at >= job.submitted;
-      if (!ENDED.includes(state.status)) { if (changed) job.status = state.status; return; }
-      if (!ENDED.includes(job.status)) { hangUp(); load(); }
+      // The first events tell what the job has been before.
+      if (state.n <= job.states.at(-1).n) return;
+      job.states.push(state);
+      job.status = state.status;
+      job.reason = state.reason;
+      if (ENDED.includes(state.status)) { hangUp(); load(); }
     });
   }
   let waits = 0;
   const soon = () => { waits ||= requestAnimationFrame(() => { waits = 0; if (!gone) render(); }); };
+  // A browser would connect again to what has come to its end.
+  const hangUpLater = () => setTimeout(hangUp, 3000);
   const hangUp = () => { listening?.close(); listening = null; };
   load();
   if (!brief) stopLog = followLog(id, log);

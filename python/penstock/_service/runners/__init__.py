@@ -86,9 +86,7 @@ def write_command(job: Job, folder: pathlib.Path,
     penstock = os.environ.get("PENSTOCK", "")
     program = [penstock] if penstock else [sys.executable, "-m", "penstock"]
     shim.write(str(folder / "command.json"), {
-        "begin": [*program, "train", str(folder / "job.json"), "--json"],
-        "resume": [*program, "train", "--resume",
-                   str(folder / "runs" / "latest"), "--json"],
+        "program": program,
         "cwd": str(configuration.folder), "env": environment})
 
 
