@@ -32,7 +32,7 @@ REQUEST = {
                "accelerator": "auto"}}
 
 # Takes steps, each one second's fraction long, saves its state every step and
-# says so in a file, as `penstock train` does.
+# writes it to a file, as `penstock train` does.
 PRETENDS = r'''#!{python}
 import json, os, signal, sys, time
 arguments = sys.argv[2:]
@@ -61,7 +61,7 @@ if os.environ.get("PRETEND_ERROR"):
     print(json.dumps({{"error": {{"kind": "source", "code": "sqlite.locked",
         "what": "w", "where": "x", "why": "because", "next": "n"}}}}))
     sys.exit(3)
-print("begins", "resumed" if resumed else "anew", file=sys.stderr, flush=True)
+print("begins", "resumed" if resumed else "afresh", file=sys.stderr, flush=True)
 while taken < steps and not stop:
     time.sleep({step_s})
     taken += 1

@@ -1,6 +1,7 @@
 """Who may ask the job service: every route of its OpenAPI document with every
 way of not being allowed to, slow clients, and bodies without end."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -190,13 +191,14 @@ class SlowClients(ServiceCase):
         begin = time.monotonic()
         slow = [self.connected() for _ in range(1000)]
         for one in slow:
+            self.addCleanup(one.close)
             one.sendall(b"POST /api/training/jobs HTTP/1.1\r\nHost: 127")
         busy = self.health_ms()
         grown = rss_mib(self.service.pid) - before
         for one in slow:
             one.settimeout(25)
-            self.assertIn(one.recv(1), (b"",))
-            one.close()
+            with contextlib.suppress(ConnectionResetError):
+                self.assertEqual(one.recv(1), b"")
         took = time.monotonic() - begin
         print(f"\n1,000 half-sent requests: closed within {took:.1f} s, RSS + "
               f"{grown:.1f} MiB, health p97 {busy:.0f} ms meanwhile")
@@ -232,7 +234,7 @@ class SlowClients(ServiceCase):
             file.truncate(64 << 20)
         before = rss_mib(self.service.pid)
         with self.connected() as one:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
             one.sendall(
                 f"GET /api/training/jobs/{job}/logs HTTP/1.1\r\nHost: "
                 f"127.0.0.1:{self.port}\r\nAuthorization: Bearer {self.token}"
@@ -256,6 +258,7 @@ class SlowClients(ServiceCase):
                 "\r\n\r\n").encode()
         listeners = [self.connected() for _ in range(200)]
         for one in listeners:
+            self.addCleanup(one.close)
             one.sendall(head)
         self.client().cancel(job)
         self.client().wait(job, 0.05)
@@ -267,7 +270,6 @@ class SlowClients(ServiceCase):
                 piece = one.recv(65536)
                 self.assertTrue(piece)
                 said = said[-200:] + piece
-            one.close()
         late = time.monotonic() - ended
         print(f"\n200 listeners heard the end {late:.2f} s after the service "
               "answered it")

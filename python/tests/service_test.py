@@ -36,8 +36,8 @@ class Submitting(ServiceCase):
         self.assertEqual(ended["status"], "done")
         self.assertEqual([state["status"] for state in ended["states"]],
                          ["queued", "running", "done"])
-        self.assertIn(b"begins anew", self.client().logs(job["id"]))
-        self.assertEqual(self.client().logs(job["id"], 7)[:4], b"anew")
+        self.assertIn(b"begins afresh", self.client().logs(job["id"]))
+        self.assertEqual(self.client().logs(job["id"], 7)[:6], b"afresh")
         self.assertEqual(self.client().report(job["id"])["steps"], 5)
         status, found = self.ask(
             "GET", f"/api/training/jobs/{job['id']}/artifacts")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pathlib
@@ -18,7 +19,7 @@ from .configuration import did_you_mean
 from .desk import Desk, links
 from .events import Events
 from .failure import Failure
-from .store import STATUSES, Job
+from .store import STATUSES
 from .tokens import Tokens
 
 _PAGE = pathlib.Path(__file__).parent / "page"
@@ -85,7 +86,7 @@ class Routes:
             headers={"X-Log-Bytes": str(size)})
 
     async def listen(self, job_id: _JobId, request: fastapi.Request) -> Any:
-        await _in_thread(self.desk.job, job_id)
+        await asyncio.to_thread(self.desk.job, job_id)
         last = request.headers.get("last-event-id", "")
         return responses.StreamingResponse(
             await self.events.listen(job_id, last),
@@ -101,7 +102,9 @@ class Routes:
                     headers={"Content-Security-Policy": _REPORT_POLICY})
         elif (report := folder.report()) is not None:
             return responses.JSONResponse(report)
-        raise _nothing_yet(job, "report", "the run has not ended")
+        raise Failure(404, "service.no_report", "cannot send the report",
+                      f"job {job.id}", f"the job is {job.status}, and its run "
+                      "has not ended", "ask again when it has ended")
 
     def artifacts(self, job_id: _JobId) -> Any:
         job = self.desk.job(job_id)
@@ -179,17 +182,6 @@ def _pieces(file: pathlib.Path, begin: int, end: int) -> Iterator[bytes]:
             yield piece
 
 
-async def _in_thread(function: Any, *arguments: Any) -> Any:
-    import asyncio
-    return await asyncio.to_thread(function, *arguments)
-
-
-def _nothing_yet(job: Job, what: str, why: str) -> Failure:
-    return Failure(404, f"service.no_{what}", f"cannot send the {what}",
-                   f"job {job.id}", f"the job is {job.status}: {why}",
-                   "ask again when it has ended")
-
-
 def page() -> Any:
     return _asset_at(_PAGE / "index.html")
 
@@ -255,7 +247,7 @@ def made(routes: Routes) -> fastapi.FastAPI:
     return app
 
 
-async def _failed(request: Any, failure: Failure) -> Any:
+async def _failed(request: Any, failure: Any) -> Any:
     return responses.JSONResponse(failure.document(), failure.status)
 
 

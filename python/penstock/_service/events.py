@@ -130,7 +130,7 @@ def _difference(picture: Picture, place: tuple[int, int], told: dict[str, Any]
                 ) -> tuple[tuple[int, int], list[bytes]]:
     """The place after these events, and what a listener at `place` lacks."""
     states, epochs = place
-    # A job that was started anew has fewer epochs than before.
+    # A job that was started again has fewer epochs than before.
     epochs = min(epochs, len(picture.epochs))
     events = []
     for row in picture.epochs[epochs:]:

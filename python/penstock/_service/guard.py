@@ -17,6 +17,7 @@ from .tokens import Tokens
 
 MOST_BYTES = 1 << 20
 MOST_DEPTH = 64
+MOST_HEADER_BYTES = 32 << 10
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -102,8 +103,8 @@ class Guard:
     def _role(self, headers: Mapping[str, str], peer: Mapping[str, Any]) -> str:
         """Raises Failure 401."""
         rules = self._rules
-        if peer.get("unix") or rules.trust_local_user:
-            if peer.get("uid") == rules.uid:
+        if "uid" in peer and (peer["unix"] or rules.trust_local_user):
+            if peer["uid"]() == rules.uid:  # looked up when it is needed
                 return "operator"
         if rules.tokens is not None:
             scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -142,6 +143,11 @@ def _forbidden(header: str, found: str, next: str) -> Failure:
 def _headers(scope: Scope) -> dict[str, str]:
     """One value each. Raises Failure for a header that is there twice."""
     found: dict[str, str] = {}
+    if sum(len(name) + len(value) for name, value in scope["headers"]
+           ) > MOST_HEADER_BYTES:
+        raise Failure(400, "service.request", "cannot read the request",
+                      "the headers", f"they are larger than "
+                      f"{MOST_HEADER_BYTES} bytes", "send fewer")
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
         if key in found and key in ("host", "origin", "authorization",

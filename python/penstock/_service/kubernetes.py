@@ -13,7 +13,7 @@ def manifest(request: Mapping[str, Any], image: str = "penstock:cuda"
              ) -> dict[str, Any]:
     """The Job of batch/v1. Its volumes `penstock-job` (a ConfigMap with
     job.json) and `penstock-runs` (a claim) are the cluster's. A pod that is
-    evicted is replaced, and its run goes on from the last checkpoint."""
+    evicted is replaced, and its run continues from the last checkpoint."""
     name = re.sub(r"[^a-z0-9]+", "-", str(request["job_name"]).lower())
     keys = json.dumps(request["config"])
     script = ("printf %s \"$PENSTOCK_MANIFEST\" > /tmp/manifest.json; "

@@ -8,6 +8,9 @@ closed. Otherwise a thousand half-sent headers would be held for ever.
 from __future__ import annotations
 
 import asyncio
+import functools
+import socket
+import struct
 from typing import Any
 
 import h11
@@ -23,7 +26,7 @@ MOST_CONNECTIONS = 2000
 class Protocol(H11Protocol):  # type: ignore[misc]
     """One connection."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._arrives: asyncio.TimerHandle | None = None
         self._taken: asyncio.TimerHandle | None = None
@@ -33,10 +36,8 @@ class Protocol(H11Protocol):  # type: ignore[misc]
             transport.abort()
             return
         connection = transport.get_extra_info("socket")
-        peer = {"uid": None, "unix": False}
-        if connection is not None:
-            peer = {"uid": peer_uid(connection),
-                    "unix": not isinstance(connection.getsockname(), tuple)}
+        peer = {"uid": functools.partial(peer_uid, connection),
+                "unix": not isinstance(connection.getsockname(), tuple)}
         app = self.app
 
         async def with_peer(scope: dict[str, Any], *args: Any) -> None:
@@ -62,7 +63,7 @@ class Protocol(H11Protocol):  # type: ignore[misc]
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._taken = self.loop.call_later(TAKEN_S, self.transport.abort)
+        self._taken = self.loop.call_later(TAKEN_S, self._drop)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -76,8 +77,15 @@ class Protocol(H11Protocol):  # type: ignore[misc]
     def _await_request(self) -> None:
         """Nothing is added to a deadline by what arrives before it."""
         if self._arrives is None:
-            self._arrives = self.loop.call_later(ARRIVAL_S,
-                                                 self.transport.abort)
+            self._arrives = self.loop.call_later(ARRIVAL_S, self._drop)
+
+    def _drop(self) -> None:
+        """Closes the connection, and lets the kernel keep nothing for it."""
+        connection = self.transport.get_extra_info("socket")
+        if connection is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                  struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     def _cancel(self, name: str) -> None:
         timer = getattr(self, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import pathlib
 from typing import Any, Iterator
 
@@ -22,7 +21,7 @@ class RunFolder:
         self.run = folder / "runs" / "latest"
 
     def progress(self) -> dict[str, Any] | None:
-        """The newest numbers of a run that goes on."""
+        """The newest numbers of a run that has not ended."""
         return document_of(self.run / "progress.json")
 
     def report(self) -> dict[str, Any] | None:
@@ -109,7 +108,7 @@ def summary(job_folder: RunFolder, ended: bool) -> dict[str, Any]:
                 "samples_per_s": report.get("samples_per_s"),
                 "metrics": metrics if isinstance(metrics, dict) else {}}
     progress = job_folder.progress() or {}
-    shown = {key: progress.get(key) for key in (
+    shown: dict[str, Any] = {key: progress.get(key) for key in (
         "epoch", "epochs", "step", "steps_per_epoch", "steps_taken", "steps")
         if key in progress}
     numbers = progress.get("numbers")
@@ -118,4 +117,4 @@ def summary(job_folder: RunFolder, ended: bool) -> dict[str, Any]:
     epochs = job_folder.epochs()
     if epochs:
         shown["last_epoch"] = epochs[-1]
-    return json.loads(json.dumps(shown, allow_nan=False)) if shown else {}
+    return shown

@@ -147,7 +147,7 @@ class Scheduler:
                        reason=str(why) or f"it ended with exit code {code}")
 
     def _again(self, job: Job, reason: str) -> None:
-        """A job that was killed goes on from its last checkpoint."""
+        """A job that was killed continues from its last checkpoint."""
         if job.status == "cancelling":
             self._move(job, "cancelled", reason=reason)
         elif job.kills >= self.configuration.retries:

@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import time
+from typing import Any
 
 # struct flock, with a lock of the open file description: those are inherited,
 # and can be asked for without being taken.
@@ -134,10 +135,10 @@ def newest_saved(folder: str) -> str:
     return found
 
 
-def _command(folder: str) -> dict:
-    """What to run: a run that has saved its state goes on from there."""
+def _command(folder: str) -> dict[str, Any]:
+    """What to run: a run that has saved its state continues from there."""
     with open(f"{folder}/command.json", encoding="utf-8") as file:
-        command = json.load(file)
+        command: dict[str, Any] = json.load(file)
     saved = newest_saved(folder)
     what = ["--resume", saved] if saved else [f"{folder}/job.json"]
     command["argv"] = [*command["program"], "train", *what, "--json"]
@@ -154,7 +155,7 @@ def run(folder: str, attempt: int, requeued: bool) -> int:
     command = _command(folder)
     # Whoever ends a job asks the job itself, or all processes of its group: the
     # shim only has to live on. Not ignored, since the job would inherit that.
-    asked: list = []
+    asked: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: asked.append(number))
     try:

@@ -114,14 +114,13 @@ def _uid_of_tcp(local: tuple[object, ...], remote: tuple[object, ...],
                 family: int) -> int | None:
     """The owner of the socket at `local` of this machine."""
     table = "/proc/net/tcp6" if family == socket.AF_INET6 else "/proc/net/tcp"
-    wanted = [_in_table(one, family) for one in (local, remote)]
+    wanted = f" {_in_table(local, family)} {_in_table(remote, family)} "
     try:
         with open(table, encoding="ascii") as file:
             for line in file:
-                parts = line.split()
-                if len(parts) > 7 and parts[1:3] == wanted:
-                    return int(parts[7])
-    except (OSError, ValueError):
+                if wanted in line:
+                    return int(line.split()[7])
+    except (OSError, ValueError, IndexError):
         return None
     return None
 

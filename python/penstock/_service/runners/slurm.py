@@ -1,6 +1,6 @@
 """Jobs of Slurm: sbatch, squeue, scancel.
 
-The end of a job comes from its exit.json. A job that Slurm requeues goes on
+The end of a job comes from its exit.json. A job that Slurm requeues continues
 from its last checkpoint, as the same attempt.
 """
 
