@@ -462,8 +462,9 @@ TEST(SourceSection, TakesValuesOfColumnsAsACondition) {
 
 TEST(SourceSection, TakesNoOtherValuesOfColumns) {
   const auto refused = [](const std::string& rows_where) {
-    return refusal(R"({"kind": "sqlite", "path": "a", "rows_where": )" +
-                   rows_where + "}");
+    const std::string section =
+        R"({"kind": "sqlite", "path": "a", "rows_where": )" + rows_where + "}";
+    return refusal(section.c_str());
   };
   EXPECT_THAT(refused(R"({"id": []})"), HasSubstr("list of 1 to 10000 values"));
   EXPECT_THAT(refused(R"({"id": "a"})"), HasSubstr("list of 1 to 10000"));

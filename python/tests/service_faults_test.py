@@ -33,6 +33,10 @@ class Kills(ServiceCase):
                     self.client().submit("x", {"epochs": STEPS})["id"])
                 time.sleep(0.05)
 
+    def answers(self):
+        with contextlib.suppress(Exception):
+            return self.client().jobs() is not None
+
     def kill_a_job(self):
         """One that runs; its state is whatever it has saved."""
         for file in self.folder.glob("runs/*/attempt-*/process.json"):
@@ -48,6 +52,8 @@ class Kills(ServiceCase):
             self.start(http=False)
             submits = threading.Thread(target=self.submit_until_it_dies)
             submits.start()
+            if number % 4:  # else while it starts
+                self.until(self.answers)
             time.sleep(self.random.uniform(0, 0.6))
             if number % 3 == 2:
                 self.kill_a_job()
@@ -86,7 +92,7 @@ class Kills(ServiceCase):
 class OneJob(ServiceCase):
     def test_a_job_outlives_the_service_and_is_found_again(self):
         self.start()
-        job = self.client().submit("x", {"epochs": 150})["id"]
+        job = self.client().submit("x", {"epochs": 9000})["id"]
         self.until(lambda: len(self.trace(job)) > 3)
         self.kill()
         taken = len(self.trace(job))
@@ -108,7 +114,7 @@ class OneJob(ServiceCase):
 
     def test_a_job_whose_shim_is_killed_too_is_not_started_beside_itself(self):
         self.start()
-        job = self.client().submit("x", {"epochs": 60})["id"]
+        job = self.client().submit("x", {"epochs": 600})["id"]
         file = self.folder / "runs" / job / "attempt-1" / "process.json"
         self.until(file.exists)
         self.kill()
@@ -134,7 +140,7 @@ class OneJob(ServiceCase):
     def test_after_a_restart_of_the_machine_no_stranger_is_signalled(self):
         """Its process number may belong to another process by then."""
         self.start()
-        job = self.client().submit("x", {"epochs": 60})["id"]
+        job = self.client().submit("x", {"epochs": 9000})["id"]
         self.until(lambda: self.trace(job))
         self.kill()
         self.environment = {"PENSTOCK_BOOT_ID": "another start"}
@@ -144,7 +150,8 @@ class OneJob(ServiceCase):
         # The lock is held, so the job is still one that runs; it is not sent
         # a signal, since the machine says that it has been restarted.
         self.assertIsNone(self.client().job(job)["ended"])
-        self.assertEqual(self.client().wait(job, 0.05)["status"], "done")
+        os.kill(self.trace(job)[-1][1], signal.SIGTERM)
+        self.assertEqual(self.client().wait(job, 0.05)["status"], "cancelled")
 
     def test_a_full_disk_leaves_nothing_half_written(self):
         from penstock._service import store

@@ -167,7 +167,7 @@ def _cookie(header: str, name: str) -> str:
 
 
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
-    """The whole body. Raises Failure 413 as soon as it is too large."""
+    """The whole body. Raises Failure 413 once it exceeds the limit."""
     length = headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit():
         raise Failure(400, "service.request", "cannot read the request",

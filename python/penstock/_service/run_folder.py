@@ -101,12 +101,15 @@ def json_safe(numbers: dict[str, float]) -> dict[str, float]:
 def summary(job_folder: RunFolder, ended: bool) -> dict[str, Any]:
     """The few numbers that a list of jobs shows."""
     report = job_folder.report() if ended else None
+    epochs = job_folder.epochs()
+    last = {"last_epoch": epochs[-1]} if epochs else {}
     if report is not None:
         metrics = report.get("metrics") or {}
         return {"steps_taken": report.get("steps"),
                 "au": report.get("au"),
                 "samples_per_s": report.get("samples_per_s"),
-                "metrics": metrics if isinstance(metrics, dict) else {}}
+                "metrics": metrics if isinstance(metrics, dict) else {},
+                **last}
     progress = job_folder.progress() or {}
     shown: dict[str, Any] = {key: progress.get(key) for key in (
         "epoch", "epochs", "step", "steps_per_epoch", "steps_taken", "steps")
@@ -114,7 +117,4 @@ def summary(job_folder: RunFolder, ended: bool) -> dict[str, Any]:
     numbers = progress.get("numbers")
     if isinstance(numbers, dict):
         shown.update(numbers)
-    epochs = job_folder.epochs()
-    if epochs:
-        shown["last_epoch"] = epochs[-1]
-    return shown
+    return {**shown, **last}

@@ -55,7 +55,7 @@ def serve(request: Mapping[str, Any]) -> None:
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
-    """Ends what listeners hear as soon as it is asked to stop."""
+    """Ends what listeners hear when a signal arrives."""
 
     events: Events
 

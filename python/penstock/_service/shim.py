@@ -62,7 +62,7 @@ def boot_id() -> str:
 
 
 def start_ticks(process: int) -> int:
-    """When it was started, in clock ticks since the boot; 0: there is none."""
+    """When it was started, in clock ticks since the boot; 0 if it has ended."""
     try:
         with open(f"/proc/{process}/stat", encoding="ascii",
                   errors="replace") as file:

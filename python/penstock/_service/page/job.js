@@ -23,14 +23,22 @@ function figures(job) {
     figure("samples per second", whole(progress.samples_per_s)),
     figure("utilisation", percent(progress.au), limit(job.verdict)),
     progress.device_bytes ? figure("GPU memory", bytes(progress.device_bytes))
-      : figure("memory", bytes(progress.resident_bytes)),
+      : figure("memory", bytes(progress.resident_bytes ??
+        progress.last_epoch?.resident_bytes_max)),
     figure("time", wall)];
+}
+
+/** A change that would help: "train.checkpoint_every_steps = 50 would gain 6 %". */
+function advice(action) {
+  if (!action.knob) return "";
+  return `${action.knob} = ${JSON.stringify(action.to)} would gain ` +
+    `${percent(action.predicted_gain)}` + (action.cost ? `; it costs ${action.cost}` : "");
 }
 
 function sentence(verdict) {
   if (!verdict) return null;
   const first = (verdict.actions ?? [])[0];
-  const next = first ? (first.text ?? first.what ?? JSON.stringify(first)) : verdict.no_action;
+  const next = first ? advice(first) : verdict.no_action;
   return element("div", { class: "action" + (verdict.limit === "compute" ? "" : " data"),
     "data-key": "verdict" },
     element("b", {}, `${limit(verdict) || "not known yet"}: `), verdict.cause ?? "",
@@ -78,7 +86,7 @@ function watch(place, id, facts, brief) {
   const lines = element("div"), mapped = element("div"), report = element("div");
   const files = element("div");
   const log = element("pre", { tabindex: 0, role: "log", "aria-label": "Log", "aria-live": "off" });
-  const frame = element("iframe", { title: "Report of the run", loading: "lazy" });
+  const frame = element("iframe", { title: "Report of the run" });
   let job = null, epochs = [], gone = false, listening = null, stopLog = () => {};
   place.replaceChildren(
     element("div", { class: "row" }, heading, status, acts), about, bar, wrong, numbers, cause,

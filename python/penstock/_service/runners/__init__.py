@@ -65,7 +65,7 @@ def exit_of(job: Job, folder: pathlib.Path) -> dict[str, Any] | None:
 
 
 def document_of(file: pathlib.Path) -> dict[str, Any] | None:
-    """A JSON object, or None where there is none."""
+    """A JSON object; None for a missing or broken file."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -29,9 +29,10 @@ class Slurm(Runner):
                    self.configuration.runner_options.get("options", [])]
         said = self._ask([
             "sbatch", "--parsable", "--requeue",
-            f"--job-name={_name_of(job)}",
-            "--open-mode=append", f"--output={folder / 'slurm.txt'}",
-            f"--chdir={self.configuration.folder}", *options, f"--wrap=exec {command}"])
+            f"--job-name={_name_of(job)}", "--open-mode=append",
+            f"--output={folder / 'slurm.txt'}",
+            f"--chdir={self.configuration.folder}", *options,
+            f"--wrap=exec {command}"])
         return said.strip().partition(";")[0]
 
     def state(self, job: Job, folder: pathlib.Path) -> State:
@@ -68,12 +69,12 @@ class Slurm(Runner):
                 pass
 
     def _listed(self, job: Job) -> tuple[str, str] | None:
-        """(state, reason); None where it is not in the queue."""
-        for line in self._ask(["squeue", "-h", "-o", "%i|%T|%r|%j",
+        """(state, reason); None where it is not in the queue. A job that is
+        COMPLETING is in it: Slurm may be about to queue it again."""
+        for line in self._ask(["squeue", "-h", "-o", "%i|%T|%r",
                                f"--name={_name_of(job)}"]).splitlines():
-            number, state, reason, _ = line.split("|", 3)
-            if state != "COMPLETING" and number:
-                return state, reason
+            _, state, reason = line.split("|", 2)
+            return state, reason
         return None
 
     def _number_of(self, job: Job, folder: pathlib.Path) -> str:
