@@ -269,12 +269,25 @@ def _follow(client: Client, job_id: str, start: int, follow: bool) -> None:
         time.sleep(1)
 
 
+def _show(request: Mapping[str, Any]) -> None:
+    """What would be submitted."""
+    from ._service.kubernetes import manifest
+
+    if not request["dry_run"]:
+        raise refused("cli.arguments", "cannot submit the job", "--to",
+                      "this program does not submit to Kubernetes itself",
+                      "add --dry-run, and send the output to "
+                      "'kubectl apply -f -'")
+    sent = _request_of(request)
+    print(json.dumps(manifest(sent) if request["to"] == "k8s" else sent,
+                     indent=2))
+
+
 def _do(request: Mapping[str, Any]) -> None:
     """What a verb is for."""
     verb, job_id = request["verb"], request["id"]
-    if verb == "submit" and request["to"] == "k8s":
-        from ._service.kubernetes import manifest
-        print(json.dumps(manifest(_request_of(request)), indent=2))
+    if verb == "submit" and (request["dry_run"] or request["to"] == "k8s"):
+        _show(request)
         return
     client = Client(request["service"], token_file=request["token_file"])
     if verb == "logs":

@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 
+from entry import main
 from service_case import ServiceCase
 
 KILLS = int(os.environ.get("PENSTOCK_TEST_KILLS", "20"))
@@ -170,4 +171,4 @@ class OneJob(ServiceCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

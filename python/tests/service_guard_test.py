@@ -10,6 +10,7 @@ import socket
 import time
 import unittest
 
+from entry import main
 from service_case import ServiceCase, read_answer
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -288,4 +289,4 @@ class Documents(ServiceCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -4,6 +4,7 @@ two widths, by keyboard alone, and while it trains."""
 import shutil
 import unittest
 
+from entry import main
 from service_case import ServiceCase
 
 try:
@@ -104,4 +105,4 @@ class Page(ServiceCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

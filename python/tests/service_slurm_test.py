@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+from entry import main
 from service_case import ServiceCase
 
 NEEDS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel",
@@ -165,4 +166,4 @@ class WithoutSlurm(ServiceCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -5,6 +5,7 @@ import os
 import stat
 import unittest
 
+from entry import main
 from service_case import OTHER, REAL, REQUEST, ServiceCase
 
 
@@ -292,4 +293,4 @@ class Refusing(ServiceCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -10,7 +10,7 @@ struct ServiceArguments {
   std::string service, token_file, id, status, recipe, name, request, to;
   std::vector<std::string> sets;
   std::int64_t from = 0;
-  bool follow = false;
+  bool follow = false, dry_run = false;
 };
 
 using Arguments = std::shared_ptr<ServiceArguments>;
@@ -33,6 +33,7 @@ RunVerb verb_of_client(const char* verb, Arguments arguments) {
       request["sets"].push_back(set);
     request["from"] = arguments->from;
     request["follow"] = arguments->follow;
+    request["dry_run"] = arguments->dry_run;
     request["json"] = invocation.json;
     become_python("penstock.client", request.dump(),
                   "cannot ask the job service", "numpy");
@@ -68,8 +69,10 @@ RunVerb add_submit(Options& options, Invocation& invocation) {
   options.add("--name", arguments->name, "Name of the job");
   options.add("--set", arguments->sets, "key=value of the job's config");
   options.add("--to", arguments->to,
-              "k8s: print a Kubernetes Job instead of submitting",
+              "k8s: with --dry-run, print a Kubernetes Job",
               {.one_of = {"service", "k8s"}});
+  options.flag("--dry-run", arguments->dry_run,
+               "Print what would be submitted");
   return verb_of_client("submit", arguments);
 }
 

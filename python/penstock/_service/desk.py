@@ -35,10 +35,7 @@ class Desk:
             raise Failure(429, "service.queue_full", "cannot queue the job",
                           "the queue", f"{waiting} jobs wait already",
                           "submit it again when some have run")
-        free = shutil.disk_usage(self.configuration.runs).free
-        if free < _KEPT_FREE:
-            raise disk_full(str(self.configuration.runs),
-                            f"only {free} bytes are free")
+        self._check_disk()
         parent = _new_id() if len(configs) > 1 else ""
         new = []
         for one in configs:
@@ -52,6 +49,15 @@ class Desk:
         jobs = self.store.add(new)
         self.scheduler.wake()
         return jobs
+
+    def _check_disk(self) -> None:
+        runs = self.configuration.runs
+        try:
+            free = shutil.disk_usage(runs).free
+        except OSError as error:  # the folder is gone
+            raise disk_full(str(runs), str(error)) from None
+        if free < _KEPT_FREE:
+            raise disk_full(str(runs), f"only {free} bytes are free")
 
     def job(self, job_id: str) -> Job:
         """Raises Failure 404."""
