@@ -1,10 +1,12 @@
 """Who may ask the job service: every route of its OpenAPI document with every
 way of not being allowed to, slow clients, and bodies without end."""
 
+import collections
 import contextlib
 import itertools
 import json
 import os
+import random
 import resource
 import socket
 import time
@@ -275,6 +277,71 @@ class SlowClients(ServiceCase):
         print(f"\n200 listeners heard the end {late:.2f} s after the service "
               "answered it")
         self.assertLess(late, 5)
+
+
+class Strange(ServiceCase):
+    """Requests by chance: PENSTOCK_TEST_REQUESTS of them (500)."""
+
+    arguments = {"trust_local_user": True}
+    settings = {"slots": 0}
+    LEAVES = (None, True, False, 0, -1, 1, 2**53, 2**64, -2**70, 1e308, 0.5, "",
+              "x", "29b7b2f4", "\0", "\ud800", "\u202e", "../..", "' OR 1=1 --",
+              "a" * 5000, [], {}, [[]], {"": None})
+
+    def value(self, depth=0):
+        kind = self.random.random()
+        if depth > 3 or kind < 0.6:
+            return self.random.choice(self.LEAVES)
+        if kind < 0.8:
+            return [self.value(depth + 1)
+                    for _ in range(self.random.randrange(4))]
+        return {self.random.choice(self.KEYS): self.value(depth + 1)
+                for _ in range(self.random.randrange(5))}
+
+    def body(self):
+        if self.random.random() < 0.1:
+            return self.random.randbytes(self.random.randrange(50))
+        document = {"job_name": "x", "config": {}}
+        for _ in range(self.random.randrange(4)):
+            place = self.random.choice((document, document["config"])
+                                       if isinstance(document["config"], dict)
+                                       else (document,))
+            place[self.random.choice(self.KEYS)] = self.value()
+        return json.dumps(document).encode()
+
+    def test_no_request_is_answered_by_a_bug(self):
+        from penstock import _engine
+        self.random = random.Random(11)
+        self.KEYS = ["job_name", "config", "recipe", "priority", "dataset_ids",
+                     "", "x", "\0", *_engine.manifest_keys()]
+        self.start()
+        _, document = self.ask("GET", "/api/openapi.json")
+        routes = [(method.upper(), path) for path, methods in
+                  document["paths"].items() for method in methods]
+        job = self.client().submit("x")["id"]
+        found = collections.Counter()
+        routes = [one for one in routes if not one[1].endswith("/events")]
+        for _ in range(int(os.environ.get("PENSTOCK_TEST_REQUESTS", "500"))):
+            method, path = self.random.choice(routes) if (
+                self.random.random() < 0.5) else ("POST",
+                                                  "/api/training/jobs")
+            path = path.replace("{job_id}", self.random.choice(
+                (job, "0" * 12, "%00", "x", "..", "%ff"))).replace(
+                    "{name}", self.random.choice(("x", "..%2f", "log.txt")))
+            if method == "GET":
+                path += self.random.choice(
+                    ("", "?status=x", "?from=-1", "?from=9e9", "?most=0",
+                     "?from=99999999999999999999", "?%00", "?status=done"))
+            status, answer = self.ask(method, path, self.body() if (
+                method == "POST") else b"", token="")
+            found[status] += 1
+            self.assertIn(status, (200, 201, 204, 400, 404, 405, 409, 413, 422,
+                                   429), (method, path, answer))
+            if status >= 400:
+                self.assertEqual(set(answer["error"]), {
+                    "kind", "code", "what", "where", "why", "next"})
+        print(f"\nstrange requests: {dict(sorted(found.items()))}")
+        self.assertGreater(found[422], 20)
 
 
 class Documents(ServiceCase):

@@ -30,7 +30,11 @@ _GRACE_S = 3  # for requests that are being answered when the service stops
 
 
 def serve(request: Mapping[str, Any]) -> None:
-    """Serves until SIGINT or SIGTERM. Raises RequestError."""
+    """Serves until SIGINT or SIGTERM, which ends the process with 128 plus its
+    number. Raises RequestError."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # uvicorn raises it once more when it has stopped.
+        signal.signal(number, _end)
     configuration = configurations.read(request["config"])
     os.chdir(configuration.folder)
     with contextlib.suppress(FileExistsError):
@@ -52,6 +56,10 @@ def serve(request: Mapping[str, Any]) -> None:
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(sockets[0].getsockname())
+
+
+def _end(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
