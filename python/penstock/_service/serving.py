@@ -45,6 +45,7 @@ def serve(request: Mapping[str, Any]) -> None:
             file = request["token_file"] or str(configuration.runs / "token")
             tokens = token_files.read(pathlib.Path(file))
         sockets = [_unix_socket(request["socket"])]
+        path = sockets[0].getsockname()
         if request["http"]:
             sockets.append(_loopback_socket(request["http"]))
         port = sockets[-1].getsockname()[1] if request["http"] else 0
@@ -55,7 +56,7 @@ def serve(request: Mapping[str, Any]) -> None:
             _run(configuration, rules, sockets)
         finally:
             with contextlib.suppress(OSError):
-                os.unlink(sockets[0].getsockname())
+                os.unlink(path)
 
 
 def _end(number: int, frame: Any) -> None:
