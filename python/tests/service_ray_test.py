@@ -35,7 +35,8 @@ class OnRay(ServiceCase):
     def setUpClass(cls):
         cls.cluster = subprocess.Popen(
             [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            cwd="/")
         cls.addClassCleanup(cls.end_cluster)
         for line in cls.cluster.stdout:
             if line.startswith("address "):
