@@ -44,7 +44,7 @@ ENV PATH=/opt/penstock/bin:$PATH \
     XDG_CACHE_HOME=/cache \
     HF_HOME=/cache/huggingface
 COPY --from=build /built /built
-RUN pip install --no-cache-dir /built/*.whl pyarrow==26.0.1
+RUN pip install --no-cache-dir /built/*.whl pyarrow==26.0.1 "fastapi>=0.115" "uvicorn>=0.30,<0.60"
 WORKDIR /job
 ENTRYPOINT ["penstock"]
 CMD ["--help"]

@@ -26,7 +26,7 @@ OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "loader.read", "loader.readers", "loader.seed", "loader.shuffle", "loader.tail",
           "loader.val_batch_size", "loader.weights", "loader.workers",
           "model.kind", "model.lora", "model.path", "model.seed",
-          "model.quantize", "model.safetensors", "output.dir", "output.tensorboard", "source.columns", "source.key",
+          "model.quantize", "model.safetensors", "service.sock", "output.dir", "output.tensorboard", "source.columns", "source.key",
           "source.kind", "source.part_", "source.path", "tokenizer.json"}
 OF_FILES = {"memory", "run", "train"}
 

@@ -125,7 +125,7 @@ fetch_oldest_numpy() {  # FOLDER
 python_wheels="nanobind>=3.1,<4 nanobind-backend>=1.0,<2
   scikit-build-core>=0.11,<2 build>=1.2,<2 numpy>=1.23,<3 mypy>=1.13,<3
   pyarrow>=18,<30 pandas>=2.2,<4 polars>=1,<2 h5py>=3.8,<4 zarr>=2.16,<4
-  datasets>=3,<6 duckdb>=1.1,<2"
+  datasets>=3,<6 duckdb>=1.1,<2 fastapi>=0.115,<1 uvicorn>=0.30,<0.60"
 
 # A stamp is written last: what was interrupted is done again. One at a time.
 make_python() (  # FOLDER

@@ -118,6 +118,8 @@ def type_of(rule):
     if "const" in rule:
         return code(rule["const"])
     kind = rule.get("type")
+    if isinstance(kind, list):
+        return " or ".join(type_of({**rule, "type": one}) for one in kind)
     if kind == "array":
         return of_list(rule)
     if kind in ("integer", "number"):

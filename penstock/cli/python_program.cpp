@@ -22,35 +22,46 @@ constexpr const char* kMark = "penstock-version:";
 constexpr const char* kAsk =
     "import penstock; print('penstock-version:' + penstock.__version__)";
 
-[[noreturn]] void refuse(const std::string& python, std::string why) {
+/// What Python is for, and the package that it needs next to penstock.
+struct Purpose {
+  std::string what = "cannot train a model of your own";
+  std::string beside = "torch";
+};
+
+[[noreturn]] void refuse(const Purpose& purpose, const std::string& python,
+                         std::string why) {
   throw Error(
       ErrorKind::request,
       {.code = "cli.python",
-       .what = "cannot train a model of your own",
+       .what = purpose.what,
        .where = python,
        .why = std::move(why),
        .next = "install the package penstock " PENSTOCK_VERSION
-               " in that environment (pip install ., or a wheel) next to "
-               "torch, or name another Python with PENSTOCK_PYTHON"});
+               " in that environment (pip install ., or a wheel) next to " +
+               purpose.beside +
+               ", or name another Python with "
+               "PENSTOCK_PYTHON"});
 }
 
-void check_package(const std::string& python) {
+void check_package(const Purpose& purpose, const std::string& python) {
   const ProgramAnswer answer = answer_of_program({python, "-c", kAsk});
-  if (answer.failed != 0) refuse(python, std::strerror(answer.failed));
+  if (answer.failed != 0) refuse(purpose, python, std::strerror(answer.failed));
   const std::size_t at = answer.said.find(kMark);
   if (at == answer.said.npos)
-    refuse(python, "importing penstock fails: " + last_line(answer.said));
+    refuse(purpose, python,
+           "importing penstock fails: " + last_line(answer.said));
   std::string version = answer.said.substr(at + std::strlen(kMark));
   version = version.substr(0, version.find('\n'));
   if (version != PENSTOCK_VERSION)
-    refuse(python, "its penstock is version " + version +
-                       ", this program is version " + PENSTOCK_VERSION);
+    refuse(purpose, python,
+           "its penstock is version " + version + ", this program is version " +
+               PENSTOCK_VERSION);
 }
 
-std::string python_with_package() {
+std::string python_with_package(const Purpose& purpose) {
   const char* named = std::getenv("PENSTOCK_PYTHON");
   std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  check_package(python);
+  check_package(purpose, python);
   return python;
 }
 
@@ -62,7 +73,7 @@ std::string python_with_package() {
   try {
     answer = Json::parse(line, python);
   } catch (const Error&) {
-    refuse(python, line);
+    refuse(Purpose{}, python, line);
   }
   auto part = [&](const char* key) { return text_in(answer, {"error", key}); };
   throw Error(ErrorKind::request, {.code = part("code"),
@@ -75,22 +86,25 @@ std::string python_with_package() {
 }  // namespace
 
 void check_with_python(const std::string& module, Json request) {
-  const std::string python = python_with_package();
+  const Purpose purpose;
+  const std::string python = python_with_package(purpose);
   request["check"] = true;
   request["json"] = true;
   const ProgramAnswer answer =
       answer_of_program({python, "-m", module, request.dump()});
-  if (answer.failed != 0) refuse(python, std::strerror(answer.failed));
+  if (answer.failed != 0) refuse(purpose, python, std::strerror(answer.failed));
   if (answer.exit_code != 0) throw_answer(python, answer.said);
 }
 
 // exec and not a child: signals, the terminal and the exit code are then those
 // of Python itself, and nothing must be passed on.
-void become_python(const std::string& module, const std::string& argument) {
-  const std::string python = python_with_package();
+void become_python(const std::string& module, const std::string& argument,
+                   const std::string& what, const std::string& beside) {
+  const Purpose purpose{what, beside};
+  const std::string python = python_with_package(purpose);
   ::execlp(python.c_str(), python.c_str(), "-m", module.c_str(),
            argument.c_str(), static_cast<char*>(nullptr));
-  refuse(python, std::strerror(errno));
+  refuse(purpose, python, std::strerror(errno));
 }
 
 }  // namespace penstock

@@ -9,9 +9,11 @@ namespace penstock {
 /// Becomes `python3 -m MODULE ARGUMENT`, where PENSTOCK_PYTHON names another
 /// Python: this process goes on as that one. Throws Error(request), code
 /// cli.python, where there is no such Python, or it has not this version of the
-/// package penstock.
-[[noreturn]] void become_python(const std::string& module,
-                                const std::string& argument);
+/// package penstock; `what` then could not be done.
+[[noreturn]] void become_python(
+    const std::string& module, const std::string& argument,
+    const std::string& what = "cannot train a model of your own",
+    const std::string& beside = "torch");
 
 /// Runs `python3 -m MODULE REQUEST`, the request with "check": true, and waits
 /// for it: whether it would refuse what it is to do. Throws Error(request) with

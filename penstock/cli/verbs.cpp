@@ -25,7 +25,13 @@ namespace penstock {
   VERB(quantize)             \
   VERB(merge)                \
   VERB(doctor)               \
-  VERB(schema)
+  VERB(schema)               \
+  VERB(serve)                \
+  VERB(submit)               \
+  VERB(jobs)                 \
+  VERB(logs)                 \
+  VERB(cancel)               \
+  VERB(resume)
 
 #define VERB(name) Verb name##_verb();
 PENSTOCK_VERBS(VERB)

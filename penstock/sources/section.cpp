@@ -97,6 +97,88 @@ Json key_rule() {
   return rule;
 }
 
+constexpr std::size_t kMostValues = 10'000;
+
+Json rows_where_rule() {
+  Json rule = settings::rule_of(
+      "object",
+      "Values that a row must have: {COLUMN: [VALUE, ...]}, texts or integers. "
+      "A row is read if each of these columns has one of its values; texts are "
+      "never SQL. It applies next to \"where\"");
+  rule["additionalProperties"] = settings::rule_of("array", "");
+  rule["additionalProperties"]["minItems"] = 1;
+  rule["additionalProperties"]["items"]["type"] = Json::Array{};
+  rule["additionalProperties"]["items"]["type"].push_back("string");
+  rule["additionalProperties"]["items"]["type"].push_back("integer");
+  return rule;
+}
+
+/// `text` between quotes, those inside it doubled.
+std::string quoted(const std::string& text, char quote) {
+  std::string sql(1, quote);
+  for (const char c : text) sql.append(c == quote ? 2 : 1, c);
+  return sql + quote;
+}
+
+/// A literal of SQL. COPY takes no parameters, so a value cannot be bound in
+/// every statement. A backslash would end a text where a server has
+/// standard_conforming_strings = off.
+std::string literal(const Spec& section, const SettingSchema& setting,
+                    const Json& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value.value()))
+    return std::to_string(*integer);
+  if (!value.is_string())
+    section.refuse(setting.key,
+                   "found " + value.dump() + ", expected a text or an integer",
+                   "write {\"dataset_id\": [\"a\", \"b\"]}");
+  const std::string& text = value.string();
+  const bool odd = std::ranges::any_of(text, [](char c) {
+    return c == '\\' || (static_cast<unsigned char>(c) < ' ');
+  });
+  if (odd)
+    section.refuse(
+        setting.key,
+        "the value " + value.dump() + " has a backslash or a control character",
+        "use values without them, or write the condition as "
+        "\"where\"");
+  return quoted(text, '\'');
+}
+
+/// "COLUMN" IN ('a', 'b').
+std::string one_of(const Spec& section, const SettingSchema& setting,
+                   const std::string& column, const Json& values) {
+  if (column.empty() || column.find('\0') != column.npos ||
+      !values.is_array() || values.array().empty() ||
+      values.array().size() > kMostValues)
+    section.refuse(setting.key,
+                   "a column must have a list of 1 to " +
+                       std::to_string(kMostValues) + " values",
+                   "write {\"dataset_id\": [\"a\", \"b\"]}");
+  std::string list;
+  for (const Json& value : values.array())
+    list += (list.empty() ? "" : ", ") + literal(section, setting, value);
+  return quoted(column, '"') + " IN (" + list + ")";
+}
+
+/// Becomes part of the condition, and so of the identity of the rows.
+void read_rows_where(Spec& section, const SettingSchema& setting,
+                     SourceSpec& to) {
+  const Json* given = section.raw(setting.key);
+  if (given == nullptr) return;
+  if (!given->is_object())
+    section.refuse(setting.key, "found " + given->dump(),
+                   "write {\"dataset_id\": [\"a\", \"b\"]}");
+  if (section.has("query"))
+    section.refuse(setting.key,
+                   "\"rows_where\" applies to a table, but the source has a "
+                   "query",
+                   "write the condition into the query, or name a table");
+  for (const auto& [column, values] : given->object()) {
+    const std::string has = one_of(section, setting, column, values);
+    to.where = to.where.empty() ? has : "(" + to.where + "\n) AND " + has;
+  }
+}
+
 void check_query(Spec& section, SourceSpec& spec) {
   if (spec.query.empty()) return;
   if (!spec.table.empty())
@@ -124,6 +206,9 @@ const SettingsTable<SourceSpec>& table_settings() {
           .text("where", &SourceSpec::where,
                 "SQL condition that rows must meet, as after WHERE. Default: "
                 "all rows")
+          .identity(Identity::written)
+          .setting("rows_where", rows_where_rule(), read_rows_where,
+                   [](const SourceSpec&) { return Json(); })
           .identity(Identity::written)
           .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
                   kLongestRoundTripMs,

@@ -445,8 +445,37 @@ TEST(SourceKinds, IdentifyRowsByEverySettingThatMayChangeThem) {
   EXPECT_THAT(none, ElementsAre("connections", "decoded_gib", "fingerprint",
                                 "listing", "on_bad", "on_missing",
                                 "round_trip_ms", "schema", "stage", "version"));
-  EXPECT_THAT(written, ElementsAre("classes", "columns", "key", "labels",
-                                   "path", "query", "table", "uri", "where"));
+  EXPECT_THAT(written,
+              ElementsAre("classes", "columns", "key", "labels", "path",
+                          "query", "rows_where", "table", "uri", "where"));
+}
+
+TEST(SourceSection, TakesValuesOfColumnsAsACondition) {
+  const SourceSpec spec = parse_source_spec(
+      Json::parse(R"({"kind": "sqlite", "path": "a", "where": "x > 1",
+                      "rows_where": {"se\"t": ["o'clock", 7]}})",
+                  "test"),
+      "source");
+  EXPECT_EQ(spec.where, "(x > 1\n) AND \"se\"\"t\" IN ('o''clock', 7)");
+  EXPECT_EQ(*source_section(spec).find("where"), Json(spec.where));
+}
+
+TEST(SourceSection, TakesNoOtherValuesOfColumns) {
+  const auto refused = [](const std::string& rows_where) {
+    const std::string section =
+        R"({"kind": "sqlite", "path": "a", "rows_where": )" + rows_where + "}";
+    return refusal(section.c_str());
+  };
+  EXPECT_THAT(refused(R"({"id": []})"), HasSubstr("list of 1 to 10000 values"));
+  EXPECT_THAT(refused(R"({"id": "a"})"), HasSubstr("list of 1 to 10000"));
+  EXPECT_THAT(refused(R"({"": ["a"]})"), HasSubstr("list of 1 to 10000"));
+  EXPECT_THAT(refused(R"({"id": [1.5]})"), HasSubstr("a text or an integer"));
+  EXPECT_THAT(refused(R"({"id": [["a"]]})"), HasSubstr("text or an integer"));
+  EXPECT_THAT(refused(R"({"id": ["a\\"]})"), HasSubstr("has a backslash"));
+  EXPECT_THAT(refused(R"({"id": ["a\n"]})"), HasSubstr("control character"));
+  EXPECT_THAT(refused(R"(["a"])"), HasSubstr("source.rows_where"));
+  EXPECT_THAT(refused(R"({"id": ["a"]}, "query": "SELECT 1")"),
+              HasSubstr("applies to a table"));
 }
 
 TEST(SourceKinds, ShowASectionThatIsReadAgain) {

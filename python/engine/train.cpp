@@ -136,12 +136,35 @@ std::string run_document(const std::string& path, const std::string& document,
   return made.dump();
 }
 
+/// What became of a key of a manifest: (key, value as JSON, whether it is
+/// understood, settings, why).
+using MappedKey = std::tuple<std::string, std::string, bool,
+                             std::vector<std::string>, std::string>;
+
+/// A job file with the keys of `manifest`, a JSON object, as a document that
+/// was checked; and what became of each key.
+std::tuple<std::string, std::vector<MappedKey>> manifest_document(
+    const std::string& path, const std::string& manifest,
+    const std::vector<std::string>& sets) {
+  Json made = read_job(path, sets);
+  std::vector<MappedKey> mapped;
+  for (ManifestKey& key :
+       apply_manifest(Json::parse(manifest, "the manifest"), made))
+    mapped.emplace_back(std::move(key.key), key.value.dump(), key.understood,
+                        std::move(key.settings), std::move(key.why));
+  parse_job(made);
+  return {made.dump(), std::move(mapped)};
+}
+
 }  // namespace
 
 void bind_train(nb::module_& module) {
   module.def("run_document", &run_document, nb::arg("path"),
              nb::arg("document"), nb::arg("resume"), nb::arg("sets"),
              nb::arg("model"), nb::arg("manifest") = "");
+  module.def("manifest_document", &manifest_document, nb::arg("path"),
+             nb::arg("manifest"), nb::arg("sets"));
+  module.def("manifest_keys", &manifest_keys);
   module.def(
       "summary",
       [](const std::string& report) {

@@ -32,6 +32,10 @@ or over a folder of pictures, as torchvision's ImageFolder:
 
     loader = penstock.ImageFolder("train", transform, batch_size=64)
 
+jobs of a service on this machine (`penstock serve`):
+
+    penstock.Client().submit("a name", {"epochs": 10})
+
 a step that survives a shortage of memory:
 
     guard = penstock.OomGuard(optimizer, model)
@@ -66,7 +70,7 @@ from .loader import Loader, open
 from .monitor import Monitor, trace
 from .progress import progress
 
-__all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
+__all__ = ["Batch", "Client", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OomGuard",
            "OutOfMemory", "RequestError", "SourceError", "Tokenizer",
            "TransformError", "__version__", "bench", "clear_device_cache",
@@ -81,6 +85,7 @@ except OSError:
 
 if TYPE_CHECKING:
     from .benching import bench
+    from .client import Client
     from .dataloader import DataLoader, get_worker_info, start, stop
     from .device_cache import clear_device_cache
     from .images import ImageFolder, show
@@ -92,7 +97,8 @@ if TYPE_CHECKING:
     from .training import train
     from ._watch.watched import watch
 else:
-    _LATER = {"bench": "benching", "DataLoader": "dataloader",
+    _LATER = {"bench": "benching", "Client": "client",
+              "DataLoader": "dataloader",
               "get_worker_info": "dataloader", "start": "dataloader",
               "stop": "dataloader", "clear_device_cache": "device_cache",
               "ImageFolder": "images", "show": "images",
