@@ -16,9 +16,9 @@ class Nf4Kernels {
 };
 
 /// Those that fit this device, once they have given the same bits as the
-/// definition does; null: there are none. The first call looks for the library:
-/// PENSTOCK_BITSANDBYTES, else `bitsandbytes/` next to the torch that is
-/// loaded. The log says what is used and why.
+/// definition does; null: this machine has no such library. The first call
+/// looks for the library: PENSTOCK_BITSANDBYTES, else `bitsandbytes/` next to
+/// the torch that is loaded. The log says what is used and why.
 const Nf4Kernels* nf4_kernels(at::Device device);
 
 /// The kernels of a library. Throws Error(device), code trainer.nf4_kernels,
