@@ -58,6 +58,10 @@ void let_openmp_sleep() {
     ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
 }
 
+/// The signal that ended the run. None came to this process where another rank
+/// got it: then as if it had been SIGTERM, which launchers send.
+int ending_signal() { return stop_signal() != 0 ? stop_signal() : SIGTERM; }
+
 int run_program(int argc, char** argv, Invocation& invocation) {
   std::optional<Command> command = read_command_line(argc, argv, invocation);
   if (!command) return 0;
@@ -67,7 +71,7 @@ int run_program(int argc, char** argv, Invocation& invocation) {
   choose_log_level(command->log_level);
   const auto nvtx = tell_nvtx_where_asked();
   command->run(invocation);
-  return invocation.interrupted ? 128 + stop_signal() : invocation.exit_code;
+  return invocation.interrupted ? 128 + ending_signal() : invocation.exit_code;
 }
 
 }  // namespace
@@ -84,7 +88,7 @@ int main(int argc, char** argv) {
   } catch (const OutputClosed&) {
     // The exit code of a program that SIGPIPE ended; SIGPIPE itself would have
     // left work unsaved.
-    return 128 + (invocation.interrupted ? stop_signal() : SIGPIPE);
+    return 128 + (invocation.interrupted ? ending_signal() : SIGPIPE);
   } catch (...) {
     return report_exception(invocation.json);
   }

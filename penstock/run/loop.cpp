@@ -122,7 +122,7 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
       in_all_(in_all),
       epochs_(epochs_in_all(p_, in_all)),
       log_(p_.folder),
-      metrics_(p_.job.output, p_.folder.path()),
+      metrics_(exported(), p_.folder.path()),
       progress_(p_.folder.path(),
                 {.epochs = epochs_,
                  .steps_per_epoch = p_.session.steps_per_epoch(),
@@ -143,10 +143,6 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
 
 Loop::~Loop() { p_.session.on_point({}); }
 
-bool Loop::stopped() const {
-  return p_.options.stop != nullptr && p_.options.stop->load();
-}
-
 bool Loop::run() {
   try {
     take_steps();
@@ -154,6 +150,8 @@ bool Loop::run() {
     finish_saving();
     check_end();
   } catch (...) {
+    // Of ranks the last common checkpoint is what is left.
+    lost_ |= one_of_many();
     // What was done is not lost; the error of the run is the one to tell.
     logged("writing a checkpoint", [&] { finish_saving(); });
     logged("saving an interrupted run", [&] {
@@ -210,7 +208,9 @@ void Loop::take_steps() {
 
 /// No batch after the last one, and when a stop ended the reading of it.
 std::shared_ptr<Batch> Loop::next_batch() try {
+  const Nanoseconds asked = wall_clock().now();
   std::optional<Batch> batch = p_.session.next();
+  if (one_of_many()) p_.options.ranks->add_input(wall_clock().now() - asked);
   return batch ? p_.session.shared(std::move(*batch)) : nullptr;
 } catch (const Error& error) {
   if (!is_stop(error) || !stopped()) throw;
@@ -226,7 +226,11 @@ void Loop::step(const std::shared_ptr<Batch>& batch) {
 }
 
 std::optional<Error> Loop::stepped(const std::shared_ptr<Batch>& batch) try {
+  wish();
   p_.stepper.step(batch, p_.session.stream(), p_.state.steps_taken);
+  if (one_of_many() && !p_.stepper.facts().has_model)
+    p_.options.ranks->vote({});
+  heed();
   return std::nullopt;
 } catch (const Error& error) {
   if (error.parts().code == kNotFinite) refuse_step(*batch, error);
@@ -459,6 +463,7 @@ bool Loop::validate(std::int64_t at) {
   if (see_held_out_rows()) {
     Validated found = p_.stepper.validated();
     run.details = std::move(found.details);
+    found.metrics = measured_by_first(std::move(found.metrics));
     const Json& measured = run.epochs[at].validated = std::move(found.metrics);
     texts_.add(run.details, at, p_.state.steps_taken);
     const Json* loss = measured.find("val_loss");
@@ -488,6 +493,7 @@ void Loop::note_validation(const Json& measured) const {
 bool Loop::see_held_out_rows() try {
   Stream& stream = p_.session.stream();
   for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
+    vote();
     if (stopped()) return false;
     save_if_requested();
     Batch batch = promised(held_out_->next(stream));
@@ -497,17 +503,6 @@ bool Loop::see_held_out_rows() try {
 } catch (const Error& error) {
   if (!is_stop(error) || !stopped()) throw;
   return false;
-}
-
-void Loop::save_if_requested() {
-  std::atomic<bool>* requested = p_.options.save;
-  if (requested == nullptr || !requested->exchange(false)) return;
-  save();
-  finish_saving();
-  if (p_.options.listener.note)
-    p_.options.listener.note("saved on request after step " +
-                             std::to_string(p_.state.steps_taken) + " in " +
-                             p_.folder.path().string() + "; the run continues");
 }
 
 /// What was not written is to be saved once more, but for a model that holds
@@ -538,7 +533,8 @@ void Loop::save() {
     run.saved.bytes = model->memory.size();
   }
   ++run.saved.times;
-  writer_.begin(p_.state, std::move(model));
+  if (!one_of_many() || p_.options.ranks->first())
+    writer_.begin(p_.state, std::move(model));
   unsaved_ = false;
   run.checkpoints += wall_clock().now() - start;
 }

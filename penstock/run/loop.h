@@ -70,6 +70,15 @@ class Loop {
 
  private:
   bool stopped() const;
+  bool one_of_many() const { return p_.options.ranks != nullptr; }
+  /// What this rank wishes goes into the next vote, and what any rank wishes
+  /// comes out of the last one.
+  void wish();
+  void heed();
+  /// Outside of a step: both, and a vote between them.
+  void vote();
+  OutputSection exported() const;
+  Json measured_by_first(Json mine);
   bool ended() const;
   void check_end() const;
   void take_steps();
@@ -133,6 +142,7 @@ class Loop {
   bool latest_ = false;  ///< the folder is what DIR/latest leads to
   bool unsaved_ = false;
   bool lost_ = false;  ///< the model is of no more use
+  bool stop_agreed_ = false, save_agreed_ = false;  // by all ranks
   CheckpointWriter writer_;
 };
 

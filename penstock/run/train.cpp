@@ -101,6 +101,37 @@ std::string opened_line(const DatasetFacts& facts, Nanoseconds took) {
          where + ", " + shown_bytes(bytes) + ", ready after " + seconds;
 }
 
+/// What ends the reading of rows. One of several ranks ends with all others, in
+/// the vote of a step: it reads on until then.
+StopFlag stop_of(const TrainOptions& options) {
+  if (options.ranks != nullptr) return {};
+  return {std::shared_ptr<void>(), options.stop};  // which outlives the session
+}
+
+Agree agree_of(const TrainOptions& options) {
+  if (options.ranks == nullptr) return {};
+  return [ranks = options.ranks](const std::string& mine) {
+    return ranks->gather(mine);
+  };
+}
+
+/// The folder of the run, or what one of several ranks writes inside of it.
+RunFolder folder_of(const Job& job, const TrainOptions& options,
+                    const Json& about) {
+  RankGroup* ranks = options.ranks;
+  if (ranks == nullptr) return {real_files(), job.output.dir, about};
+  if (ranks->first()) {
+    RunFolder folder(real_files(), job.output.dir, about);
+    ranks->gather(folder.path().string());
+    return folder;
+  }
+  return {real_files(), ranks->gather("").front(), ranks->rank().rank};
+}
+
+bool writes(const TrainOptions& options) {
+  return options.ranks == nullptr || options.ranks->first();
+}
+
 /// Opens the rows at the step that `from` says; null where it was stopped.
 std::unique_ptr<Session> open_session(const Job& job,
                                       const TrainOptions& options,
@@ -108,14 +139,15 @@ std::unique_ptr<Session> open_session(const Job& job,
                                       std::shared_ptr<Device> device) try {
   const Nanoseconds began = wall_clock().now();
   std::unique_ptr<Session> session = open_loader(
-      job,
-      {.timed = true,
-       .stop = {std::shared_ptr<void>(), options.stop},  // which it outlives
-       .device = std::move(device),
-       .statistics = from.statistics,
-       .state = from.state,
-       .note = options.listener.note,
-       .epochs_listed = SIZE_MAX});
+      job, {.timed = true,
+            .rank = options.ranks != nullptr ? options.ranks->rank() : Rank{},
+            .stop = stop_of(options),
+            .device = std::move(device),
+            .statistics = from.statistics,
+            .state = from.state,
+            .note = options.listener.note,
+            .agree = agree_of(options),
+            .epochs_listed = SIZE_MAX});
   log(LogLevel::info, "prepared " + std::to_string(session->rows().rows()) +
                           " rows, fingerprint " +
                           session->rows().fingerprint());
@@ -222,6 +254,10 @@ struct Begun {
     TrainResult result{.report = report_json(run, job, rows, *device),
                        .interrupted = !all};
     result.report["interrupted"] = result.interrupted;
+    if (options.ranks != nullptr) {
+      result.rank = options.ranks->rank().rank;
+      result.report["ranks"] = options.ranks->report_json();
+    }
     folder.write("report.json", result.report);
     folder.write_bytes("report.html", report_html(result.report),
                        Lasting::later);
@@ -255,6 +291,11 @@ TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
                           std::to_string(state.steps_taken) + " of " +
                           std::to_string(steps) + " steps; " +
                           patience_text(*state.best));
+  if (!writes(options)) {
+    options.ranks->gather("");  // rank 0 has written what the run leaves
+    return of.finish(numbers_of(session, stepper, of.folder.path().string()),
+                     &session.rows(), all);
+  }
   const KeptWeights kept{.job = of.job,
                          .options = options,
                          .folder = of.folder,
@@ -272,6 +313,7 @@ TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
   run.best = state.best;
   run.test = test.value_or(Json());
   warn_if_starved(run.snapshot, options.listener);
+  if (options.ranks != nullptr) options.ranks->gather("");
   // Without its test, a run that resumes this one evaluates it.
   return of.finish(run, &session.rows(), all && test);
 }
@@ -283,8 +325,9 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   session->counted().started = of.started;
   Quarantine quarantine(of.folder);
   quarantine.add(*session->opened());
-  if (auto statistics =
-          note_rows(state, of.job, session->rows(), session->order()))
+  const auto statistics =
+      note_rows(state, of.job, session->rows(), session->order());
+  if (statistics && writes(options))
     of.checkpoints.save_statistics(*statistics, state);
 
   if (session->rows().rows_on(Side::val) == 0)
@@ -295,9 +338,11 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
-  carry(of.job, of.folder.path(), of.about);
+  if (options.ranks != nullptr) stepper->join(*options.ranks);
+  if (writes(options)) carry(of.job, of.folder.path(), of.about);
   const Json effective = told(stepper->facts().in_force, options.listener);
-  if (Json& written = of.about["effective"]; written != effective) {
+  if (Json& written = of.about["effective"];
+      writes(options) && written != effective) {
     written = effective;
     of.folder.write("run.json", of.about, Lasting::with_next);
   }
@@ -306,7 +351,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   if (options.listener.note && !warmup.empty()) options.listener.note(warmup);
   fit_memory(of.job, *stepper, *session, options.listener.note);
   check_room(*stepper, of.folder.path(), of.job, options.listener.note);
-  if (of.skips()) {
+  if (of.skips() && writes(options)) {
     save_beginning(of.folder, of.checkpoints, of.from);
     note_skip(options, state.position);
   }
@@ -325,7 +370,8 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
 /// From the folder on to the report.
 TrainResult run_from_folder(Begun& run) {
   const TrainOptions& options = run.options;
-  if (!run.skips()) save_beginning(run.folder, run.checkpoints, run.from);
+  if (!run.skips() && writes(options))
+    save_beginning(run.folder, run.checkpoints, run.from);
 
   std::shared_ptr<Session> session =
       open_session(run.job, options, run.from, run.device);
@@ -398,13 +444,16 @@ DatasetFacts plan_rows(const Job& job,
   return facts;
 }
 
-TrainResult train(const Job& given, const TrainOptions& options) {
+namespace {
+
+/// A run of this process, by itself or with `options.ranks`.
+TrainResult train_here(const Job& given, const TrainOptions& options) {
   const Job job = with_batch_size(given, options);
   const Nanoseconds started = wall_clock().now();
   Resumption from;
   const std::string resumed = without_links(options.resume);
   if (!resumed.empty()) {
-    sweep_checkpoints(resumed);
+    if (writes(options)) sweep_checkpoints(resumed);
     from = read_resumption(resumed);
   }
   if (options.skip != 0) skip_steps(from.state, options.skip, job);
@@ -421,7 +470,8 @@ TrainResult train(const Job& given, const TrainOptions& options) {
     }
 
   std::shared_ptr<Device> device = device_of_run(job, options);
-  std::optional<OutputFolder> weights = output_of(job, options);
+  std::optional<OutputFolder> weights;
+  if (writes(options)) weights = output_of(job, options);
   const Json about = run_json(job, *device, resumed, options.skip);
   Begun run{.job = job,
             .options = options,
@@ -431,7 +481,7 @@ TrainResult train(const Job& given, const TrainOptions& options) {
             .device = device,
             .weights = std::move(weights),
             .about = about,
-            .folder = RunFolder(real_files(), job.output.dir, about)};
+            .folder = folder_of(job, options, about)};
   log(LogLevel::info, "run folder " + run.folder.path().string());
   auto done = [&] {
     const SavedState& state = run.from.state;
@@ -442,6 +492,28 @@ TrainResult train(const Job& given, const TrainOptions& options) {
     return run_from_folder(run);
   } catch (...) {
     if (done() == before) run.folder.discard();
+    throw;
+  }
+}
+
+}  // namespace
+
+// An error of this rank goes into the store before its connections break, so
+// that the others show it and do not just miss this one.
+TrainResult train(const Job& job, const TrainOptions& options) {
+  const std::optional<RankPlace> place = rank_place();
+  if (!place || job.model.kind == "own") return train_here(job, options);
+  const std::unique_ptr<RankGroup> ranks = open_ranks_of(*place);
+  TrainOptions of_rank = options;
+  of_rank.ranks = ranks.get();
+  if (!ranks->first()) of_rank.listener = {};
+  try {
+    TrainResult result = train_here(job, of_rank);
+    ranks->leave();
+    return result;
+  } catch (...) {
+    ranks->report(failure_text(ranks->rank(), std::current_exception()));
+    ranks->leave();
     throw;
   }
 }

@@ -13,6 +13,7 @@ namespace penstock {
 struct TrainResult {
   Json report;               ///< also written to report.json
   bool interrupted = false;  ///< stopped by `stop`; state saved
+  int rank = 0;              ///< of this process, where there are several
 };
 
 /// Runs a job: prepares its data set, takes its steps, writes its run folder.

@@ -252,27 +252,40 @@ void compare_ranks(const Agree& agree, const Rank& rank, const Json& facts) {
   check_all_there(answers, rank);
 }
 
+std::string failure_text(const Rank& rank, const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return failure_text(rank, name_of(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return failure_text(rank, name_of(ErrorKind::out_of_memory),
+                        "out of memory");
+  } catch (const std::exception& error) {
+    return failure_text(rank, name_of(ErrorKind::internal), error.what());
+  } catch (...) {
+    return failure_text(rank, name_of(ErrorKind::internal),
+                        "an exception of unknown type");
+  }
+}
+
+void refuse_failure(const std::string& text) {
+  const Answer answer = parse_answer(text);
+  throw Error(answer.failed.value_or(ErrorKind::internal),
+              {.code = "ranks.failed",
+               .what = "another rank has failed",
+               .where = shown(std::vector{answer.rank}),
+               .why = answer.failure,
+               .next = "fix the error on that rank, and start all ranks again "
+                       "with --resume latest"});
+}
+
 // `agree` is a collective operation: a rank that fails and does not call it
 // leaves all others waiting. So each rank calls it just once on every path,
 // here with its failure in place of its facts.
 void report_failure(const Agree& agree, const Rank& rank,
                     const std::exception_ptr& failure) noexcept {
   try {
-    ErrorKind kind = ErrorKind::internal;
-    std::string message = "an exception of unknown type";
-    try {
-      std::rethrow_exception(failure);
-    } catch (const Error& error) {
-      kind = error.kind();
-      message = error.what();
-    } catch (const std::bad_alloc&) {
-      kind = ErrorKind::out_of_memory;
-      message = "out of memory";
-    } catch (const std::exception& error) {
-      message = error.what();
-    } catch (...) {
-    }
-    agree(failure_text(rank, name_of(kind), message));
+    agree(failure_text(rank, failure));
   } catch (...) {
     // What failed here is thrown, and is what must be fixed.
   }

@@ -35,5 +35,10 @@ void report_failure(const Agree& agree, const Rank& rank,
 /// The text that report_failure() gives; `kind` is the name of an ErrorKind.
 std::string failure_text(const Rank& rank, std::string_view kind,
                          const std::string& message);
+std::string failure_text(const Rank& rank, const std::exception_ptr& failure);
+
+/// Throws the failure of another rank, "ranks.failed", as failure_text() has
+/// written it.
+[[noreturn]] void refuse_failure(const std::string& text);
 
 }  // namespace penstock

@@ -119,6 +119,13 @@ RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
   }
 }
 
+RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& run,
+                     int rank)
+    : files_(files),
+      of_rank_(true),
+      makes_parent_(false),
+      folder_(files, run / "ranks" / std::to_string(rank), kSetting) {}
+
 OutputFolder RunFolder::inside(const std::string& name) {
   return OutputFolder(files_, path() / name, kSetting);
 }
@@ -126,11 +133,13 @@ OutputFolder RunFolder::inside(const std::string& name) {
 // The link is replaced by a rename, so a reader of "latest" finds the old run
 // or the new one, and never nothing.
 void RunFolder::become_latest() {
+  if (of_rank_) return;
   OutputFolder(files_, path().parent_path(), kSetting)
       .link("latest", path().filename());
 }
 
 void RunFolder::check_latest() {
+  if (of_rank_) return;
   std::error_code none;
   const auto found =
       std::filesystem::symlink_status(path().parent_path() / "latest", none);

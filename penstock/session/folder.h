@@ -55,6 +55,10 @@ class RunFolder {
   RunFolder(FileSystem& files, const std::filesystem::path& dir,
             const Json& run);
 
+  /// What one of several ranks writes for itself: RUN/ranks/N, inside the
+  /// folder of rank 0. It is never the latest.
+  RunFolder(FileSystem& files, const std::filesystem::path& run, int rank);
+
   const std::filesystem::path& path() const { return folder_.path(); }
   /// Points DIR/latest at this folder: called after its first step, so that a
   /// run that ends before leaves the link where it was. Throws Error(request).
@@ -84,6 +88,7 @@ class RunFolder {
 
  private:
   FileSystem& files_;
+  const bool of_rank_ = false;
   const bool makes_parent_;  // `dir` was not there
   OutputFolder folder_;
 };

@@ -36,27 +36,19 @@ const FittedFields& fields_for(const ModelSpec& model,
                        "set \"model\" to \"none\""});
 }
 
-/// How many ranks torchrun, srun or mpirun has started this program as.
-int ranks_started() {
-  for (const char* name :
-       {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"})
-    if (const char* text = std::getenv(name))
-      return std::max(1, std::atoi(text));
-  return 1;
-}
-
 /// Each of several would train the whole model on all rows, alone.
 void check_one_rank(const Job& job) {
-  const int ranks = ranks_started();
-  if (ranks == 1 || job.model.none()) return;
+  if (job.model.kind != "own") return;
+  const std::optional<RankPlace> place = rank_place();
+  if (!place) return;
   throw Error(
       ErrorKind::request,
       {.code = "ranks.not_here",
        .what = "cannot train this model on several ranks",
        .where = "model '" + job.model.kind + "'",
-       .why = "the environment describes " + std::to_string(ranks) +
-              " ranks (torchrun, srun or mpirun), and each would train the "
-              "whole model on all rows",
+       .why = "the environment describes " + std::to_string(place->rank.world) +
+              " ranks (" + place->launcher +
+              "), and each would train the whole model on all rows",
        .next = "start the training once, without a launcher; to use several "
                "ranks, write the loop in Python with penstock.open() and DDP "
                "or FSDP2 (docs/how-to/frames.md)"});

@@ -30,6 +30,8 @@
 #include "penstock/session/progress_reporter.h"
 #include "penstock/session/quarantine.h"
 #include "penstock/session/rank_facts.h"
+#include "penstock/session/rank_group.h"
+#include "penstock/session/rank_place.h"
 #include "penstock/session/run_numbers.h"
 #include "penstock/session/safetensors.h"
 #include "penstock/session/sample_key.h"

@@ -10,6 +10,7 @@
 
 #include "penstock/loader/loader.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/session/rank_group.h"
 #include "penstock/session/step_memory.h"
 
 namespace penstock {
@@ -95,6 +96,11 @@ class Stepper {
   /// Goes on from there, bit for bit. Throws Error(request) when `state` is
   /// of another model.
   virtual void restore(const ModelState&) {}
+  /// From here on this is one of several ranks, all of which make the same
+  /// calls: it starts with the state of rank 0, each step votes and adds its
+  /// gradients to those of the others, and save() gives the state on rank 0,
+  /// an empty one elsewhere. `ranks` outlives it.
+  virtual void join(RankGroup&) {}
   /// Null where the memory of the steps is not known.
   StepMemory* memory() const { return memory_; }
 

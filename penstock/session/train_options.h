@@ -13,6 +13,7 @@
 namespace penstock {
 
 class Predictor;
+class RankGroup;
 class Session;
 class Stepper;
 struct FittedFields;
@@ -63,6 +64,8 @@ struct TrainOptions {
   bool trace = false;
   /// For a job whose model is "own".
   std::optional<OwnTrainer> own;
+  /// The other ranks, where this process is one of several: train() joins them.
+  RankGroup* ranks = nullptr;
 };
 
 }  // namespace penstock

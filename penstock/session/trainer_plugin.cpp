@@ -105,6 +105,10 @@ std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
   return trainer_for(spec, device).make_stepper(spec, data, device, steps);
 }
 
+std::unique_ptr<RankGroup> open_ranks_of(const RankPlace& place) {
+  return load_trainer().open_ranks(place);
+}
+
 std::unique_ptr<Predictor> open_predictor(const ModelSpec& spec,
                                           const FittedFields& data,
                                           Device& device) {

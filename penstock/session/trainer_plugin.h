@@ -10,6 +10,7 @@
 #include "penstock/base/plugin.h"
 #include "penstock/job/job.h"
 #include "penstock/session/predictor.h"
+#include "penstock/session/rank_group.h"
 #include "penstock/session/stepper.h"
 
 namespace penstock {
@@ -30,6 +31,15 @@ std::unique_ptr<Predictor> open_predictor(const ModelSpec& spec,
                                           const FittedFields& data,
                                           Device& device);
 
+/// Joins the ranks of a job (c10d of libtorch). Waits until all are there, for
+/// five minutes at most, and adds a number over all of them to see that it
+/// works. Sums are made by gloo, on the host. Loads the trainer.
+///
+/// Throws Error(request): "ranks.port" where rank 0 cannot listen on the port,
+/// "ranks.master" where the master does not answer within 10 s; and
+/// Error(device) "ranks.lost" where ranks do not come.
+std::unique_ptr<RankGroup> open_ranks_of(const RankPlace& place);
+
 /// What libpenstock_trainer_RELEASE.so gives to the program.
 struct TrainerPlugin {
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
@@ -42,6 +52,7 @@ struct TrainerPlugin {
   std::string (*build_info)();
   /// Why models cannot be trained on a GPU here; empty when they can.
   std::string (*cuda_unavailable_reason)();
+  std::unique_ptr<RankGroup> (*open_ranks)(const RankPlace& place);
 };
 /// The one symbol that is looked up in it.
 inline constexpr const char* kTrainerPartEntry = "penstock_trainer_part";

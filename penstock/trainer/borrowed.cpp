@@ -55,6 +55,26 @@ at::Tensor borrowed(const TensorView& view) {
       .make_tensor();
 }
 
+Dtype dtype_of(const at::Tensor& tensor) {
+  if (tensor.scalar_type() == at::kFloat) return Dtype::float32;
+  if (tensor.scalar_type() == at::kDouble) return Dtype::float64;
+  if (tensor.scalar_type() == at::kInt) return Dtype::int32;
+  PENSTOCK_ASSERT(tensor.scalar_type() == at::kLong,
+                  "a state holds float32, float64, int32 and int64");
+  return Dtype::int64;
+}
+
+TensorView numbers_of(const at::Tensor& tensor) {
+  PENSTOCK_ASSERT(tensor.is_non_overlapping_and_dense(),
+                  "a parameter's memory has no gaps");
+  const at::Device device = tensor.device();
+  return {.data = static_cast<std::byte*>(tensor.mutable_data_ptr()),
+          .dtype = dtype_of(tensor),
+          .shape = {tensor.numel()},
+          .memory = device.is_cuda() ? MemoryKind::cuda : MemoryKind::cpu,
+          .device_id = device.is_cuda() ? device.index() : 0};
+}
+
 at::Device torch_device(const Device& device) {
   switch (device.memory_kind()) {
     case MemoryKind::cpu:

@@ -13,6 +13,13 @@ namespace penstock {
 /// queued on it: on the cpu that is over when a call returns.
 at::Tensor borrowed(const TensorView& view);
 
+/// The type of a tensor that is part of a model's state: float32, float64,
+/// int32 or int64.
+Dtype dtype_of(const at::Tensor& tensor);
+/// The numbers of such a tensor in the order in which they lie in memory, which
+/// has no gaps: shape {numel}.
+TensorView numbers_of(const at::Tensor& tensor);
+
 /// Where a device's tensors live, in libtorch's words. For cuda it loads
 /// libtorch's CUDA libraries, which must happen before anything else is asked
 /// of libtorch in this process. Throws Error(device) when they are missing,

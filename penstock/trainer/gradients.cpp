@@ -40,6 +40,12 @@ void Gradients::add(const std::vector<at::Tensor>& earlier) {
       parameters_[i].value.mutable_grad().add_(earlier[i]);
 }
 
+void Gradients::complete() {
+  for (Parameter& parameter : parameters_)
+    if (!parameter.value.grad().defined())
+      parameter.value.mutable_grad() = at::zeros_like(parameter.value.detach());
+}
+
 std::vector<Parameter> Gradients::kept() const {
   std::vector<Parameter> kept;
   for (const Parameter& parameter : parameters_)

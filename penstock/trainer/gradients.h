@@ -26,6 +26,9 @@ class Gradients {
   void put_back(const std::vector<at::Tensor>& earlier);
   void add(const std::vector<at::Tensor>& earlier);
 
+  /// Those that backward() has not made are 0: of a rank that has no rows.
+  void complete();
+
   /// What of steps that have not yet moved the weights is part of the state.
   std::vector<Parameter> kept() const;
   /// Makes gradients of 0, to be restored, or none.

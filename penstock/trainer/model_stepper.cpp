@@ -3,6 +3,9 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_div.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_zero.h>
+#include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -20,6 +23,7 @@
 #include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/parts_of_batch.h"
 #include "penstock/trainer/pending_losses.h"
+#include "penstock/trainer/ranks/rank_share.h"
 #include "penstock/trainer/serial_stream.h"
 #include "penstock/trainer/state.h"
 #include "penstock/trainer/stepper_facts.h"
@@ -114,7 +118,7 @@ class ModelStepper final : public Stepper, private StepMemory {
     turn("taking a step of the model", stream, [&] {
       averages_.use(false);
       const BatchRows rows(*batch);
-      if (!checked_) {
+      if (!checked_ && rows.rows() > 0) {
         facts_.about = about_model(model_->facts(), model_->check(rows));
         checked_ = true;
       }
@@ -167,9 +171,21 @@ class ModelStepper final : public Stepper, private StepMemory {
     });
   }
 
+  void join(RankGroup& ranks) override {
+    turn_now("joining the other ranks", [&] {
+      ranks_.emplace(ranks);
+      ranks_->copy_from_first(all_tensors());
+      keep_gradients_of_first();
+    });
+  }
+
  private:
   ModelState state_in(std::vector<std::byte> memory) override {
     return turn_now("saving the model", [&] {
+      if (ranks_) {
+        bring_together();
+        if (!ranks_->first()) return ModelState{.memory = std::move(memory)};
+      }
       const bool averages = averages_.use(false);
       ModelState state = state_of(all_tensors(), std::move(memory));
       averages_.use(averages);
@@ -177,6 +193,19 @@ class ModelStepper final : public Stepper, private StepMemory {
       if (micro_ != asked_micro_batch()) state.json[kMicroBatch] = micro_;
       return state;
     });
+  }
+
+  /// The gradients of a group of steps that have not moved the weights yet are
+  /// in parts: each rank has those of its rows. They become the first one's.
+  void bring_together() {
+    const std::vector<Parameter> kept = gradients_.kept();
+    if (!kept.empty()) ranks_->sum(values_of(kept));
+    keep_gradients_of_first();
+    ranks_->check_same(model_->facts().parameters);
+  }
+  void keep_gradients_of_first() {
+    const std::vector<Parameter> kept = gradients_.kept();
+    if (!kept.empty() && !ranks_->first()) at::_foreach_zero_(values_of(kept));
   }
 
   /// Whether the state is of a group of steps that had not moved the weights
@@ -210,7 +239,9 @@ class ModelStepper final : public Stepper, private StepMemory {
     buffers_.keep();
     const std::vector<at::Tensor> earlier = gradients_.set_aside(first);
     try {
-      const MeanLoss loss = learned(batch, rows, steps.end - steps.first);
+      const std::int64_t share = steps.end - steps.first;
+      const MeanLoss loss = ranks_ ? learned_together(batch, rows, share)
+                                   : learned(batch, rows, share);
       gradients_.add(earlier);
       counted_.add(first, loss.counted);
       if (number + 1 == steps.end) move(steps.first);
@@ -272,11 +303,44 @@ class ModelStepper final : public Stepper, private StepMemory {
     return {sums.mean / counted, sums.counted};
   }
 
+  /// The same for one of several ranks, whose batch is its share of the rows.
+  /// Nothing is exchanged until all know that all have their gradients. Then
+  /// each has a part of those of all rows, to be added up before the weights
+  /// move: of a model that counts, those of a sum.
+  MeanLoss learned_together(const BatchRows& batch, const DrawnFor& rows,
+                            std::int64_t share) {
+    RankGroup::Share mine;
+    try {
+      in_torch("taking a step of the model", [&] {
+        if (batch.rows() > 0) {
+          const MeanLoss loss = learned(batch, rows, share);
+          mine.counted = loss.counted.item<double>();
+          if (mine.counted > 0)
+            mine.loss = loss.mean.item<double>() * mine.counted;
+        }
+        gradients_.complete();
+      });
+    } catch (const Error& error) {
+      mine.no_memory = error.kind() == ErrorKind::out_of_memory;
+      if (!mine.no_memory) throw;
+    }
+    const Vote& vote = ranks_->vote(mine);
+    const double of_all = std::max(vote.counted, kLeastCount);
+    const at::NoGradGuard no_graph;
+    if (!counted_.on())
+      at::_foreach_mul_(gradients_.all(), mine.counted / of_all);
+    ranks_->copy_from_first(model_->facts().buffers);
+    const at::TensorOptions options(torch_);
+    return {at::full({}, vote.loss / of_all, options.dtype(at::kFloat)),
+            at::full({}, vote.counted, options.dtype(at::kFloat))};
+  }
+
   /// At the rate of the first of their steps: as one of all their rows would.
   /// The order matters: gradients are unscaled before they are divided and
   /// clipped, or the bound on their norm would be that of scaled ones. The
   /// scale is updated last, by whether they were finite.
   void move(std::int64_t number) {
+    if (ranks_) ranks_->sum(gradients_.all());
     at::Tensor left_out = scale_.unscale(gradients_.all());
     counted_.divide(gradients_.all());
     optimizer_.step(learning_rate(schedule_, number), left_out);
@@ -354,6 +418,7 @@ class ModelStepper final : public Stepper, private StepMemory {
   Buffers buffers_;
   MadeUpRows made_up_;
   const std::unique_ptr<Stream> trials_;
+  std::optional<RankShare> ranks_;
   bool checked_ = false;
   std::int64_t number_ = 0;             // of the last step
   std::int64_t looked_at_ = INT64_MAX;  // rows of a validation at once

@@ -11,15 +11,6 @@
 namespace penstock {
 namespace {
 
-Dtype dtype_of(const at::Tensor& tensor) {
-  if (tensor.scalar_type() == at::kFloat) return Dtype::float32;
-  if (tensor.scalar_type() == at::kDouble) return Dtype::float64;
-  if (tensor.scalar_type() == at::kInt) return Dtype::int32;
-  PENSTOCK_ASSERT(tensor.scalar_type() == at::kLong,
-                  "a state holds float32, float64, int32 and int64");
-  return Dtype::int64;
-}
-
 [[noreturn]] void refuse_state(const std::string& name, std::string why) {
   throw Error(
       ErrorKind::request,

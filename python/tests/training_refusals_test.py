@@ -28,7 +28,8 @@ class Refusals(Case):
 
     @needs_torch
     def test_of_several_ranks(self):
-        with mock.patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1"}), \
+        with mock.patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1",
+                                          "MASTER_PORT": "29500"}), \
                 self.refused("request", "ranks.not_here", "2 ranks"):
             self.train(self.job())
 

@@ -107,21 +107,6 @@ class Init(Case):
         self.assertTrue((self.folder / "penguins.json").exists())
 
     @unittest.skipUnless(TRAINS, "the trainer was not built")
-    def test_one_of_several_ranks_does_not_train_alone(self):
-        self.write_table(penguins())
-        self.written("--target", "species")
-        for launcher in ({"WORLD_SIZE": "2", "RANK": "0"},
-                         {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "3"}):
-            for more in ((), ("--plan",)):
-                answer = self.run_it("train", "penguins.json", "--json",
-                                     "--set", "device=cpu", *more, **launcher)
-                self.refused(answer, "request", "ranks.not_here")
-        self.assertFalse((self.folder / "runs").exists())
-        one = self.run_it("train", "penguins.json", *QUICK, WORLD_SIZE="1",
-                          RANK="0")
-        self.assertEqual(one.code, 0, one.err)
-
-    @unittest.skipUnless(TRAINS, "the trainer was not built")
     def test_a_plan_ends_with_what_would_end_the_run(self):
         self.write_table(penguins())
         self.written("--target", "species")

@@ -265,6 +265,7 @@ void run_train(TrainArguments arguments, Invocation& invocation) {
                                    .trace = arguments.trace});
   terminal.end();
   invocation.interrupted = result.interrupted;
+  if (result.rank != 0) return;  // rank 0 prints what all of them did
   if (!said.empty()) result.report["manifest"] = shown(said);
   if (invocation.json)
     print_document(result.report);

@@ -19,6 +19,11 @@ extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
       },
       .build_info = [] { return std::string("a test part"); },
       .cuda_unavailable_reason =
-          [] { return std::string("a test part has no CUDA"); }};
+          [] { return std::string("a test part has no CUDA"); },
+      .open_ranks = [](const RankPlace& place) -> std::unique_ptr<RankGroup> {
+        throw Error(ErrorKind::request, {.code = "test.thrown",
+                                         .what = "a test part was used",
+                                         .where = place.master});
+      }};
   return &kPart;
 }

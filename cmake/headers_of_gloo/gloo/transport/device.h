@@ -1,0 +1,5 @@
+#pragma once
+// See gloo/context.h.
+namespace gloo::transport {
+class Device;
+}  // namespace gloo::transport

@@ -1,0 +1,64 @@
+#include "penstock/session/rank_group.h"
+
+#include <gtest/gtest.h>
+
+namespace penstock {
+namespace {
+
+using std::chrono::milliseconds;
+
+Vote vote_of(std::vector<Ballot> ballots) {
+  return counted(std::move(ballots));
+}
+
+TEST(Votes, WhatOneRankSaysHoldsForAll) {
+  const Vote vote = vote_of({{.counted = 2, .loss = 1},
+                             {.no_memory = true},
+                             {.save = true, .counted = 1, .loss = 3}});
+  EXPECT_TRUE(vote.no_memory);
+  EXPECT_TRUE(vote.save);
+  EXPECT_FALSE(vote.stop);
+  EXPECT_EQ(vote.counted, 3);
+  EXPECT_EQ(vote.loss, 4);
+}
+
+TEST(SlowRanks, NamesTheRankThatWaitsForItsBatches) {
+  SlowRanks slow;
+  for (int step = 0; step < 10; ++step)
+    slow.add(
+        vote_of({{.worked = milliseconds(20), .input = milliseconds(1)},
+                 {.worked = milliseconds(20), .input = milliseconds(1)},
+                 {.worked = milliseconds(60), .input = milliseconds(45)}}));
+  const SlowRanks::Slowest slowest = slow.slowest();
+  EXPECT_EQ(slowest.rank, 2);
+  EXPECT_EQ(slowest.cause, "input");
+  EXPECT_NEAR(slowest.share, 40.0 / 60, 1e-9);
+}
+
+TEST(SlowRanks, NamesTheRankThatComputesLonger) {
+  SlowRanks slow;
+  slow.add(
+      vote_of({{.worked = milliseconds(90)}, {.worked = milliseconds(30)}}));
+  EXPECT_EQ(slow.slowest().rank, 0);
+  EXPECT_EQ(slow.slowest().cause, "compute");
+}
+
+TEST(SlowRanks, TheNetworkIsWhatEvenTheLastRankWaitsFor) {
+  SlowRanks slow;
+  slow.add(vote_of({{.worked = milliseconds(20), .waited = milliseconds(80)},
+                    {.worked = milliseconds(22), .waited = milliseconds(78)}}));
+  EXPECT_EQ(slow.slowest().cause, "network");
+  EXPECT_EQ(slow.slowest().rank, -1);
+  EXPECT_NEAR(slow.vote_milliseconds(), 78, 1e-9);
+}
+
+TEST(SlowRanks, EqualRanksAreNotSlow) {
+  SlowRanks slow;
+  EXPECT_EQ(slow.slowest().cause, "");
+  slow.add(
+      vote_of({{.worked = milliseconds(100)}, {.worked = milliseconds(101)}}));
+  EXPECT_EQ(slow.slowest().cause, "");
+}
+
+}  // namespace
+}  // namespace penstock

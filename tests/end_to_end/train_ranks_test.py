@@ -1,0 +1,183 @@
+"""One job on several ranks: processes that share each batch, add their
+gradients, and end together. Started as torchrun, srun and mpirun start them, by
+variables of the environment."""
+import contextlib
+import json
+import math
+import os
+import random
+import signal
+import socket
+import subprocess
+import unittest
+
+from penstock_cli import (PATIENCE_S, PROGRAM, Answer, Case, floats, has_part,
+                          read_safetensors)
+
+TRAINS = has_part("trainer")
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def table(rows=203):
+    draw = random.Random(5)
+    lines = ["a,b,kind"]
+    for _ in range(rows):
+        kind = draw.choice("xyz")
+        lines.append(f"{draw.gauss('xyz'.index(kind), 1):.4f},"
+                     f"{draw.gauss(0, 1):.4f},{kind}")
+    return "\n".join(lines) + "\n"
+
+
+@unittest.skipUnless(TRAINS and has_part("csv"), "the trainer was not built")
+class TrainRanks(Case):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "t.csv").write_text(table())
+        self.write_job({
+            "source": {"kind": "csv", "path": "t.csv"},
+            "fields": {"x": {"columns": ["a", "b"]},
+                       "kind": {"category": {"column": "kind"}}},
+            "model": {"kind": "tabular", "target": "kind", "width": 16,
+                      "depth": 2, "dropout": 0.2, "seed": 3},
+            "loader": {"batch_size": 32, "seed": 7, "tail": "exact"},
+            "split": {"val": 0.2, "seed": 1},
+            "train": {"epochs": 2, "lr": 0.01, "threads": 1},
+            "device": "cpu"})
+
+    def ranks(self, world, *arguments, job="job.json", of_last=()):
+        """Starts the program once for each rank."""
+        port = free_port()
+        processes = []
+        for rank in range(world):
+            process = subprocess.Popen(
+                [PROGRAM, "train", *([job] if job else []), *map(str, arguments),
+                 *(of_last if rank == world - 1 else ()), "--json"],
+                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world),
+                     "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world),
+                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+            self.addCleanup(lambda one=process: (one.kill(), one.communicate()))
+            processes.append(process)
+        return processes
+
+    def answers(self, processes):
+        answers = []
+        for process in processes:
+            out, err = process.communicate(timeout=PATIENCE_S)
+            answers.append(Answer(process.returncode, out, err))
+        return answers
+
+    def trained(self, world, *arguments):
+        """Rank 0's report, and the weights that were left."""
+        weights = f"weights-{world}"
+        answers = self.answers(self.ranks(world, "--output", weights,
+                                          *arguments))
+        for answer in answers:
+            self.assertEqual(answer.code, 0, answer.out + answer.err)
+        for answer in answers[1:]:
+            self.assertEqual(answer.out, "")
+        tensors = read_safetensors(self.folder / weights / "model.safetensors")
+        return answers[0].json(), tensors
+
+    def assert_close(self, found, expected):
+        self.assertEqual(found.keys(), expected.keys())
+        for name, tensor in expected.items():
+            for one, other in zip(floats(found[name]), floats(tensor),
+                                  strict=True):
+                self.assertTrue(math.isclose(one, other, rel_tol=1e-4,
+                                             abs_tol=1e-5), (name, one, other))
+
+    def test_two_and_three_ranks_give_the_model_of_one(self):
+        """Three do not share the last batch of an epoch evenly."""
+        alone = self.succeed("train", "job.json", "--json", "--output",
+                             "alone").json()
+        expected = read_safetensors(self.folder / "alone" / "model.safetensors")
+        for world in (2, 3):
+            report, weights = self.trained(world)
+            self.assert_close(weights, expected)
+            self.assertEqual(report["ranks"]["world"], world)
+            self.assertEqual(report["ranks"]["backend"], "gloo")
+            self.assertEqual(len(report["ranks"]["hosts"]), world)
+            self.assertGreater(report["ranks"]["bytes_per_step"], 0)
+            for one, other in zip(report["epochs"], alone["epochs"],
+                                  strict=True):
+                self.assertAlmostEqual(one["train_loss"], other["train_loss"],
+                                       places=4)
+                self.assertAlmostEqual(one["val_loss"], other["val_loss"],
+                                       places=4)
+
+    def test_ranks_without_rows_take_part(self):
+        """The last batch has 3 rows: two of five ranks have none."""
+        sets = ("--set", "loader.batch_size=20", "--set", "train.epochs=1",
+                "--set", "split.val=0", "--set", "train.accumulate=3")
+        self.succeed("train", "job.json", "--output", "alone", *sets)
+        expected = read_safetensors(self.folder / "alone" / "model.safetensors")
+        _, weights = self.trained(5, *sets)
+        self.assert_close(weights, expected)
+
+    def test_one_run_folder_is_written_by_rank_0(self):
+        self.trained(2)
+        runs = [one for one in (self.folder / "runs").iterdir()
+                if not one.is_symlink()]
+        self.assertEqual(len(runs), 1)
+        self.assertTrue((runs[0] / "report.json").exists())
+        self.assertEqual([one.name for one in (runs[0] / "ranks").iterdir()],
+                         ["1"])
+        self.assertFalse(list((runs[0] / "ranks").rglob("*.safetensors")))
+
+    def stopped(self, sign, world=2):
+        """A run of which one rank, not the first, got a signal."""
+        ranks = self.ranks(world, "--set", "train.epochs=100000")
+        self.newest_run("steps.jsonl", "state.json")
+        ranks[-1].send_signal(sign)
+        return self.answers(ranks)
+
+    def test_signal_at_one_rank_ends_all_after_the_same_step(self):
+        for answer in self.stopped(signal.SIGTERM):
+            self.assertEqual(answer.code, 143, answer.err)
+        run = self.newest_run("report.json")
+        taken = json.loads((run / "state.json").read_text())["steps_taken"]
+        self.assertGreater(taken, 0)
+        # Goes on with another number of ranks, and alone.
+        for world in (3, 1):
+            more = taken + world
+            answers = self.answers(self.ranks(
+                world, "--resume", run, "--set", f"train.max_steps={more}",
+                job=None))
+            self.assertEqual({one.code for one in answers}, {0},
+                             answers[0].err)
+
+    def test_error_of_one_rank_is_shown_by_the_others(self):
+        first, last = self.answers(self.ranks(
+            2, of_last=("--set", "source.path=gone.csv")))
+        own = self.refused(last, "source", "file.missing", "gone.csv")
+        other = self.refused(first, "source", "ranks.failed", "rank 1")
+        self.assertIn(own["what"], other["why"])
+
+    def test_ranks_with_other_settings_do_not_begin(self):
+        for answer in self.answers(self.ranks(
+                2, of_last=("--set", "loader.batch_size=16"))):
+            self.refused(answer, "request", "ranks.settings", "batch_size")
+        self.assertFalse(list((self.folder / "runs").rglob("*.safetensors")))
+
+    def test_rank_that_is_killed_is_named(self):
+        ranks = self.ranks(3, "--set", "train.epochs=100000")
+        self.newest_run("steps.jsonl", "state.json")
+        ranks[1].kill()
+        ranks[1].communicate()
+        for answer in self.answers([ranks[0], ranks[2]]):
+            self.refused(answer, "device", "ranks.lost", "rank 1 on ")
+
+    def test_world_without_a_rank_is_refused(self):
+        answer = self.run_it("train", "job.json", "--json", WORLD_SIZE="4")
+        self.refused(answer, "request", "ranks.environment", "RANK")
+
+
+if __name__ == "__main__":
+    unittest.main()
