@@ -103,7 +103,7 @@ std::string opened_line(const DatasetFacts& facts, Nanoseconds took) {
 
 /// What ends the reading of rows. One of several ranks ends with all others, in
 /// the vote of a step: it reads on until then.
-StopFlag stop_of(const TrainOptions& options) {
+std::shared_ptr<const std::atomic<bool>> stop_of(const TrainOptions& options) {
   if (options.ranks != nullptr) return {};
   return {std::shared_ptr<void>(), options.stop};  // which outlives the session
 }
@@ -139,8 +139,8 @@ std::unique_ptr<Session> open_session(const Job& job,
                                       std::shared_ptr<Device> device) try {
   const Nanoseconds began = wall_clock().now();
   std::unique_ptr<Session> session = open_loader(
-      job, {.timed = true,
-            .rank = options.ranks != nullptr ? options.ranks->rank() : Rank{},
+      job, {.rank = options.ranks != nullptr ? options.ranks->rank() : Rank{},
+            .timed = true,
             .stop = stop_of(options),
             .device = std::move(device),
             .statistics = from.statistics,
@@ -296,6 +296,7 @@ TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
     return of.finish(numbers_of(session, stepper, of.folder.path().string()),
                      &session.rows(), all);
   }
+  stepper.join(nullptr);
   const KeptWeights kept{.job = of.job,
                          .options = options,
                          .folder = of.folder,
@@ -338,7 +339,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
-  if (options.ranks != nullptr) stepper->join(*options.ranks);
+  if (options.ranks != nullptr) stepper->join(options.ranks);
   if (writes(options)) carry(of.job, of.folder.path(), of.about);
   const Json effective = told(stepper->facts().in_force, options.listener);
   if (Json& written = of.about["effective"];
@@ -470,8 +471,8 @@ TrainResult train_here(const Job& given, const TrainOptions& options) {
     }
 
   std::shared_ptr<Device> device = device_of_run(job, options);
-  std::optional<OutputFolder> weights;
-  if (writes(options)) weights = output_of(job, options);
+  std::optional<OutputFolder> weights =
+      writes(options) ? output_of(job, options) : std::nullopt;
   const Json about = run_json(job, *device, resumed, options.skip);
   Begun run{.job = job,
             .options = options,

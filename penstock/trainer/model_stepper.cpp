@@ -171,9 +171,11 @@ class ModelStepper final : public Stepper, private StepMemory {
     });
   }
 
-  void join(RankGroup& ranks) override {
+  void join(RankGroup* ranks) override {
+    ranks_.reset();
+    if (ranks == nullptr) return;
     turn_now("joining the other ranks", [&] {
-      ranks_.emplace(ranks);
+      ranks_.emplace(*ranks);
       ranks_->copy_from_first(all_tensors());
       keep_gradients_of_first();
     });

@@ -156,7 +156,7 @@ class TrainRanks(Case):
     def test_error_of_one_rank_is_shown_by_the_others(self):
         first, last = self.answers(self.ranks(
             2, of_last=("--set", "source.path=gone.csv")))
-        own = self.refused(last, "source", "file.missing", "gone.csv")
+        own = self.refused(last, "source", "files.missing", "gone.csv")
         other = self.refused(first, "source", "ranks.failed", "rank 1")
         self.assertIn(own["what"], other["why"])
 
