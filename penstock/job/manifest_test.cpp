@@ -360,7 +360,7 @@ TEST_F(ManifestTest, TakesWeightsOfFourBitsBesideAdapters) {
       "quantize": "nf4", "bnb_4bit_use_double_quant": false,
       "bnb_4bit_compute_dtype": "bfloat16"}})";
   for (const char* manifest :
-       {R"({"adapter": "qlora", "lora_r": 16, "load_in_4bit": true,
+       {R"({"lora_r": 16, "adapter": "qlora", "load_in_4bit": true,
             "bnb_4bit_use_double_quant": false, "bnb_4bit_quant_type": "nf4",
             "bnb_4bit_compute_dtype": "torch.bfloat16"})",
         R"({"finetuning_type": "lora", "lora_rank": 16, "quantization_bit": 4,

@@ -151,7 +151,7 @@ void fit_memory(const Job& job, Stepper& stepper, Session& session,
     if (const auto estimate = estimate_memory(stepper, rows))
       note(memory_line(*estimate));
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::out_of_memory) throw;
+    if (error.kind() == ErrorKind::internal) throw;
     log(LogLevel::debug, "no estimate of the model's memory");  // steps tell
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "penstock/session/not_finite.h"
+
 namespace penstock {
 namespace {
 
@@ -22,6 +24,15 @@ Probe probe(StepMemory& memory, std::int64_t rows) {
     }
 }
 
+/// nullopt: the model cannot learn from so few rows, as batch normalisation
+/// cannot from a single value per channel.
+std::optional<Probe> probe_fewer(StepMemory& memory, std::int64_t rows) try {
+  return probe(memory, rows);
+} catch (const Error& error) {
+  if (error.parts().code != kNotFinite) throw;
+  return std::nullopt;
+}
+
 }  // namespace
 
 // The line goes through sizes near the batch: few rows may take other
@@ -38,7 +49,9 @@ std::optional<MemoryEstimate> estimate_memory(Stepper& stepper,
       probe(*memory, whole ? most : std::max<std::int64_t>(1, most / 2));
   MemoryEstimate estimate{.rows = rows, .bytes = more.bytes};
   if (more.rows == 1) return estimate;
-  const Probe less = probe(*memory, more.rows / 2);
+  const std::optional<Probe> fewer = probe_fewer(*memory, more.rows / 2);
+  if (!fewer) return estimate;
+  const Probe& less = *fewer;
   const auto each = [](const Probe& of) {
     return static_cast<double>(of.bytes.activations);
   };

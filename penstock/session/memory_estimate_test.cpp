@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "penstock/session/not_finite.h"
+
 namespace penstock {
 namespace {
 
@@ -17,6 +19,8 @@ class ModelOfLines final : public Stepper, public StepMemory {
 
   MemoryByOwner try_step(std::int64_t rows) override {
     tried.push_back(rows);
+    if (rows < least)
+      throw not_finite_error("layer 'norm'", "one value per channel", "more");
     const std::int64_t activations = 100 * rows + (rows > 1 ? 5000 : 0);
     if (activations > limit_)
       throw Error(ErrorKind::out_of_memory, {.code = "test.short"});
@@ -33,6 +37,7 @@ class ModelOfLines final : public Stepper, public StepMemory {
 
   std::vector<std::int64_t> tried;
   std::int64_t micro = INT64_MAX;
+  std::int64_t least = 1;  ///< rows that it can learn from
 
  private:
   const std::int64_t limit_;
@@ -59,6 +64,14 @@ TEST(MemoryEstimate, RunsTwoMicroBatchesAsTheyAre) {
   model.micro = 4;
   estimate_memory(model, 64);
   EXPECT_EQ(model.tried.front(), 8);
+}
+
+TEST(MemoryEstimate, NeedsNoFewerRowsThanTheModelCanLearnFrom) {
+  ModelOfLines model(1 << 20);
+  model.least = 2;
+  const auto estimate = estimate_memory(model, 2);
+  EXPECT_THAT(model.tried, testing::ElementsAre(2, 1));
+  EXPECT_EQ(estimate->bytes.activations, 100 * 2 + 5000);
 }
 
 TEST(MemoryEstimate, ThrowsWhereOneRowDoesNotFit) {

@@ -45,6 +45,7 @@ class Held final : public c10::MemoryReportingInfoBase {
 std::int64_t most_held(at::DeviceType device,
                        const std::function<void()>& work) {
   if (device == at::kCPU) {
+    count_host_tensors();
     begin_host_tensor_peak();
     const std::int64_t before = host_tensor_bytes();
     work();

@@ -64,7 +64,7 @@ TEST(TorchError, OfTheHostsMemoryIsOutOfMemory) {
   Error error = error_of([] { return at::empty({std::int64_t{1} << 55}); });
   EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
   EXPECT_THAT(error.what(), HasSubstr("testing"));
-  EXPECT_THAT(error.parts().next, HasSubstr("batch_size"));
+  EXPECT_THAT(error.parts().next, HasSubstr("train.micro_batch"));
 }
 
 TEST(TorchError, OfTheDevicesMemoryIsOutOfMemory) {
