@@ -21,12 +21,12 @@ std::string without_part(const std::string& name) {
   return name.substr(0, std::min(name.size(), name.rfind(".part-")));
 }
 
-std::string text_in(const Json& line, const char* key) {
+std::string line_text(const Json& line, const char* key) {
   const Json* found = line.find(key);
   return found != nullptr && found->is_string() ? found->string() : "";
 }
 
-std::int64_t number_in(const Json& line, const char* key) {
+std::int64_t line_number(const Json& line, const char* key) {
   const Json* found = line.find(key);
   return found != nullptr && found->is_number() ? found->integer() : -1;
 }
@@ -87,10 +87,10 @@ CopiedList::CopiedList(const fs::path& folder) : folder_(folder) {
       continue;  // cut off
     }
     if (!line.is_object() || line.find("to") == nullptr) continue;
-    entries_[text_in(line, "to")] = {
-        .version = text_in(line, "version"),
-        .bytes = number_in(line, "bytes"),
-        .changed_ns = number_in(line, "changed_ns")};
+    entries_[line_text(line, "to")] = {
+        .version = line_text(line, "version"),
+        .bytes = line_number(line, "bytes"),
+        .changed_ns = line_number(line, "changed_ns")};
   }
 }
 
