@@ -254,10 +254,8 @@ struct Begun {
     TrainResult result{.report = report_json(run, job, rows, *device),
                        .interrupted = !all};
     result.report["interrupted"] = result.interrupted;
-    if (options.ranks != nullptr) {
-      result.rank = options.ranks->rank().rank;
+    if (options.ranks != nullptr)
       result.report["ranks"] = options.ranks->report_json();
-    }
     folder.write("report.json", result.report);
     folder.write_bytes("report.html", report_html(result.report),
                        Lasting::later);
@@ -510,6 +508,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (!ranks->first()) of_rank.listener = {};
   try {
     TrainResult result = train_here(job, of_rank);
+    result.rank = ranks->rank().rank;
     ranks->leave();
     return result;
   } catch (...) {

@@ -91,7 +91,10 @@ std::tuple<std::string, bool, int> run(const RunRequest& request) {
     GilRelease meanwhile;
     result = train(job, options);
   }
-  return {result.report.dump(), result.interrupted, SignalsAsk::first()};
+  // Another rank got the signal: this one ends as if it had been SIGTERM.
+  const bool elsewhere = result.interrupted && SignalsAsk::first() == 0;
+  return {result.report.dump(), result.interrupted,
+          elsewhere ? SIGTERM : SignalsAsk::first()};
 }
 
 std::tuple<std::string, bool, int> run_with_messages(

@@ -152,6 +152,11 @@ class TrainRanks(Case):
                 job=None))
             self.assertEqual({one.code for one in answers}, {0},
                              answers[0].err)
+        # Nothing is left to do, which rank 0 alone reports.
+        first, other = self.answers(self.ranks(
+            2, "--resume", self.newest_run("report.json"), job=None))
+        self.assertEqual((first.code, other.code, other.out), (0, 0, ""))
+        self.assertIn("is finished", first.err)
 
     def test_error_of_one_rank_is_shown_by_the_others(self):
         first, last = self.answers(self.ranks(
