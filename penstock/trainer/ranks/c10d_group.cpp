@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -29,9 +30,11 @@
 //
 // 1. A rank that fails writes its error to the store before it leaves; the
 //    first one stays. A rank that dies cannot, but its connections break.
-// 2. So a collective that throws means: another rank has left. Each survivor
-//    enters itself in a list of the store and waits for a moment: then the list
-//    shows who is missing, or the error that came first is there.
+// 2. So a collective that throws means: another rank has left. Only its
+//    neighbours in that collective notice: each survivor closes its own
+//    connections first, so that the news goes round. Then it enters itself in a
+//    list of the store and waits for a moment: the list shows who is missing,
+//    or the error that came first is there.
 // 3. Rank 0 serves the store, unless the launcher does, and leaves last.
 //
 // c10d is no promised interface: what is used of it is in this file alone.
@@ -43,8 +46,8 @@ using namespace std::chrono_literals;
 constexpr auto kFindMaster = 10s;
 constexpr auto kFindRanks = 300s;
 constexpr auto kLongestStep = 30min;  // as torch.distributed
-constexpr auto kListSurvivors = 1500ms;
-constexpr auto kLeaveTogether = 3s;
+constexpr auto kListSurvivors = 3s;
+constexpr auto kLeaveTogether = 5s;
 constexpr auto kAskAgain = 20ms;
 constexpr std::size_t kBucketBytes = 25 << 20;  // as DistributedDataParallel
 
@@ -160,6 +163,8 @@ class C10dGroup final : public RankGroup {
   }
 
   void report(const std::string& failure) noexcept override {
+    // That a rank is lost is told by the list, and is no failure of this one.
+    if (lost_) return;
     try {
       store_->setTimeout(kListSurvivors);
       store_->compareSet("failure", "", failure);
@@ -209,6 +214,7 @@ class C10dGroup final : public RankGroup {
   /// Runs a collective. One that throws has lost a rank.
   template <class Work>
   void talk(const char* doing, Work work) {
+    if (lost_) throw Error(*lost_);
     try {
       work();
     } catch (const Error&) {
@@ -281,22 +287,26 @@ class C10dGroup final : public RankGroup {
   }
 
   [[noreturn]] void refuse_lost(const char* doing, const std::string& why) {
+    gloo_.reset();
     std::string missing = "rank 0" + host_of(0) + " with the store";
     try {
       store_->setTimeout(kListSurvivors);
       missing = missing_ranks();
-    } catch (const Error&) {
-      throw;
+    } catch (const Error& reported) {
+      lost_.emplace(reported);
     } catch (const std::exception& error) {
       log(LogLevel::debug, "the store of the ranks: " + first_line(error));
     }
-    throw Error(ErrorKind::device,
-                {.code = "ranks.lost",
-                 .what = "lost another rank while " + std::string(doing),
-                 .where = missing,
-                 .why = why,
-                 .next = "look at what that rank printed last; then start all "
-                         "ranks again with --resume latest"});
+    if (!lost_)
+      lost_.emplace(
+          ErrorKind::device,
+          ErrorParts{.code = "ranks.lost",
+                     .what = "lost another rank while " + std::string(doing),
+                     .where = missing,
+                     .why = why,
+                     .next = "look at what that rank printed last; then start "
+                             "all ranks again with --resume latest"});
+    throw Error(*lost_);
   }
 
   std::string host_of(int rank) const {
@@ -335,6 +345,7 @@ class C10dGroup final : public RankGroup {
 
   const c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
+  std::optional<Error> lost_;
 };
 
 }  // namespace
