@@ -19,61 +19,49 @@ std::string install_hint(const std::string& kind) {
          "; the Python wheel contains both: reinstall it";
 }
 
-/// By the plugin's name. Functions are copied out under the lock and called
-/// without it, since a choice may load libraries and import Python modules,
-/// which may come back here.
-struct Choices {
+/// Plugins that are linked into the program, by the names of their libraries.
+struct LinkedPlugins {
   std::mutex mutex;
-  std::map<std::string, PluginChoice> by_name;
+  std::map<std::string, const SourcePlugin*> by_name;
 };
 
-Choices& choices() {
-  static Choices all;
+LinkedPlugins& linked_plugins() {
+  static LinkedPlugins all;
   return all;
 }
 
-PluginChoice choice_of(const std::string& name) {
-  const std::scoped_lock lock(choices().mutex);
-  auto found = choices().by_name.find(name);
-  return found == choices().by_name.end() ? PluginChoice() : found->second;
+const SourcePlugin* linked_plugin(const std::string& name) {
+  const std::scoped_lock lock(linked_plugins().mutex);
+  const auto found = linked_plugins().by_name.find(name);
+  return found == linked_plugins().by_name.end() ? nullptr : found->second;
 }
 
 }  // namespace
 
-void choose_plugin(const std::string& name, PluginChoice choice) {
-  const std::scoped_lock lock(choices().mutex);
-  choices().by_name[name] = std::move(choice);
+void use_plugin(const std::string& name, const SourcePlugin& plugin) {
+  const std::scoped_lock lock(linked_plugins().mutex);
+  linked_plugins().by_name[name] = &plugin;
 }
 
-// A choice is asked twice: before the plugin is loaded, as it may bring another
-// one, and after it could not be loaded, with the reason. The plugin itself is
-// opened once for each process and stays open: its code is in vtables of
-// sources that may outlive any owner.
+// A plugin is opened once for each process and stays open: its code is in
+// vtables of sources that may outlive any owner.
 const SourcePlugin& source_plugin(
     const std::string& kind,
     const std::vector<std::filesystem::path>& folders) {
   const SourceKind* known = source_kind(kind);
   const std::string& name =
       known == nullptr || known->plugin.empty() ? kind : known->plugin;
-  const PluginChoice choice = choice_of(name);
-  if (choice)
-    if (const SourcePlugin* other = choice(nullptr)) return *other;
-  if (!choice && known != nullptr && known->choice.plugin != nullptr)
+  if (const SourcePlugin* linked = linked_plugin(name)) return *linked;
+  if (known != nullptr && known->choice.plugin != nullptr)
     return known->choice.plugin(folders);
-  try {
-    return load_plugin<SourcePlugin>(
-        {.library = "libpenstock_source_" + name + ".so",
-         .entry = kSourcePluginEntry,
-         .shown = "the plugin for " + kind + " sources",
-         .kind = ErrorKind::source,
-         .code = "source",
-         .install = install_hint(kind)},
-        folders);
-  } catch (const Error& why) {
-    if (choice)
-      if (const SourcePlugin* other = choice(&why)) return *other;
-    throw;
-  }
+  return load_plugin<SourcePlugin>(
+      {.library = "libpenstock_source_" + name + ".so",
+       .entry = kSourcePluginEntry,
+       .shown = "the plugin for " + kind + " sources",
+       .kind = ErrorKind::source,
+       .code = "source",
+       .install = install_hint(kind)},
+      folders);
 }
 
 void load_source_plugin(const std::string& name) {

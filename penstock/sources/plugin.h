@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,19 +30,12 @@ struct SourcePlugin {
 /// The one symbol that is looked up in a plugin.
 inline constexpr const char* kSourcePluginEntry = "penstock_source_part";
 
-/// Who reads the kinds of a plugin, where that is to be decided: called with
-/// null before the plugin is loaded, which is the time to load libraries that
-/// it is linked to and that lie elsewhere; and with what it says when it cannot
-/// be. Gives an API in its place, or null: the plugin, or that error. May
-/// throw.
-using PluginChoice = std::function<const SourcePlugin*(const Error* why)>;
+/// From now on `plugin`, which is linked into the program and is never
+/// destroyed, takes the place of the library `name`. Thread-safe.
+void use_plugin(const std::string& name, const SourcePlugin& plugin);
 
-/// From now on `choice` is asked for each use of the plugin `name`, on any
-/// thread. Thread-safe.
-void choose_plugin(const std::string& name, PluginChoice choice);
-
-/// The plugin for `kind` from the first of these folders that has it, or what
-/// was chosen in its place. It stays loaded. Throws Error(source) that says
+/// The plugin for `kind`: the one in use, or that of the first of these folders
+/// that has it. It stays loaded. Throws Error(source) that says
 /// which package to install.
 const SourcePlugin& source_plugin(
     const std::string& kind, const std::vector<std::filesystem::path>& folders);

@@ -35,25 +35,12 @@ TEST(Part, IsFoundInAnyOfTheFolders) {
   EXPECT_EQ(&source_plugin("good", kTestParts), &part);
 }
 
-TEST(Part, IsTakenOrReplacedAsSomebodyChooses) {
-  static const SourcePlugin other{};
-  static std::vector<std::string> asked;
-  asked.clear();
-  choose_plugin("good", [](const Error* why) {
-    asked.push_back(why == nullptr ? "" : why->parts().code);
-    return nullptr;
-  });
-  EXPECT_NE(&source_plugin("good", kTestParts), &other);
-  EXPECT_THROW(source_plugin("good", {"/nowhere"}), Error);
-  EXPECT_THAT(asked, testing::ElementsAre("", "", "source.part_missing"));
-  choose_plugin("good", [](const Error* why) {
-    return why == nullptr ? nullptr : &other;
-  });
-  EXPECT_NE(&source_plugin("good", kTestParts), &other);
-  EXPECT_EQ(&source_plugin("good", {"/nowhere"}), &other);
-  choose_plugin("good", [](const Error*) { return &other; });
-  EXPECT_EQ(&source_plugin("good", kTestParts), &other);
-  choose_plugin("good", [](const Error*) { return nullptr; });
+TEST(Part, ThatIsLinkedIntoTheProgramIsNotLookedFor) {
+  static const SourcePlugin linked{};
+  EXPECT_EQ(refusal("linked", kTestParts).parts().code, "source.part_missing");
+  use_plugin("linked", linked);
+  EXPECT_EQ(&source_plugin("linked", kTestParts), &linked);
+  EXPECT_EQ(&source_plugin("linked", {"/nowhere"}), &linked);
 }
 
 TEST(Part, ThrowsErrorsThatTheProgramCatches) {

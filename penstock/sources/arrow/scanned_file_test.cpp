@@ -114,9 +114,7 @@ class FakeScanner final : public ArrowScanner {
 FakeScanner& scanner() {
   static const auto made = std::make_shared<FakeScanner>();
   static const bool chosen = [] {
-    choose_plugin("arrow", [](const Error*) {
-      return &arrow_files::scanning_plugin(made);
-    });
+    use_plugin("arrow", arrow_files::scanning_plugin(made));
     return true;
   }();
   (void)chosen;
