@@ -130,6 +130,11 @@ struct Split {
   double test = 0.0;  ///< for one evaluation at the end
   std::uint64_t seed = 0;
   std::string by;  ///< a column; empty: the key
+  /// Cross-validation: the rows of the sides train and val are divided into so
+  /// many parts of about equal size, of which part `fold` validates and the
+  /// others train. 0: they are divided as the shares say.
+  std::int64_t folds = 0;
+  std::int64_t fold = 0;  ///< from 0
   /// How much of each side is used: the rows of this share, by the same hash,
   /// so that a smaller share is a part of a larger one...
   double share = 1;
@@ -138,7 +143,9 @@ struct Split {
 
   bool limited() const { return share < 1 || most > 0; }
   /// Every row is on the side train.
-  bool whole() const { return train >= 1 && !limited(); }
+  bool whole() const { return train >= 1 && folds == 0 && !limited(); }
+  /// Some rows validate.
+  bool validates() const { return val > 0 || folds > 0; }
 };
 
 /// The section that a share of the rows stands for: 0.8 means {"train": 0.8,
@@ -152,6 +159,9 @@ Split parse_split(const Json* section, const std::string& path);
 const SettingsTable<Split>& split_settings();
 
 Side side_of(const Split& split, std::string_view by_value);
+/// "2/5": part 2, from 0, of 5; null without folds. What identifies rows by
+/// their sides holds it beside the shares.
+Json fold_json(const Split& split);
 
 /// The samples of each side.
 struct SideIndexes {

@@ -13,6 +13,8 @@ namespace {
 // 0.8 + 0.1 + 0.1 is a little more than 1.
 constexpr double kRounding = 1e-12;
 
+constexpr std::int64_t kMostFolds = 100;
+
 }  // namespace
 
 const SettingsTable<Split>& split_settings() {
@@ -34,11 +36,29 @@ const SettingsTable<Split>& split_settings() {
           .text("by", &Split::by,
                 "Column by whose value rows are divided: rows with the same "
                 "value are on the same side. Default: the key of a row")
+          .integer("folds", &Split::folds, 0, kMostFolds,
+                   "Divides the rows of train and val into so many parts of "
+                   "about equal size, for cross-validation. train.folds trains "
+                   "once for each of them. Default: 0, no parts")
+          .integer("fold", &Split::fold, 0, kMostFolds,
+                   "With folds: the part that validates, from 0; the others "
+                   "train")
           .rule(
               "description",
               "Divides the rows into train, validation and test by a hash, so "
               "that a row always has the same side.")
           .check([](Spec& spec, Split& split) {
+            if (split.fold > 0 && split.fold >= split.folds)
+              spec.refuse("fold",
+                          "found part " + std::to_string(split.fold) +
+                              ", and there are " + std::to_string(split.folds),
+                          "parts are counted from 0: the last one is number "
+                          "folds - 1");
+            if (split.folds == 1)
+              spec.refuse("folds",
+                          "found 1, and one part cannot both train "
+                          "and validate",
+                          "use 2 or more, 5 for example");
             const double held_out = split.val + split.test;
             if (!spec.has("train")) split.train = std::max(0.0, 1 - held_out);
             const double sum = split.train + held_out;
@@ -82,10 +102,30 @@ Split parse_split(const Json* section, const std::string& path) {
   return split_settings().parse(Spec(*section, path));
 }
 
+Json fold_json(const Split& split) {
+  if (split.folds == 0) return {};
+  return std::to_string(split.fold) + "/" + std::to_string(split.folds);
+}
+
+namespace {
+
+/// Of a row whose place in the sides train and val is `u`, from 0 to 1.
+Side side_in_folds(const Split& split, double u) {
+  const double parts = static_cast<double>(split.folds) * u;
+  const double part = std::floor(parts);
+  if (parts - part >= split.share) return Side::unused;
+  return static_cast<std::int64_t>(part) == split.fold ? Side::val
+                                                       : Side::train;
+}
+
+}  // namespace
+
 Side side_of(const Split& split, std::string_view by_value) {
   // 53 bits, so that the quotient stays below 1 after rounding.
   double u =
       static_cast<double>(hash64(by_value, split.seed) >> 11) * 0x1.0p-53;
+  if (split.folds > 0 && u < split.train + split.val)
+    return side_in_folds(split, u / (split.train + split.val));
   if (u < split.train)
     return u < split.train * split.share ? Side::train : Side::unused;
   const double held_out = split.train + split.val;

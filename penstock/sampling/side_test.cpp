@@ -152,6 +152,67 @@ TEST(Split, HasAThirdSide) {
               HasSubstr("split.test"));
 }
 
+TEST(Split, FoldsHoldOutEachRowOnce) {
+  constexpr int kRows = 10'000, kFolds = 4;
+  int tested = 0;
+  std::array<int, kFolds> held_out{};
+  for (int row = 0; row < kRows; ++row) {
+    int times = 0;
+    for (int fold = 0; fold < kFolds; ++fold) {
+      const Split split{.train = 0.7,
+                        .val = 0.1,
+                        .test = 0.2,
+                        .seed = 3,
+                        .folds = kFolds,
+                        .fold = fold};
+      const Side side = side_of(split, std::to_string(row));
+      EXPECT_NE(side, Side::unused);
+      if (side == Side::val) {
+        ++times;
+        ++held_out[static_cast<std::size_t>(fold)];
+      }
+      if (side == Side::test && fold == 0) ++tested;
+    }
+    const Split plain{.train = 0.7, .val = 0.1, .test = 0.2, .seed = 3};
+    EXPECT_EQ(times, side_of(plain, std::to_string(row)) == Side::test ? 0 : 1);
+  }
+  EXPECT_NEAR(tested, kRows * 0.2, 150);
+  for (int rows : held_out) EXPECT_NEAR(rows, kRows * 0.2, 150);
+}
+
+TEST(Split, FoldsTakeAShareOfEachPart) {
+  int less = 0, more = 0;
+  for (int row = 0; row < 10'000; ++row) {
+    auto side = [&](double share) {
+      return side_of({.train = 1, .folds = 5, .fold = 2, .share = share},
+                     std::to_string(row));
+    };
+    if (side(0.25) != Side::unused) {
+      ++less;
+      EXPECT_EQ(side(0.25), side(0.5));
+    }
+    if (side(0.5) != Side::unused) ++more;
+  }
+  EXPECT_NEAR(less, 2500, 150);
+  EXPECT_NEAR(more, 5000, 150);
+}
+
+TEST(Split, RefusesFoldsThatAreNone) {
+  auto why = [](const char* text) {
+    const Json section = Json::parse(text, "test");
+    try {
+      parse_split(&section, "split");
+    } catch (const Error& error) {
+      return error.parts().why;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(why(R"({"folds": 5, "fold": 4})"), "");
+  EXPECT_THAT(why(R"({"folds": 5, "fold": 5})"), testing::HasSubstr("part 5"));
+  EXPECT_THAT(why(R"({"fold": 1})"), testing::HasSubstr("part 1"));
+  EXPECT_THAT(why(R"({"folds": 1})"), testing::HasSubstr("found 1"));
+}
+
 TEST(Split, ListsTheSamplesOfEachSide) {
   const Split split{.train = 0.6, .val = 0.3, .test = 0.1, .seed = 17};
   std::vector<std::byte> sides;

@@ -155,7 +155,8 @@ void check_room(Stepper& stepper, const std::filesystem::path& folder,
   for (const NamedTensor& tensor : kept_weights(state))
     weights += tensor.view.bytes();
   const std::size_t needed =
-      at_once * bytes + (keeps_best(job, job.split.val > 0) ? 3 : 1) * weights;
+      at_once * bytes +
+      (keeps_best(job, job.split.validates()) ? 3 : 1) * weights;
   const std::optional<std::size_t> free = free_bytes(folder);
   const std::string size = shown_bytes(bytes);
   if (free && *free < needed)

@@ -152,6 +152,7 @@ Json order_json(const Order& order, const Split& split) {
   if (split.test > 0) sides["test"] = split.test;
   sides["seed"] = static_cast<std::int64_t>(split.seed);
   sides["by"] = split.by;
+  if (split.folds > 0) sides["fold"] = fold_json(split);
   return json;
 }
 

@@ -257,6 +257,7 @@ Json about(const TableDatasetOptions& options) {
   if (options.split.test > 0) json["test"] = options.split.test;
   json["seed"] = std::to_string(options.split.seed);
   json["by"] = options.split.by;
+  if (options.split.folds > 0) json["fold"] = fold_json(options.split);
   json["share"] = options.split.share;
   json["most"] = options.split.most;
   return json;

@@ -350,6 +350,7 @@ std::string named_fingerprint(const std::vector<Field>& fields,
   all["val"] = split.val;
   if (split.test > 0) all["test"] = split.test;
   all["split_seed"] = std::to_string(split.seed);
+  if (split.folds > 0) all["fold"] = fold_json(split);
   if (split.limited()) {
     all["limit_share"] = split.share;
     all["limit_rows"] = split.most;

@@ -97,6 +97,8 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   if (options.split.test > 0) recipe["split"]["test"] = options.split.test;
   recipe["split"]["seed"] = std::to_string(options.split.seed);
   recipe["split"]["by"] = options.split.by;
+  if (options.split.folds > 0)
+    recipe["split"]["fold"] = fold_json(options.split);
   if (options.split.limited()) {
     recipe["limit"]["share"] = options.split.share;
     recipe["limit"]["rows"] = options.split.most;
