@@ -317,6 +317,7 @@ std::string advice_text(const Json& advice) {
 
 std::string run_text(const FoundRun& run) {
   const Json& report = run.report;
+  if (has_folds(report)) return folds_text(report);
   return head_of(run) + parts_text(report) + stages_text(report) +
          tuner_text(report) + epochs_text(report) + memory_text(report) +
          worst_text(report);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/report/folds.h"
 #include "penstock/report/report_facts.h"
 #include "penstock/report/report_json.h"
 
@@ -224,7 +225,7 @@ FoundRun find_run(const std::string& path, const char* what) {
   std::string why;
   if (!fs::is_directory(path, none)) {
     std::optional<Json> report = document_in(path, why);
-    if (!report || report->find("verdict") == nullptr)
+    if (!report || (report->find("verdict") == nullptr && !has_folds(*report)))
       refuse(what, path,
              why.empty()
                  ? "the file is not the report of a run: it has no \"verdict\""

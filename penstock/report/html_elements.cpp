@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "penstock/report/html_style.h"
+
 namespace penstock {
 
 std::string element(const std::string& name, const std::string& style,
@@ -13,6 +15,16 @@ std::string element(const std::string& name, const std::string& style,
 
 std::string div(const std::string& style, const std::string& inside) {
   return element("div", style, inside) + "\n";
+}
+
+std::string page(const std::string& title, const std::string& inside) {
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta "
+         "charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, "
+         "initial-scale=1\">\n<title>" +
+         escaped(title) + "</title>\n<style>" + kHtmlStyle +
+         "</style>\n</head>\n<body>\n<main>\n" + inside +
+         "</main>\n</body>\n</html>\n";
 }
 
 std::string section(const std::string& title, const std::string& inside) {

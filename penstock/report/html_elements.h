@@ -15,6 +15,8 @@ namespace penstock {
 std::string element(const std::string& name, const std::string& style,
                     const std::string& inside);
 std::string div(const std::string& style, const std::string& inside);
+/// A whole page. The title is text, not HTML.
+std::string page(const std::string& title, const std::string& inside);
 /// A section with its heading; empty if there is nothing inside.
 std::string section(const std::string& title, const std::string& inside);
 /// "41.27%", of a share: a length in a style.

@@ -4,6 +4,7 @@
 /// for other programs, and comparisons of runs.
 #include "penstock/report/compare_runs.h"
 #include "penstock/report/find_run.h"
+#include "penstock/report/folds.h"
 #include "penstock/report/html_charts.h"
 #include "penstock/report/live_run.h"
 #include "penstock/report/metrics/metrics.h"

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <set>
 
+#include "penstock/report/folds.h"
 #include "penstock/report/html_charts.h"
 #include "penstock/report/html_elements.h"
 #include "penstock/report/html_outcomes.h"
-#include "penstock/report/html_style.h"
 #include "penstock/report/report_facts.h"
 
 // Drawings hold no text: they are stretched to the page, and the words around
@@ -494,39 +494,35 @@ std::string folded(const std::string& title, const Json* json) {
 }  // namespace
 
 std::string report_html(const Json& report) {
+  if (has_folds(report)) return folds_html(report);
   const std::string run = name_of(report);
   std::string about = headline_metric(report);
   if (const std::string most = greatest_part(report); !most.empty())
     about += (about.empty() ? "" : " · ") + most;
-  std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>" +
-      escaped((run.empty() ? "A run of Penstock" : run) +
-              (about.empty() ? "" : ": " + about)) +
-      "</title>\n<style>" + kHtmlStyle + "</style>\n</head>\n<body>\n<main>\n";
-  page += top_of(report);
-  page += epochs_section(report);
-  page += texts_section(report);
-  page += classes_section(report);
-  page += residuals_section(report);
-  page += worst_rows_section(report);
-  page += parts_section(report);
-  page += pipeline_section(report);
-  page += tuner_section(report);
-  page += curves_section(report);
-  page += memory_section(report);
-  page += worst_section(report);
-  page += "<section>\n" + folded("Settings", found_in(report, {"settings"})) +
-          folded("Machine", found_in(report, {"machine"})) +
-          folded("Data set", found_in(report, {"dataset"})) +
-          folded("Where rows could be kept", found_in(report, {"plan"})) +
-          "</section>\n";
-  page += found_in(report, {"loop"}) != nullptr
-              ? "<footer>Made by Penstock.</footer>\n"
-              : "<footer>Made from report.json by Penstock; <code>penstock "
-                "explain RUN --html FILE</code> makes it again.</footer>\n";
-  return page + "</main>\n</body>\n</html>\n";
+  std::string inside = top_of(report);
+  inside += epochs_section(report);
+  inside += texts_section(report);
+  inside += classes_section(report);
+  inside += residuals_section(report);
+  inside += worst_rows_section(report);
+  inside += parts_section(report);
+  inside += pipeline_section(report);
+  inside += tuner_section(report);
+  inside += curves_section(report);
+  inside += memory_section(report);
+  inside += worst_section(report);
+  inside += "<section>\n" + folded("Settings", found_in(report, {"settings"})) +
+            folded("Machine", found_in(report, {"machine"})) +
+            folded("Data set", found_in(report, {"dataset"})) +
+            folded("Where rows could be kept", found_in(report, {"plan"})) +
+            "</section>\n";
+  inside += found_in(report, {"loop"}) != nullptr
+                ? "<footer>Made by Penstock.</footer>\n"
+                : "<footer>Made from report.json by Penstock; <code>penstock "
+                  "explain RUN --html FILE</code> makes it again.</footer>\n";
+  return page((run.empty() ? "A run of Penstock" : run) +
+                  (about.empty() ? "" : ": " + about),
+              inside);
 }
 
 }  // namespace penstock

@@ -434,6 +434,7 @@ Json report_of(Session& session, bool wait) {
 }
 
 std::string summary_of(const Json& report) {
+  if (has_folds(report)) return folds_text(report);
   char text[400];
   auto number = [&](std::string_view key) {
     return number_in(report, {key}).value_or(0);
