@@ -53,6 +53,21 @@ void parse_several(Spec& spec, RowsFrom from, Job& job) {
               "leave it out");
 }
 
+/// What cannot be cross-validated.
+void check_folds(Spec& train, const Job& job) {
+  if (job.split.folds > 0)
+    train.refuse("folds",
+                 "split.folds and split.fold already choose one of the folds",
+                 "leave out one of the two: train.folds trains all of them");
+  if (job.model.none())
+    train.refuse("folds", "the job has no model to validate",
+                 "name a model, or leave out train.folds");
+  if (job.model.kind == "own")
+    train.refuse("folds", "an own model is trained on one division of the rows",
+                 "train it once for each fold, with split.folds and "
+                 "split.fold");
+}
+
 Job checked_job(const Json& given, RowsFrom from,
                 const SchemaOfSource& schema_of) {
   Job job;
@@ -85,7 +100,9 @@ Job checked_job(const Json& given, RowsFrom from,
   check_switches(train, job.model);
   if (!job.model.none())
     check_metric(train, job.training.metric, job.model, job.fields);
-  if (from != RowsFrom::own_rows && job.split.val == 0)
+  if (job.training.folds) check_folds(train, job);
+  if (from != RowsFrom::own_rows && !job.split.validates() &&
+      !job.training.folds)
     check_held_out(job, "split.val is 0");
   train.finish();
   const Json* device = spec.raw("device");
@@ -101,6 +118,15 @@ Job checked_job(const Json& given, RowsFrom from,
 void check_held_out(const Job& job, const std::string& why_none) {
   const TrainSection& training = job.training;
   if (job.model.none()) return;  // nothing is validated
+  if (job.split.folds > 0)
+    throw Error(
+        ErrorKind::request,
+        {.code = "train.no_held_out_rows",
+         .what = "cannot validate the fold",
+         .where = "split.folds",
+         .why = "no rows are in part " + std::to_string(job.split.fold) +
+                " of " + std::to_string(job.split.folds) + ": " + why_none,
+         .next = "use fewer folds"});
   const char* key = training.patience                              ? "patience"
                     : training.metric != "loss"                    ? "metric"
                     : training.keep && training.keep != Keep::last ? "keep"

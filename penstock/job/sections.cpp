@@ -387,6 +387,11 @@ const SettingsTable<TrainSection>& training_settings() {
               "Validations in a row without a better one after which the run "
               "ends. The learning rate still follows the steps of the whole "
               "job. Default: the run does not end early")
+          .integer("folds", &Training::folds, 2, 100,
+                   "Cross-validation: trains the job so many times, each time "
+                   "with another part of the rows of train and val held out. "
+                   "The report has the mean and the spread of all metrics. "
+                   "Default: the job is trained once")
           .boolean("profile", &Training::profile,
                    "Whether to write a trace of steps 10 to 30 to the run's "
                    "folder, and the time of each stage at the end of an epoch")

@@ -34,6 +34,9 @@ struct TrainSection {
   /// The run ends after so many validations without a better one; missing: it
   /// takes all its steps.
   std::optional<std::int64_t> patience;
+  /// The job is trained so often, each time with another part of the rows held
+  /// out; missing: once.
+  std::optional<std::int64_t> folds;
   bool profile = false;  ///< a trace of some steps, and times of the stages
 };
 

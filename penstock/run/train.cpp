@@ -5,6 +5,7 @@
 
 #include "penstock/report/report.h"
 #include "penstock/run/carried_files.h"
+#include "penstock/run/folds.h"
 #include "penstock/run/job_memory.h"
 #include "penstock/run/kept_weights.h"
 #include "penstock/run/loop.h"
@@ -119,9 +120,10 @@ Agree agree_of(const TrainOptions& options) {
 RunFolder folder_of(const Job& job, const TrainOptions& options,
                     const Json& about) {
   RankGroup* ranks = options.ranks;
-  if (ranks == nullptr) return {real_files(), job.output.dir, about};
+  if (ranks == nullptr)
+    return {real_files(), job.output.dir, about, options.run_name};
   if (ranks->first()) {
-    RunFolder folder(real_files(), job.output.dir, about);
+    RunFolder folder(real_files(), job.output.dir, about, options.run_name);
     ranks->gather(folder.path().string());
     return folder;
   }
@@ -431,7 +433,8 @@ DatasetFacts plan_rows(const Job& job,
                                              ? open_device(job.device)
                                              : device_of_run(job, {});
   check_can_write(job.output.dir);
-  const auto rows = planned_rows(job, *device, note, stop);
+  const Job of_rows = job.training.folds ? job_of_fold(job, 0) : job;
+  const auto rows = planned_rows(of_rows, *device, note, stop);
   if (rows->rows_on(Side::val) == 0)
     check_held_out(job, "none of the rows is on the side 'val'");
   check_metric_of_rows(job, *rows);
@@ -501,6 +504,10 @@ TrainResult train_here(const Job& given, const TrainOptions& options) {
 // that the others show it and do not just miss this one.
 TrainResult train(const Job& job, const TrainOptions& options) {
   const std::optional<RankPlace> place = rank_place();
+  if (job.training.folds) {
+    if (place) refuse_folds_of_ranks();
+    return train_folds(job, options, train_here);
+  }
   if (!place || job.model.kind == "own") return train_here(job, options);
   const std::unique_ptr<RankGroup> ranks = open_ranks_of(*place);
   TrainOptions of_rank = options;

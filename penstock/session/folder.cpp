@@ -107,10 +107,10 @@ void OutputFolder::link(const std::string& name,
 // A folder exists for others once it has a run.json. One in which this cannot
 // be written is removed again, together with a parent that was made for it.
 RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
-                     const Json& run)
+                     const Json& run, const std::string& name)
     : files_(files),
       makes_parent_(!is_on_disk(dir)),
-      folder_(files, dir / new_name(), kSetting) {
+      folder_(files, dir / (name.empty() ? new_name() : name), kSetting) {
   try {
     write("run.json", run, Lasting::with_next);
   } catch (const Error&) {

@@ -51,9 +51,9 @@ class RunFolder {
  public:
   /// Makes the folder and writes `run.json` into it, which lasts with the first
   /// state. Throws Error(request) when `dir` cannot be written to, and then
-  /// leaves nothing behind.
+  /// leaves nothing behind. `name`: of the folder in `dir`; empty: the time.
   RunFolder(FileSystem& files, const std::filesystem::path& dir,
-            const Json& run);
+            const Json& run, const std::string& name = "");
 
   /// What one of several ranks writes for itself: RUN/ranks/N, inside the
   /// folder of rank 0. It is never the latest.

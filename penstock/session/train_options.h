@@ -60,6 +60,8 @@ struct TrainOptions {
   /// A folder that gets the weights of a run that took all its steps,
   /// `model.safetensors`, and the statistics of its rows. Empty: none.
   std::string output;
+  /// The run folder's name in `output.dir`. Empty: the time.
+  std::string run_name;
   /// Keep what all threads and the device did as `trace.json` in the folder.
   bool trace = false;
   /// For a job whose model is "own".
