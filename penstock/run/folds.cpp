@@ -38,8 +38,8 @@ std::vector<Json> finished_in(const std::string& run) {
   return outcomes;
 }
 
-/// The folder of a fold that an earlier run began and did not finish; empty
-/// where there is none.
+/// The folder of a fold that an earlier run began and did not finish; empty if
+/// no such fold exists.
 std::string begun_in(const std::string& run, const std::string& fold) {
   if (run.empty()) return "";
   const std::filesystem::path path =
