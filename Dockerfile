@@ -27,10 +27,10 @@ RUN if [ "$CUDA" = on ]; then \
         nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-cccl==13.0.85 \
         nvidia-cuda-culibos==13.0.85; \
       ln -s lib /opt/cuda/nvidia/cu13/lib64; \
-      tools/make_wheel --no-try --cuda --out /built; \
+      tools/make_wheel --no-try --cuda --torch 2.11 --out /built; \
     else \
       unset CUDACXX; \
-      tools/make_wheel --no-try --out /built; \
+      tools/make_wheel --no-try --torch 2.11 --out /built; \
     fi
 FROM ${BASE} AS installed
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]

@@ -15,7 +15,7 @@ set -euo pipefail
 
 dry="" with_docker="" env=$HOME/penstock wheel=""
 root=${PENSTOCK_SETUP_ROOT:-}
-least_driver=580  # of CUDA 13, which PyTorch 2.11 brings
+least_driver=580  # of CUDA 13, which PyTorch brings
 torch=2.11.0 pyarrow=26.0.1
 packages=(ca-certificates curl pciutils python3 python3-venv)
 docker_packages=(docker-ce docker-ce-cli containerd.io docker-buildx-plugin

@@ -86,21 +86,24 @@ std::optional<TorchLibraries> find_torch() {
 
 TrainerChoice choose_trainer(const std::string& prefix,
                              const std::vector<fs::path>& folders) {
-  const std::vector<std::string> releases = plugin_releases(prefix, folders);
-  if (releases.empty()) return {};
+  TrainerChoice chosen = {.releases = plugin_releases(prefix, folders)};
+  const std::vector<std::string>& releases = chosen.releases;
+  if (releases.empty()) return chosen;
+  chosen.release = releases.front();
   const std::optional<TorchLibraries> torch = find_torch();
-  if (!torch) return {.release = releases.front()};
+  if (!torch) return chosen;
   if (std::ranges::find(releases, torch->release()) == releases.end()) {
-    Error refusal =
+    chosen.refusal =
         torch_refusal(*torch,
                       "it is " + torch->version +
                           ", and there is a trainer for " + listed(releases),
                       releases);
-    if (torch->loaded) throw refusal;
-    return {.release = releases.front(), .refusal = std::move(refusal)};
+    if (torch->loaded) throw *chosen.refusal;
+    return chosen;
   }
   if (!torch->loaded) load_torch(*torch, releases);
-  return {.release = torch->release()};
+  chosen.release = torch->release();
+  return chosen;
 }
 
 }  // namespace penstock

@@ -25,8 +25,9 @@ struct TorchLibraries {
 std::optional<TorchLibraries> find_torch();
 
 struct TrainerChoice {
-  std::string release;           ///< "2.11"; empty: there is no trainer
-  std::optional<Error> refusal;  ///< to throw where that cannot be loaded
+  std::vector<std::string> releases;  ///< of all trainers, the newest first
+  std::string release;                ///< "2.11"; empty: there is no trainer
+  std::optional<Error> refusal;       ///< to throw where that cannot be loaded
 };
 
 /// The trainer to load, out of PREFIX2.11.so and the like in these folders: the

@@ -44,7 +44,9 @@ class TorchLibrariesTest : public testing::Test {
 
 TEST_F(TorchLibrariesTest, AreNotFoundWhereThereAreNone) {
   EXPECT_FALSE(find_torch());
-  EXPECT_EQ(choose_trainer(kPrefix, {folder_}).release, "2.11");
+  const TrainerChoice chosen = choose_trainer(kPrefix, {folder_});
+  EXPECT_EQ(chosen.release, "2.11");
+  EXPECT_THAT(chosen.releases, testing::ElementsAre("2.11", "2.9"));
   EXPECT_EQ(choose_trainer(kPrefix, {"/nowhere"}).release, "");
 }
 

@@ -1,5 +1,6 @@
 #include "penstock/session/trainer_plugin.h"
 
+#include "penstock/base/shown.h"
 #include "penstock/session/torch_libraries.h"
 
 namespace penstock {
@@ -7,7 +8,7 @@ namespace {
 
 constexpr const char* kTrainerPrefix = "libpenstock_trainer_";
 
-/// With less, libtorch 2.11 ends the process while it is loaded.
+/// With less, libtorch ends the process while it is loaded.
 constexpr std::size_t kTrainerBytes = 512 << 20;
 
 /// Without one, the library of mathematics in libtorch ends the process.
@@ -23,6 +24,18 @@ void check_there_is_a_current_folder() {
        .where = "this process",
        .why = "the current folder has been removed, and libtorch needs it",
        .next = "change to an existing folder"});
+}
+
+std::string how_to_install(const std::vector<std::string>& releases) {
+  std::string text;
+  if (!releases.empty())
+    text = "pip install 'torch==" + releases.front() +
+           ".*', which is about 4 GB installed with its CUDA packages (a "
+           "trainer exists for " +
+           listed(releases) + "); ";
+  return text +
+         "in a build from source, run tools/fetch_torch and build again; or "
+         "set \"model\": \"none\" to measure the input alone";
 }
 
 }  // namespace
@@ -61,11 +74,7 @@ const TrainerPlugin& load_trainer(
          .shown = "the training plugin",
          .kind = ErrorKind::request,
          .code = "trainer",
-         .install =
-             "pip install 'torch==2.11.*', which is about 4 GB installed with "
-             "its CUDA packages; in a build from source, run "
-             "tools/fetch_torch and build again; or set \"model\": "
-             "\"none\" to measure the input alone"},
+         .install = how_to_install(chosen.releases)},
         folders);
   } catch (const Error& error) {
     if (chosen.refusal && error.parts().code == "trainer.part_missing")

@@ -4,10 +4,14 @@ what is refused."""
 import csv
 import itertools
 import json
+import pathlib
 import random
+import re
+import shutil
+import subprocess
 import unittest
 
-from penstock_cli import Case, has_part, read_safetensors
+from penstock_cli import PROGRAM, Case, has_part, read_safetensors
 
 ROWS = 44
 PIXELS = 3 * 16 * 16
@@ -131,6 +135,48 @@ class Models(ModelJobs):
                                        "--json").json()
                 self.assertEqual(self.weights(resumed["run"]),
                                  self.weights(whole["run"]))
+
+
+def torches():
+    """The folder that holds torch/, for each PyTorch that there is a trainer
+    for, out of the trainers' run paths."""
+    found = {}
+    parts = pathlib.Path(PROGRAM).resolve().parents[1] / "lib/penstock"
+    for part in parts.glob("libpenstock_trainer_*.so"):
+        told = subprocess.run(["readelf", "-d", part], text=True, check=False,
+                              capture_output=True).stdout
+        for folder in re.findall("(?<=[:[])([^:[]*)/torch/lib(?=[]:])", told):
+            found[part.stem.rpartition("_")[2]] = folder
+    return found
+
+
+@unittest.skipUnless(shutil.which("readelf") and len(torches()) > 1,
+                     "there is one trainer at most: PENSTOCK_TORCH_DIR of CMake "
+                     "names the folders of several PyTorch")
+class Torches(ModelJobs):
+    def test_each_is_used_by_the_trainer_that_was_built_for_it(self):
+        for release, folder in torches().items():
+            with self.subTest(release):
+                parts = self.succeed("doctor", "--parts", "--json",
+                                     PENSTOCK_TORCH_DIR=folder).json()["parts"]
+                self.assertTrue([part for part in parts
+                                 if f"libtorch {release}." in str(part)], parts)
+
+    def test_each_gives_the_losses_of_the_others(self):
+        for kind, target in sorted(TRAINS):
+            if target not in ("category", "place", "tokens"):
+                continue
+            self.model_job(kind, target, epochs=2)
+            first = None
+            for release, folder in sorted(torches().items()):
+                report = self.succeed("train", "job.json", "--json",
+                                      PENSTOCK_TORCH_DIR=folder).json()
+                losses = [epoch[name] for epoch in report["epochs"]
+                          for name in ("train_loss", "val_loss")]
+                first = first or losses
+                with self.subTest(kind=kind, target=target, release=release):
+                    for one, other in zip(first, losses, strict=True):
+                        self.assertAlmostEqual(one, other, delta=1e-5)
 
 
 @unittest.skipUnless(has_part("csv") and has_part("trainer"),
