@@ -201,6 +201,16 @@ def _asset_at(file: pathlib.Path) -> Any:
         headers={"Cache-Control": "no-cache"})
 
 
+def _content(media_type: str) -> dict[Any, Any]:
+    return {200: {"content": {media_type: {"schema": {"type": "string"}}}}}
+
+
+def _sends(media_type: str) -> dict[str, Any]:
+    """For a route that answers in this type; its errors are JSON."""
+    return {"response_class": responses.Response,
+            "responses": _content(media_type)}
+
+
 def made(routes: Routes) -> fastapi.FastAPI:
     """The application, without its guard."""
     app = fastapi.FastAPI(
@@ -221,23 +231,21 @@ def made(routes: Routes) -> fastapi.FastAPI:
     add("GET", one, routes.job, response_model=shapes.JobDetail)
     add("DELETE", one, routes.remove, status_code=204,
         response_class=responses.Response)
-    add("GET", one + "/logs", routes.logs,
-        response_class=responses.PlainTextResponse)
-    add("GET", one + "/events", routes.listen,
-        response_class=responses.StreamingResponse)
-    add("GET", one + "/report", routes.report)
+    add("GET", one + "/logs", routes.logs, **_sends("text/plain"))
+    add("GET", one + "/events", routes.listen, **_sends("text/event-stream"))
+    add("GET", one + "/report", routes.report,
+        responses=_content("text/html"))
     add("GET", one + "/artifacts", routes.artifacts,
         response_model=shapes.Artifacts)
     add("GET", one + "/artifacts/{name:path}", routes.artifact,
-        response_class=responses.FileResponse)
+        **_sends("application/octet-stream"))
     for verb in ("cancel", "resume"):
         add("POST", f"{one}/{verb}", getattr(routes, verb),
             response_model=shapes.JobDetail)
     add("GET", "/api/machine", routes.machine, response_model=shapes.Machine)
     add("POST", "/api/session", routes.sign_in, response_model=shapes.Session)
     add("GET", "/healthz", routes.healthz, response_model=shapes.Health)
-    add("GET", "/metrics", routes.metrics,
-        response_class=responses.PlainTextResponse)
+    add("GET", "/metrics", routes.metrics, **_sends("text/plain"))
     app.add_api_route("/", page, include_in_schema=False)
     app.add_api_route("/assets/{name}", asset, include_in_schema=False)
     app.add_exception_handler(Failure, _failed)
