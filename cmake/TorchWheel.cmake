@@ -4,7 +4,7 @@
 # trainer runs with the minor version that it was built with. Empty: there is no
 # PyTorch 2.11 to 2.15 in FOLDER, or not all of it.
 #
-# Makes the target Torch::cpu_2.11, and sets Torch_2.11_VERSION,
+# Makes the target Torch::cpu_2.11, and sets Torch_2.11_VERSION, Torch_2.11_FOLDER,
 # Torch_2.11_LIBRARIES and Torch_2.11_HEADERS. CUDA is no matter of building:
 # libtorch_cuda.so is opened at run time.
 function(penstock_torch_wheel wheel release)
@@ -26,6 +26,7 @@ function(penstock_torch_wheel wheel release)
   endif()
   set(${release} ${number} PARENT_SCOPE)
   set(Torch_${number}_VERSION ${version} PARENT_SCOPE)
+  set(Torch_${number}_FOLDER ${wheel} PARENT_SCOPE)
   set(Torch_${number}_LIBRARIES ${libraries} PARENT_SCOPE)
   set(Torch_${number}_HEADERS ${headers} PARENT_SCOPE)
   if(TARGET Torch::cpu_${number})

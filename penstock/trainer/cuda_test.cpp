@@ -1,10 +1,13 @@
+#include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
 
+#include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/fake/positions_model.h"
+#include "penstock/trainer/ranks/c10d_group.h"
 
 namespace penstock {
 namespace {
@@ -54,6 +57,23 @@ class TrainedOn : public testing::TestWithParam<const char*> {
       expect_near(here.find(key)->number(), on_cpu.find(key)->number(), key);
   }
 };
+
+// On a GPU by NCCL, where its plugin was built; else the numbers go through the
+// host.
+TEST_P(TrainedOn, OneRankKeepsItsNumbers) {
+  const auto group =
+      open_ranks({.launcher = "environment", .master = "127.0.0.1", .port = 0});
+  const at::Tensor numbers = at::arange(
+      1000, at::TensorOptions(at::kFloat).device(at::Device(GetParam())));
+  const TensorView view = numbers_of(numbers);
+  group->sum(std::span(&view, 1));
+  group->copy_from_first(std::span(&view, 1));
+  EXPECT_TRUE(numbers.to(at::kCPU).equal(at::arange(1000, at::kFloat)));
+  if (GetParam() == std::string("cpu")) {
+    EXPECT_EQ(group->facts().backend, "gloo");
+  }
+  group->leave();
+}
 
 TEST_P(TrainedOn, TenStepsValidationAndResumingGiveTheNumbersOfTheCpu) {
   PositionsModel here(GetParam()), cpu("cpu");

@@ -23,6 +23,7 @@
 #include "penstock/base/log.h"
 #include "penstock/session/session.h"
 #include "penstock/trainer/borrowed.h"
+#include "penstock/trainer/ranks/nccl_plugin.h"
 #include "penstock/trainer/ranks/network_interface.h"
 
 // The ranks meet in a store, a small server of keys and texts (c10d::TCPStore),
@@ -49,6 +50,8 @@ constexpr auto kLongestStep = 30min;  // as torch.distributed
 constexpr auto kListSurvivors = 3s;
 constexpr auto kLeaveTogether = 5s;
 constexpr auto kAskAgain = 20ms;
+// All ranks have just voted, so that none is far behind.
+constexpr int kLongestNccl = 120;               // seconds
 constexpr std::size_t kBucketBytes = 25 << 20;  // as DistributedDataParallel
 
 static_assert(std::is_trivially_copyable_v<Ballot>);
@@ -157,7 +160,7 @@ class C10dGroup final : public RankGroup {
     talk("copying weights from rank 0", [&] {
       in_buckets(tensors, [&](at::Tensor bucket) {
         std::vector<at::Tensor> one{std::move(bucket)};
-        gloo_->broadcast(one)->wait();
+        backend_of(one[0]).broadcast(one)->wait();
       });
     });
   }
@@ -206,7 +209,7 @@ class C10dGroup final : public RankGroup {
     talk("adding gradients over the ranks", [&] {
       in_buckets(tensors, [&](at::Tensor bucket) {
         std::vector<at::Tensor> one{std::move(bucket)};
-        gloo_->allreduce(one)->wait();
+        backend_of(one[0]).allreduce(one)->wait();
       });
     });
   }
@@ -233,6 +236,44 @@ class C10dGroup final : public RankGroup {
     return std::move(all[0]);
   }
 
+  c10d::Backend& backend_of(const at::Tensor& bucket) {
+    if (bucket.is_cuda()) return *nccl_;
+    return *gloo_;
+  }
+
+  /// On the GPU of `like` where NCCL can add there, else on the host.
+  at::Tensor empty_bucket(std::int64_t numbers, const at::Tensor& like) {
+    const bool stays = like.is_cuda() && has_nccl();
+    return at::empty({numbers},
+                     stays ? like.options() : like.options().device(at::kCPU));
+  }
+
+  /// Whether all ranks can use NCCL: all of them find out together.
+  bool has_nccl() {
+    if (asked_nccl_) return nccl_ != nullptr;
+    asked_nccl_ = true;
+    const NcclPlugin* plugin = nullptr;
+    std::string why;
+    try {
+      plugin = &nccl_plugin();
+    } catch (const Error& error) {
+      why = text_of(facts_.place) + ": " + error.what();
+    }
+    for (const std::string& of_rank : gather(why))
+      if (!of_rank.empty()) {
+        log(LogLevel::warning, "gradients are added on the host: " + of_rank);
+        return false;
+      }
+    const std::string interface =
+        interface_to(facts_.place.master, facts_.place.port);
+    if (!interface.empty())
+      ::setenv("NCCL_SOCKET_IFNAME", interface.c_str(), 0);
+    nccl_ = plugin->open(c10::make_intrusive<c10d::PrefixStore>("nccl", store_),
+                         rank().rank, rank().world, kLongestNccl);
+    facts_.backend = "nccl";
+    return true;
+  }
+
   /// Copies tensors of one dtype after the other into buckets, which `work`
   /// changes, and back.
   template <class Work>
@@ -243,14 +284,14 @@ class C10dGroup final : public RankGroup {
       std::int64_t numbers = 0;
       while (end < tensors.size() &&
              tensors[end].dtype == tensors[first].dtype &&
+             tensors[end].memory == tensors[first].memory &&
              (end == first || bytes + tensors[end].bytes() <= kBucketBytes)) {
         bytes += tensors[end].bytes();
         numbers += elements_of(tensors[end].shape);
         ++end;
       }
       const auto some = tensors.subspan(first, end - first);
-      at::Tensor bucket =
-          at::empty({numbers}, borrowed(some[0]).options().device(at::kCPU));
+      at::Tensor bucket = empty_bucket(numbers, borrowed(some[0]));
       std::int64_t at = 0;
       for (const TensorView& one : some) {
         const std::int64_t length = elements_of(one.shape);
@@ -287,6 +328,7 @@ class C10dGroup final : public RankGroup {
   }
 
   [[noreturn]] void refuse_lost(const char* doing, const std::string& why) {
+    if (nccl_ != nullptr) nccl_->abort();
     gloo_.reset();
     std::string missing = "rank 0" + host_of(0) + " with the store";
     try {
@@ -345,6 +387,8 @@ class C10dGroup final : public RankGroup {
 
   const c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
+  c10::intrusive_ptr<c10d::Backend> nccl_;
+  bool asked_nccl_ = false;
   std::optional<Error> lost_;
 };
 
