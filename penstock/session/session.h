@@ -19,6 +19,7 @@
 #include "penstock/session/keeping.h"
 #include "penstock/session/live_tuner.h"
 #include "penstock/session/machine_profile.h"
+#include "penstock/session/made_up_tensors.h"
 #include "penstock/session/mapped_weights.h"
 #include "penstock/session/memory_estimate.h"
 #include "penstock/session/model_stepper.h"
