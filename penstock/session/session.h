@@ -21,6 +21,7 @@
 #include "penstock/session/machine_profile.h"
 #include "penstock/session/made_up_tensors.h"
 #include "penstock/session/mapped_weights.h"
+#include "penstock/session/memory_account.h"
 #include "penstock/session/memory_estimate.h"
 #include "penstock/session/model_stepper.h"
 #include "penstock/session/nf4_weights.h"
