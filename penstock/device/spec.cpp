@@ -98,7 +98,8 @@ const SettingsTable<DeviceSpec>& device_settings() {
                    settings::number_rule(
                        1e-3, 1e5,
                        "Memory in GiB. sim: of the simulated device, 8 by "
-                       "default; cpu: what the model's tensors may take. "
+                       "default; cpu: what the model's tensors and the "
+                       "batches may take. "
                        "Default: no limit"),
                    read_memory, show_memory)
           .choice("clock", &DeviceSpec::virtual_time,

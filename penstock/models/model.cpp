@@ -77,8 +77,9 @@ SettingsTable<Learning>& add_memory(SettingsTable<Learning>& table) {
                {"exact", Learning::OnShortage::exact},
                {"stop", Learning::OnShortage::stop}},
               "What happens when a step runs out of memory. guard: it gives up "
-              "cached rows, then runs the same batch in smaller micro-batches, "
-              "then computes activations again; exact: the same, but the run "
+              "cached rows and batches ahead, then runs the same batch in "
+              "smaller micro-batches, then computes activations again; exact: "
+              "the same, but the run "
               "ends where "
               "batch normalization would see fewer rows; stop: the run ends");
 }
@@ -154,11 +155,6 @@ void check_switches(const Spec& train, const ModelSpec& model) {
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
                    "leave it out; this kind of model has " + list);
-  for (const char* key : {"micro_batch", "micro_batch_min", "oom"})
-    if (train.has(key) && model.kind == "own")
-      train.refuse(key, "the steps of your own model are taken in Python",
-                   "leave it out; in a loop of your own, penstock.OomGuard "
-                   "survives a shortage of memory");
 }
 
 void check_metric(const Spec& train, const std::string& metric,

@@ -259,6 +259,29 @@ std::vector<std::pair<double, double>> curve_of(const Json& report,
   return curve;
 }
 
+std::vector<std::pair<double, double>> memory_over_time(
+    const Json& report, std::string_view owner) {
+  constexpr std::string_view kOwners[] = {"parameters", "gradients",
+                                          "optimizer",  "activations",
+                                          "cache",      "look_ahead"};
+  const Json::Array& times =
+      list_in(report, {"memory", "over_time", "seconds"});
+  std::vector<std::pair<double, double>> curve;
+  for (std::size_t row = 0; row < times.size(); ++row) {
+    double bytes = 0;
+    bool known = cell(times, row).has_value();
+    for (const std::string_view one : kOwners) {
+      if (!owner.empty() && one != owner) continue;
+      const Json::Array& values = list_in(report, {"memory", "over_time", one});
+      const auto value = row < values.size() ? cell(values, row) : std::nullopt;
+      known &= value.has_value();
+      bytes += value.value_or(0);
+    }
+    if (known) curve.emplace_back(*cell(times, row), bytes);
+  }
+  return curve;
+}
+
 namespace {
 
 std::string held_name(const std::string& owner) {

@@ -95,6 +95,10 @@ struct MemoryLine {
   std::optional<double> planned = {}, used = {}, peak = {};
 };
 std::vector<MemoryLine> memory_lines(const Json& report);
+/// (seconds, bytes) of an owner of the device's memory ("activations"), or of
+/// all of them where it is empty.
+std::vector<std::pair<double, double>> memory_over_time(const Json& report,
+                                                        std::string_view owner);
 
 /// "the rows are scanned before the first batch: ...": how the rows of each
 /// source were prepared, and why. None for arrays and functions.

@@ -211,6 +211,52 @@ std::string pipeline_section(const Json& report) {
   return section("The pipeline", text);
 }
 
+/// A curve for each owner of the device's memory, and one of all.
+std::string memory_curves(const Json& report) {
+  constexpr std::pair<const char*, const char*> kShown[] = {
+      {"", "all of the device"},      {"parameters", "parameters"},
+      {"gradients", "gradients"},     {"optimizer", "optimizer"},
+      {"activations", "activations"}, {"cache", "cached rows"},
+      {"look_ahead", "batches"}};
+  std::string text;
+  for (const auto& [owner, shown] : kShown) {
+    const std::vector<Curve> curve = {
+        {.style = "one", .points = memory_over_time(report, owner)}};
+    const std::string chart = line_chart(curve);
+    if (chart.empty()) continue;
+    const auto [low, high] = range_of(curve);
+    if (high <= 0) continue;
+    const std::string least = shown_size(low), most = shown_size(high);
+    text += div(
+        "curve",
+        div("name", element("b", "", shown) +
+                        element("span", "of",
+                                least == most ? most : least + " to " + most)) +
+            chart +
+            time_axis(curve[0].points.front().first,
+                      curve[0].points.back().first));
+  }
+  return text.empty() ? "" : div("curves", text);
+}
+
+/// What was given up where a step did not fit.
+std::string shortage_table(const Json& report) {
+  std::vector<std::vector<std::string>> rows = {
+      {"step", "what was given up", "rows at once before", "after", "exact"}};
+  for (const Json& event : list_in(report, {"oom"})) {
+    const Json* exact = found_in(event, {"exact"});
+    rows.push_back({number_cell(event, {"step"}),
+                    escaped(spoken(text_in(event, {"action"}))),
+                    number_cell(event, {"from"}), number_cell(event, {"to"}),
+                    exact != nullptr && *exact == Json(false) ? "no" : "yes"});
+  }
+  return rows.size() == 1 ? ""
+                          : "<p>Steps that ran out of memory, and what was "
+                            "given up to repeat them. Steps count from "
+                            "0.</p>\n" +
+                                table(rows);
+}
+
 std::string memory_section(const Json& report) {
   const std::vector<MemoryLine> lines = memory_lines(report);
   if (lines.empty()) return "";
@@ -232,7 +278,8 @@ std::string memory_section(const Json& report) {
     text += "<tr><td>" + escaped(line.owner) + "</td>" +
             bar("planned", line.planned) + bar("used", line.used) +
             bar("used", line.peak) + "</tr>\n";
-  return section("Memory", text + "</tbody></table></div>\n");
+  return section("Memory", text + "</tbody></table></div>\n" +
+                               memory_curves(report) + shortage_table(report));
 }
 
 /// Numbers of an epoch that have a column of their own or none.

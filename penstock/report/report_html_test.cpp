@@ -41,6 +41,29 @@ TEST(ReportHtml, SaysFirstWhatLimitsAndWhatToChange) {
   EXPECT_LT(second, page.find("<h2>"));
 }
 
+TEST(ReportHtml, ShowsTheMemoryOfTheDeviceOverTheRunAndWhatWasGivenUp) {
+  Json report = sample_report();
+  EXPECT_THAT(report_html(report), Not(HasSubstr("all of the device")));
+  report["memory"]["over_time"] = Json::parse(
+      R"({"seconds": [1, 2, 3], "parameters": [1024, 1024, 1024],
+          "gradients": [1024, 1024, 1024], "optimizer": [0, 2048, 2048],
+          "activations": [4096, 8192, 4096], "cache": [0, 0, 0],
+          "look_ahead": [0, 0, "odd"]})",
+      "test");
+  report["oom"] = Json::parse(
+      R"([{"step": 7, "from": 64, "to": 32, "action": "micro_batch",
+           "exact": false}, {"action": "<b>"}, 5])",
+      "test");
+  const std::string page = report_html(report);
+  EXPECT_THAT(page, HasSubstr("all of the device"));
+  EXPECT_THAT(page, HasSubstr("4 KiB to 8 KiB"));
+  EXPECT_THAT(page, HasSubstr("micro batch"));
+  EXPECT_THAT(page, HasSubstr("&lt;b&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("cached rows</b>")));
+  EXPECT_THAT(memory_over_time(report, ""),
+              ElementsAre(std::pair(1.0, 6144.0), std::pair(2.0, 12288.0)));
+}
+
 /// A run of 20 s, of which its steps took 8.
 Json report_of_checkpoints() {
   Json report = sample_report();

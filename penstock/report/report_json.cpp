@@ -238,23 +238,16 @@ Json run_json(const Job& job, const Device& device, const std::string& resumed,
 namespace {
 
 /// Of what counts against the device's memory; null: the model's is not known.
-/// Rows and batches of the host are not on a device.
 Json peak_json(const RunNumbers& run, const Device& device) {
   if (!run.model_peak) return {};
-  auto peak_of = [&](HeldFor owner) -> std::int64_t {
-    for (const HeldMemory& held : held_memory())
-      if (held.owner == owner && held.place == HeldIn::device)
-        return static_cast<std::int64_t>(held.peak);
-    return 0;
-  };
-  const bool host = device.memory_kind() == MemoryKind::cpu;
+  const DataMemory data = data_memory(device).peak;
   Json json;
   json["parameters"] = run.model_peak->parameters;
   json["gradients"] = run.model_peak->gradients;
   json["optimizer"] = run.model_peak->optimizer;
   json["activations"] = run.model_peak->activations;
-  json["cache"] = host ? 0 : peak_of(HeldFor::rows);
-  json["look_ahead"] = host ? 0 : peak_of(HeldFor::batches);
+  json["cache"] = data.cache;
+  json["look_ahead"] = data.look_ahead;
   return json;
 }
 
@@ -298,6 +291,7 @@ Json memory_json(const TierPlan& plan, const RunNumbers& run,
     json["held"].push_back(std::move(entry));
   }
   json["peak_by_owner"] = peak_json(run, device);
+  json["over_time"] = run.account.json();
   return json;
 }
 

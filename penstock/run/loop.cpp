@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "penstock/run/job_memory.h"
 #include "penstock/session/session.h"
 
 // The host runs ahead of the device: a step is queued, its loss and its times
@@ -206,8 +207,26 @@ void Loop::take_steps() {
                  p_.stepper.facts().takes_time);
 }
 
+/// A batch that does not fit is made again after something was given up.
+std::shared_ptr<Batch> Loop::next_batch() {
+  for (;;) {
+    std::optional<Error> shortage;
+    try {
+      return asked_batch();
+    } catch (const Error& error) {
+      const Learning& learning = p_.job.model.learning;
+      if (error.kind() != ErrorKind::out_of_memory ||
+          learning.oom == Learning::OnShortage::stop)
+        throw;
+      shortage = error;
+    }
+    if (!give_up_data(p_.job.loading.options.batch_size, *shortage))
+      throw *shortage;
+  }
+}
+
 /// No batch after the last one, and when a stop ended the reading of it.
-std::shared_ptr<Batch> Loop::next_batch() try {
+std::shared_ptr<Batch> Loop::asked_batch() try {
   const Nanoseconds asked = wall_clock().now();
   std::optional<Batch> batch = p_.session.next();
   if (one_of_many()) p_.options.ranks->add_input(wall_clock().now() - asked);
@@ -241,26 +260,36 @@ std::optional<Error> Loop::stepped(const std::shared_ptr<Batch>& batch) try {
 /// Gives up the next thing, the cheapest first. Throws where nothing is left.
 void Loop::make_room(const Batch& batch, const Error& shortage) {
   if (p_.job.model.learning.oom == Learning::OnShortage::stop) throw shortage;
+  if (give_up_data(batch.rows(), shortage)) return;
   StepMemory* memory = p_.stepper.memory();
-  if (const std::size_t freed = free_rows(); freed > 0) {
-    log(LogLevel::warning,
-        "the device is out of memory for a step: its cached rows, " +
-            shown_bytes(freed) +
-            ", move to host memory and the step is repeated: " +
-            shortage.what());
-    const std::int64_t rows =
-        memory == nullptr ? batch.rows()
-                          : std::min(memory->micro_batch(), batch.rows());
-    if (memory != nullptr)
-      memory->add({.step = p_.state.steps_taken,
-                   .from = rows,
-                   .to = rows,
-                   .action = "rows_to_host"});
-    return;
-  }
   if (memory == nullptr) throw shortage;
   if (!memory->give_way(p_.state.steps_taken, batch.rows()))
     refuse_shortage(batch, shortage);
+}
+
+/// Rows and batches on the device, which no step needs there.
+bool Loop::give_up_data(std::int64_t rows, const Error& shortage) {
+  auto gave = [&](const char* action, const std::string& what) {
+    log(LogLevel::warning,
+        "the device is out of memory for a step: " + what +
+            ", and the step is repeated: " + shortage.what());
+    StepMemory* memory = p_.stepper.memory();
+    if (memory == nullptr) return true;
+    rows = std::min(memory->micro_batch(), rows);
+    memory->add({.step = p_.state.steps_taken,
+                 .from = rows,
+                 .to = rows,
+                 .action = action});
+    return true;
+  };
+  if (const std::size_t freed = free_rows(); freed > 0)
+    return gave("rows_to_host", "its cached rows, " + shown_bytes(freed) +
+                                    ", move to host memory");
+  const std::size_t freed = p_.session.drop_look_ahead();
+  if (freed == 0) return false;
+  held_out_ = nullptr, held_out_ = held_out_rows(p_);
+  return gave("look_ahead",
+              "one batch is kept ahead, which frees " + shown_bytes(freed));
 }
 
 /// Moves the rows that are on the device to the host; how many bytes.
@@ -285,6 +314,9 @@ void Loop::refuse_shortage(const Batch& batch, const Error& shortage) {
     parts.why = "this row does not fit by itself: " + parts.why;
   }
   const Learning& learning = p_.job.model.learning;
+  const std::string needs =
+      memory_that_fits(*p_.stepper.memory(), batch.rows(), p_.session.device());
+  if (!needs.empty()) parts.why += "; " + needs;
   parts.next =
       "raise device.memory_gib, shorten the longest rows, or use a "
       "smaller model";
@@ -304,6 +336,10 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   session.end_step();
   const RunNumbers& run = session.counted();
   if (run.steps > 1) ++timed_steps_;  // the first only starts the clock
+  if (StepMemory* memory = p_.stepper.memory())
+    session.counted().account.add(seconds(wall_clock().now() - run.started),
+                                  memory->take_peak(),
+                                  data_memory(session.device()).bytes);
   p_.state.position = session.position();
   ++p_.state.steps_taken;
   unsaved_ = true;

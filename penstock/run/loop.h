@@ -83,10 +83,12 @@ class Loop {
   void check_end() const;
   void take_steps();
   std::shared_ptr<Batch> next_batch();  ///< null after the last
+  std::shared_ptr<Batch> asked_batch();
   void step(const std::shared_ptr<Batch>& batch);
   /// The error of a step that ran out of memory.
   std::optional<Error> stepped(const std::shared_ptr<Batch>& batch);
   void make_room(const Batch& batch, const Error& shortage);
+  bool give_up_data(std::int64_t rows, const Error& shortage);
   std::size_t free_rows();
   [[noreturn]] void refuse_shortage(const Batch& batch, const Error& shortage);
   void take(const std::shared_ptr<Batch>& batch);

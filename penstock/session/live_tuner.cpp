@@ -117,6 +117,7 @@ LoaderThreads LiveTuner::threads() const {
     if (knob.name == "loader.readers") threads.readers = knob.value;
     if (knob.name == "loader.prefetch") threads.prefetch = knob.value;
   }
+  if (one_ahead_) threads.prefetch = std::min(threads.prefetch, 1);
   return threads;
 }
 

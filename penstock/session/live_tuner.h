@@ -40,6 +40,9 @@ class LiveTuner {
   }
   /// The loop has another loader now: it gets the threads as they were set.
   void use(Loader& loader);
+  /// From here on no more than one batch is ready ahead, whatever would be
+  /// gained: there is no memory for more.
+  void keep_one_ahead() { one_ahead_ = true; }
 
   const Tuner& tuner() const { return tuner_; }
   /// What was counted since the last change, where `now` is all up to now;
@@ -56,6 +59,7 @@ class LiveTuner {
   Tuner tuner_;
   LoaderThreads threads_;  // of the job, where there is no knob
   const Clock& clock_;
+  bool one_ahead_ = false;
   std::int64_t steps_ = 0;  // of this window; 0: it has not begun
   std::int64_t skip_ = 0;   // steps until it may begin
   Nanoseconds began_{0};

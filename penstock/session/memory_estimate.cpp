@@ -64,6 +64,20 @@ std::optional<MemoryEstimate> estimate_memory(Stepper& stepper,
   return estimate;
 }
 
+std::int64_t batch_bytes(const Job& job, const DatasetFacts& rows) {
+  std::size_t bytes = ring_bytes(loader_options(job, Side::train), rows).device;
+  if (rows.on_side[static_cast<std::size_t>(Side::val)] > 0)
+    bytes += ring_bytes(validation_options(job), rows).device;
+  return static_cast<std::int64_t>(bytes);
+}
+
+void add_data(MemoryEstimate& estimate, const Job& job, const Dataset& rows,
+              const Device& device) {
+  if (device.memory_kind() != MemoryKind::cpu)
+    estimate.cache = static_cast<std::int64_t>(rows.plan().device_bytes());
+  estimate.look_ahead = batch_bytes(job, rows.facts());
+}
+
 std::string memory_line(const MemoryEstimate& estimate) {
   auto shown = [](std::int64_t bytes) {
     return shown_bytes(static_cast<std::size_t>(bytes));
@@ -73,8 +87,12 @@ std::string memory_line(const MemoryEstimate& estimate) {
          ", gradients " + shown(bytes.gradients) + ", optimizer " +
          shown(bytes.optimizer) + ", activations of " +
          std::to_string(estimate.rows) + " rows about " +
-         shown(bytes.activations) + ": about " + shown(estimate.total()) +
-         " in total";
+         shown(bytes.activations) +
+         (estimate.cache > 0 ? ", cached rows " + shown(estimate.cache) : "") +
+         (estimate.look_ahead > 0
+              ? ", batches at most " + shown(estimate.look_ahead)
+              : "") +
+         ": about " + shown(estimate.total()) + " in total";
 }
 
 Json json_of(const MemoryEstimate& estimate) {
@@ -84,6 +102,7 @@ Json json_of(const MemoryEstimate& estimate) {
   json["optimizer"] = estimate.bytes.optimizer;
   json["activations"] = estimate.bytes.activations;
   json["cache"] = estimate.cache;
+  json["look_ahead"] = estimate.look_ahead;
   json["total"] = estimate.total();
   json["per_row"] = estimate.per_row;
   json["rows"] = estimate.rows;

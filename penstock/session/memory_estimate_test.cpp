@@ -29,14 +29,13 @@ class ModelOfLines final : public Stepper, public StepMemory {
             .optimizer = 20,
             .activations = activations};
   }
+  MemoryByOwner fixed() const override { return {}; }
   MemoryByOwner peak() const override { return {}; }
-  std::int64_t micro_batch() const override { return micro; }
-  void use_micro_batch(std::int64_t rows) override { micro = rows; }
+  MemoryByOwner take_peak() override { return {}; }
   bool give_way(std::int64_t, std::int64_t) override { return false; }
   std::optional<std::int64_t> row_alone() const override { return {}; }
 
   std::vector<std::int64_t> tried;
-  std::int64_t micro = INT64_MAX;
   std::int64_t least = 1;  ///< rows that it can learn from
 
  private:
@@ -61,7 +60,7 @@ TEST(MemoryEstimate, TakesFewerRowsWhereMemoryIsShort) {
 
 TEST(MemoryEstimate, RunsTwoMicroBatchesAsTheyAre) {
   ModelOfLines model(1 << 20);
-  model.micro = 4;
+  model.use_micro_batch(4);
   estimate_memory(model, 64);
   EXPECT_EQ(model.tried.front(), 8);
 }

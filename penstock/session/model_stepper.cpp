@@ -117,9 +117,11 @@ void check_model(const Job& job, const Dataset& rows, Device& device,
     note(line);
   if (reads_path(job.model)) return;  // gigabytes, perhaps
   const std::unique_ptr<Stepper> stepper = model_of(job, rows, device);
-  if (const auto estimate =
-          estimate_memory(*stepper, job.loading.options.batch_size))
+  if (auto estimate =
+          estimate_memory(*stepper, job.loading.options.batch_size)) {
+    add_data(*estimate, job, rows, device);
     note(memory_line(*estimate));
+  }
   check_room(*stepper, job.output.dir, job, note);
 }
 

@@ -76,6 +76,7 @@ LoaderOptions Session::options_at(Position at) const {
   LoaderOptions options = loader_options(job_, options_.side);
   options.rank = options_.rank;
   options.start = at;
+  if (one_ahead_) options.prefetch = std::min(options.prefetch, 1);
   options.batches =
       *options_.batches < 0
           ? -1
@@ -322,6 +323,7 @@ std::unique_ptr<Loader> Session::open_side(Side side, std::optional<Tail> tail,
   check_open();
   LoaderOptions options = loader_options(job_, side);
   if (tail) options.tail = *tail;
+  if (one_ahead_) options.prefetch = std::min(options.prefetch, 1);
   options.most_samples = most_samples;
   return std::make_unique<Loader>(rows_, options, *device_);
 }
@@ -383,6 +385,22 @@ std::size_t Session::release_memory(std::size_t bytes) {
   less = {};
   open_at(at);
   const std::size_t after = rows_->plan().device_bytes();
+  return before > after ? before - after : 0;
+}
+
+std::size_t Session::drop_look_ahead() {
+  check_open();
+  LoaderOptions options = options_at(position());
+  if (const auto threads = loader_->threads())
+    options.prefetch = threads->prefetch;
+  if (options.prefetch <= 1) return 0;
+  const std::size_t before = ring_bytes(options, rows_->facts()).device;
+  one_ahead_ = true;
+  const Position at = position();
+  end_loader();
+  if (tuner_ != nullptr) tuner_->keep_one_ahead();
+  open_at(at);
+  const std::size_t after = ring_bytes(options_at(at), rows_->facts()).device;
   return before > after ? before - after : 0;
 }
 

@@ -50,6 +50,10 @@ class Session {
   /// dataset(), or a loader of open_side(), holds the memory, too. Throws
   /// Error(out_of_memory) where the host has no room for them.
   std::size_t release_memory(std::size_t bytes);
+  /// Keeps one batch ahead from here on, which frees the memory of the others.
+  /// Batches go on in the same order, with the same bytes. Gives how many bytes
+  /// of the device, 0 where no more than one was ahead.
+  std::size_t drop_look_ahead();
   /// The batch that next() would give, made on this thread; it stays the next.
   std::optional<Batch> peek();
   /// Destroys a batch. This and the next three may be called on any thread,
@@ -193,6 +197,7 @@ class Session {
       PENSTOCK_GUARDED_BY(stream_mutex_);
   StepClock clock_;
   bool asked_ = false, in_step_ = false, elsewhere_ = false;
+  bool one_ahead_ = false;         ///< see drop_look_ahead()
   std::optional<Position> taken_;  ///< the batch of the step at hand
   const bool whole_job_;           ///< it ends with the job's last step
   std::int64_t steps_before_ = 0;  ///< that `OpenOptions::state` has behind it

@@ -141,6 +141,22 @@ TEST_P(ReleaseMemory, OfRowsThatAreMapped) {
   EXPECT_EQ(taken, whole);
 }
 
+TEST_P(ReleaseMemory, BatchesAheadAreDroppedInMidEpoch) {
+  const std::vector<Bytes> whole = take(*open(), kAll);
+  auto loader = open("ram");
+  std::vector<Bytes> taken = take(*loader, 5);
+  const std::size_t before = loader->device().memory().free;
+  const std::size_t freed = loader->drop_look_ahead();
+  if (loader->loader().threads()) {
+    EXPECT_EQ(loader->loader().threads()->prefetch, 1);
+  }
+  EXPECT_GT(freed, 0u);
+  EXPECT_GE(loader->device().memory().free, before + freed);
+  std::ranges::move(take(*loader, kAll), std::back_inserter(taken));
+  EXPECT_EQ(taken, whole);
+  EXPECT_EQ(loader->drop_look_ahead(), 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, ReleaseMemory, testing::Values(0, 1, 2, 8));
 
 TEST(ReleaseMemoryOnTheHost, IsNoneOfTheDevices) {

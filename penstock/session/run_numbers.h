@@ -9,6 +9,7 @@
 #include "penstock/advisor/advisor.h"
 #include "penstock/job/job.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/session/memory_account.h"
 #include "penstock/session/state.h"
 #include "penstock/session/stepper.h"
 #include "penstock/session/timeline.h"
@@ -65,6 +66,7 @@ struct RunNumbers {
   Json model;                 ///< StepperFacts::about
   std::vector<OomEvent> oom;  ///< what was done about shortages of memory
   std::optional<MemoryByOwner> model_peak;  ///< none: not known
+  MemoryAccount account;                    ///< of the device, over the run
   /// What the tuner changed, and why it went no further; none: it was off, or
   /// had nothing to change.
   struct Tuning {

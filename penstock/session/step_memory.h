@@ -15,8 +15,8 @@ struct OomEvent {
   std::int64_t step = 0;  ///< of the run, from 0
   /// Rows that went through the model at once before, and do so from here on.
   std::int64_t from = 0, to = 0;
-  /// "rows_to_host", "look_ahead", "micro_batch", "gradient_checkpointing" or
-  /// "validation_rows".
+  /// "rows_to_host", "look_ahead", "allocator_cache", "micro_batch",
+  /// "gradient_checkpointing" or "validation_rows".
   std::string action;
   bool exact = true;  ///< false: the result differs from that without shortage
 };
@@ -40,16 +40,20 @@ class StepMemory {
   virtual ~StepMemory() = default;
 
   /// Runs forward and backward of `rows` made-up rows, as long as rows can be,
-  /// and restores all that it changed, bit for bit. What the model's memory is
-  /// at the peak, where all rows go through it at once. Before the first step.
-  /// Throws Error(out_of_memory).
+  /// in micro-batches as they are, and restores all that it changed, bit for
+  /// bit. What the model's memory is at the peak. Between steps. Throws
+  /// Error(out_of_memory).
   virtual MemoryByOwner try_step(std::int64_t rows) = 0;
+  /// What is there between steps, and the gradients; known without a trial.
+  virtual MemoryByOwner fixed() const = 0;
   /// The peak of all steps so far.
   virtual MemoryByOwner peak() const = 0;
+  /// The peak of the steps since the last call.
+  virtual MemoryByOwner take_peak() = 0;
 
   /// Most rows that go through the model at once; INT64_MAX: whole batches.
-  virtual std::int64_t micro_batch() const = 0;
-  virtual void use_micro_batch(std::int64_t rows) = 0;
+  std::int64_t micro_batch() const { return micro_; }
+  void use_micro_batch(std::int64_t rows) { micro_ = rows; }
   /// After a step of `rows` rows that ran out of memory: gives up the next
   /// thing, and adds the event. False: nothing is left that may be given up.
   /// Throws Error(out_of_memory) where no smaller step would fit.
@@ -61,6 +65,9 @@ class StepMemory {
   /// In the order in which they happened.
   const std::vector<OomEvent>& events() const { return events_; }
   void add(OomEvent event);
+
+ protected:
+  std::int64_t micro_ = INT64_MAX;  ///< rows at once, at most
 
  private:
   std::vector<OomEvent> events_;

@@ -23,16 +23,8 @@ class MadeUpRows {
   std::int64_t bytes() const;
 
  private:
-  struct Tensor {
-    std::string name;
-    Dtype dtype = Dtype::float32;
-    Shape row_shape;
-    std::int64_t offsets = 0;  ///< of that many elements each; 0: none
-  };
-  void add(const Output& output, std::int64_t longest);
-
   const at::Device device_;
-  std::vector<Tensor> tensors_;
+  const std::vector<MadeUpTensor> tensors_;
   std::vector<at::Tensor> memory_;
   std::vector<SampleId> ids_;
 };

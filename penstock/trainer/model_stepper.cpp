@@ -19,6 +19,7 @@
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/buffers.h"
 #include "penstock/trainer/gradients.h"
+#include "penstock/trainer/halves.h"
 #include "penstock/trainer/made_up_rows.h"
 #include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/parts_of_batch.h"
@@ -45,7 +46,10 @@ namespace {
 // What is drawn for a step is sent in at most two copies; this many steps may
 // be in flight.
 constexpr std::size_t kStagedSteps = 8;
-constexpr const char* kMicroBatch = "micro_batch";  // of a state
+// Of a state: what a shortage has changed.
+constexpr const char* kMicroBatch = "micro_batch";
+constexpr const char* kValidationRows = "validation_rows";
+constexpr const char* kRecomputes = "gradient_checkpointing";
 
 /// Names with a prefix: a checkpoint distinguishes weights from the optimiser's
 /// own.
@@ -72,7 +76,6 @@ class ModelStepper final : public Stepper, private StepMemory {
         losses_(device),
         learning_(spec.learning),
         queue_(turns_.now([&] { return BackwardQueue(torch); })),
-        micro_(asked_micro_batch()),
         model_(turns_.now([&] {
           follow_tf32();
           return make(spec, data, at::TensorOptions(at::kFloat).device(torch));
@@ -104,6 +107,7 @@ class ModelStepper final : public Stepper, private StepMemory {
     facts_.form = model.form;
     facts_.about = about_model(model, Json::Object{});
     memory_ = this;
+    micro_ = asked_micro_batch();
     begin_host_tensor_peak();
   }
   ~ModelStepper() override { turns_.finish(); }
@@ -166,6 +170,10 @@ class ModelStepper final : public Stepper, private StepMemory {
       check_description(description(), state.json);
       if (const Json* rows = state.json.find(kMicroBatch))
         micro_ = std::min(micro_, rows->integer());
+      if (const Json* rows = state.json.find(kValidationRows))
+        looked_at_ = std::min(looked_at_, rows->integer());
+      if (state.json.find(kRecomputes) != nullptr)
+        recomputes_ |= model_->begin_recompute();
       gradients_.begin_anew(has_gradients(state));
       copy_state(state, all_tensors());
     });
@@ -193,6 +201,8 @@ class ModelStepper final : public Stepper, private StepMemory {
       averages_.use(averages);
       state.json = description();
       if (micro_ != asked_micro_batch()) state.json[kMicroBatch] = micro_;
+      if (looked_at_ != INT64_MAX) state.json[kValidationRows] = looked_at_;
+      if (recomputes_) state.json[kRecomputes] = true;
       return state;
     });
   }
@@ -389,17 +399,15 @@ class ModelStepper final : public Stepper, private StepMemory {
 
   MemoryByOwner try_step(std::int64_t rows) override;
   MemoryByOwner tried(std::int64_t rows);
-  MemoryByOwner peak() const override {
-    return torch_.is_cpu() ? by_owner(host_tensor_peak()) : tried_;
-  }
-  std::int64_t micro_batch() const override { return micro_; }
-  void use_micro_batch(std::int64_t rows) override { micro_ = rows; }
+  MemoryByOwner fixed() const override;
+  MemoryByOwner peak() const override;
+  MemoryByOwner take_peak() override;
   bool give_way(std::int64_t step, std::int64_t rows) override;
+  bool halve(std::int64_t step, std::int64_t rows);
   std::optional<std::int64_t> row_alone() const override {
     if (part_.end - part_.begin != 1) return std::nullopt;
     return part_.begin;
   }
-  MemoryByOwner fixed() const;
   MemoryByOwner by_owner(std::int64_t total) const;
 
   const int threads_;
@@ -410,7 +418,6 @@ class ModelStepper final : public Stepper, private StepMemory {
   PendingLosses losses_;
   const Learning learning_;
   const BackwardQueue queue_;
-  std::int64_t micro_;  // rows at once, at most
   const std::unique_ptr<Model> model_;
   AdamW optimizer_;
   Gradients gradients_;
@@ -427,10 +434,14 @@ class ModelStepper final : public Stepper, private StepMemory {
   struct {
     std::int64_t begin = 0, end = 0;
   } part_;  // rows of the batch that are at hand
+  // Steps that ran out of memory: whose batch was halved last, and for which
+  // the allocator gave back what it keeps.
+  std::int64_t halved_at_ = -1, emptied_at_ = -1;
+  bool recomputes_ = false;  // since a shortage
+  std::int64_t most_ = 0;    // bytes, before the last take_peak()
   MemoryByOwner tried_;
 };
 
-/// What is there between steps, and the gradients.
 MemoryByOwner ModelStepper::fixed() const {
   const ModelFacts& model = model_->facts();
   const std::int64_t learned = bytes_of(model.parameters);
@@ -445,6 +456,18 @@ MemoryByOwner ModelStepper::by_owner(std::int64_t total) const {
   MemoryByOwner bytes = fixed();
   bytes.activations = std::max<std::int64_t>(0, total - bytes.total());
   return bytes;
+}
+
+MemoryByOwner ModelStepper::peak() const {
+  const std::int64_t most = std::max(most_, tensor_peak(torch_));
+  return most > 0 ? by_owner(most) : tried_;
+}
+
+MemoryByOwner ModelStepper::take_peak() {
+  const std::int64_t most = tensor_peak(torch_);
+  begin_tensor_peak(torch_);
+  most_ = std::max(most_, most);
+  return most > 0 ? by_owner(most) : tried_;
 }
 
 void ModelStepper::check_limit() const {
@@ -484,8 +507,9 @@ MemoryByOwner ModelStepper::tried(std::int64_t rows) {
     put_back(earlier);
     averages_.use(averages);
     made_up_.clear();
-    begin_host_tensor_peak();
+    begin_tensor_peak(torch_);
   };
+  most_ = std::max(most_, tensor_peak(torch_));
   try {
     const std::int64_t most = most_held(torch_.type(), [&] {
       learned(made, {0, made.ids(), staging_, *trials_}, 1);
@@ -503,24 +527,37 @@ MemoryByOwner ModelStepper::tried(std::int64_t rows) {
 bool ModelStepper::give_way(std::int64_t step, std::int64_t rows) {
   check_limit();
   const std::int64_t now = std::min(micro_, rows);
-  const bool exact = model_->facts().buffers.empty();
-  if (now > learning_.micro_batch_min &&
-      (exact || learning_.oom != Learning::OnShortage::exact)) {
-    micro_ = std::max(learning_.micro_batch_min,
-                      static_cast<std::int64_t>(
-                          std::bit_floor(static_cast<std::uint64_t>(now - 1))));
-    add({.step = step,
-         .from = now,
-         .to = micro_,
-         .action = "micro_batch",
-         .exact = exact});
+  auto gave = [&](const char* action) {
+    add({.step = step, .from = now, .to = now, .action = action});
     return true;
+  };
+  if (std::exchange(emptied_at_, step) != step &&
+      empty_allocator_cache(torch_) > 0)
+    return gave("allocator_cache");
+  const bool helps = halved_at_ != step || halves_take_less(*this, now);
+  if (helps && halve(step, now)) return true;
+  if (model_->begin_recompute()) {
+    recomputes_ = true;
+    return gave("gradient_checkpointing");
   }
-  if (!model_->begin_recompute()) return false;
+  return !helps && halve(step, now);
+}
+
+/// False where fewer rows may not go through the model at once.
+bool ModelStepper::halve(std::int64_t step, std::int64_t rows) {
+  const bool exact = model_->facts().buffers.empty();
+  if (rows <= learning_.micro_batch_min ||
+      (!exact && learning_.oom == Learning::OnShortage::exact))
+    return false;
+  micro_ = std::max(learning_.micro_batch_min,
+                    static_cast<std::int64_t>(
+                        std::bit_floor(static_cast<std::uint64_t>(rows - 1))));
+  halved_at_ = step;
   add({.step = step,
-       .from = now,
-       .to = now,
-       .action = "gradient_checkpointing"});
+       .from = rows,
+       .to = micro_,
+       .action = "micro_batch",
+       .exact = exact});
   return true;
 }
 

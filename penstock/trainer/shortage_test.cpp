@@ -269,20 +269,109 @@ TEST_F(ShortageTest, ExactRefusesMicroBatchesOfBatchNormalization) {
   }
 }
 
+std::vector<std::string> actions_of(const StepMemory& memory) {
+  std::vector<std::string> actions;
+  for (const OomEvent& event : memory.events()) actions.push_back(event.action);
+  return actions;
+}
+
 TEST_F(ShortageTest, GivesWayInOrderAndNamesARowThatDoesNotFit) {
   const auto table = model("causal_lm", 24, kBatch);
   const auto stepper = table->stepper();
   StepMemory& memory = *stepper->memory();
   while (memory.give_way(0, kBatch)) {
   }
-  std::vector<std::string> actions;
-  for (const OomEvent& event : memory.events()) actions.push_back(event.action);
-  EXPECT_THAT(actions, testing::ElementsAre("micro_batch", "micro_batch",
-                                            "gradient_checkpointing"));
+  EXPECT_THAT(actions_of(memory),
+              testing::ElementsAre("micro_batch", "micro_batch",
+                                   "gradient_checkpointing"));
   fail_host_allocation(5);
   EXPECT_THROW(table->take(*stepper, 0, 1), Error);
   fail_host_allocation(0);
   EXPECT_EQ(memory.row_alone(), 0);
+}
+
+TEST_F(ShortageTest, WhereHalvesTakeMoreTheNextThingIsGivenUpAtOnce) {
+  // Eleven million parameters, and pictures of 8 x 8 pixels: a second gradient
+  // takes more than all activations.
+  const auto table = model("image_classifier", 24, 8);
+  const auto stepper = table->stepper();
+  StepMemory& memory = *stepper->memory();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(memory.give_way(0, 8));
+  EXPECT_THAT(actions_of(memory),
+              testing::ElementsAre("micro_batch", "gradient_checkpointing",
+                                   "micro_batch"));
+  EXPECT_EQ(memory.micro_batch(), 2);
+}
+
+TEST_F(ShortageTest, WhatIsFixedIsKnownWithoutATrial) {
+  const auto table = model("image_classifier", 24, 8, {"train.ema=0.9"});
+  const auto stepper = table->stepper();
+  StepMemory& memory = *stepper->memory();
+  const MemoryByOwner fixed = memory.fixed(), tried = memory.try_step(2);
+  EXPECT_EQ(fixed.activations, 0);
+  EXPECT_EQ(fixed.parameters, tried.parameters);
+  EXPECT_EQ(fixed.gradients, tried.gradients);
+  EXPECT_EQ(fixed.optimizer, tried.optimizer);
+  // The reason to know it: batch normalization refuses one row.
+  EXPECT_THROW(memory.try_step(1), Error);
+}
+
+TEST_F(ShortageTest, WhatAShortageChangedIsPartOfTheState) {
+  const auto table = model("causal_lm", 24, kBatch);
+  const auto stepper = table->stepper();
+  while (stepper->memory()->give_way(0, kBatch)) {
+  }
+  fail_host_allocation(1);
+  table->validate(*stepper);
+  fail_host_allocation(0);
+  EXPECT_EQ(actions_of(*stepper->memory()).back(), "validation_rows");
+  const ModelState state = stepper->save();
+  EXPECT_EQ(*state.json.find("gradient_checkpointing"), Json(true));
+  const std::int64_t looked_at = state.json.find("validation_rows")->integer();
+  EXPECT_LT(looked_at, kBatch);
+
+  const auto resumed = table->stepper(), fresh = table->stepper();
+  resumed->restore(state);
+  StepMemory& memory = *resumed->memory();
+  EXPECT_EQ(memory.micro_batch(), 1);
+  EXPECT_FALSE(memory.give_way(0, kBatch));
+  EXPECT_EQ(memory.try_step(2).total(), stepper->memory()->try_step(2).total());
+  EXPECT_EQ(resumed->save().json, state.json);
+  // Fewer rows at once hold less.
+  begin_host_tensor_peak();
+  table->validate(*fresh);
+  const std::int64_t whole = host_tensor_peak();
+  begin_host_tensor_peak();
+  table->validate(*resumed);
+  EXPECT_LT(host_tensor_peak(), whole);
+  EXPECT_EQ(actions_of(memory), std::vector<std::string>());
+}
+
+TEST_F(ShortageTest, APeakIsThatOfTheStepsSinceItWasTaken) {
+  const auto table = model("tabular", 64, 32);
+  const auto stepper = table->stepper();
+  StepMemory& memory = *stepper->memory();
+  table->take(*stepper, 0, 1);
+  const std::int64_t whole = memory.take_peak().total();
+  memory.use_micro_batch(2);
+  table->take(*stepper, 1, 2);
+  EXPECT_LT(memory.take_peak().total(), whole);
+  EXPECT_EQ(memory.peak().total(), whole);
+}
+
+TEST_F(ShortageTest, BatchesCountAgainstTheLimit) {
+  const auto table = model("tabular", 64, 32);
+  const auto stepper = table->stepper();
+  table->take(*stepper, 0, 1);
+  const LimitedBytes& held = limited_bytes();
+  const auto peak = static_cast<std::size_t>(stepper->memory()->peak().total());
+  const auto most =
+      peak + static_cast<std::size_t>(held.most_batches.load()) + 1000;
+  const TensorLimit limit(most);
+  table->take(*stepper, 1, 2);
+  const LimitedBatch larger(1 << 20);
+  EXPECT_TRUE(larger.too_much());
+  EXPECT_THROW(table->take(*stepper, 2, 3), Error);
 }
 
 TEST_F(ShortageTest, AValidationThatRanOutSeesTheSame) {

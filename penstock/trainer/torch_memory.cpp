@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 
@@ -21,10 +22,11 @@ constexpr std::size_t kFront = 64;  // what libtorch aligns to
 constexpr std::uint8_t kPriority = 255;
 
 struct HostTensors {
-  std::atomic<std::int64_t> held{0}, peak{0}, allocations{0}, failing{0};
+  std::atomic<std::int64_t>& held = limited_bytes().tensors;
+  std::atomic<std::int64_t> peak{0}, allocations{0}, failing{0};
 };
 HostTensors& host_tensors() {
-  static constinit HostTensors tensors;
+  static HostTensors tensors;
   return tensors;
 }
 
@@ -38,7 +40,8 @@ void tell_profiler(void* block, std::int64_t bytes) {
 [[noreturn]] void refuse_allocation(std::size_t bytes, std::int64_t held) {
   TORCH_CHECK_WITH(OutOfMemoryError, false, "tried to allocate ", bytes,
                    " bytes; the model's tensors hold ", held,
-                   " bytes of a limit of ", tensor_limit().load());
+                   " bytes, the batches ", limited_bytes().batches.load(),
+                   " bytes, of a limit of ", tensor_limit().load());
   __builtin_unreachable();
 }
 
@@ -48,7 +51,8 @@ void take(std::size_t bytes) {
   const auto more = static_cast<std::int64_t>(bytes);
   const std::int64_t number = ++all.allocations;
   const std::int64_t now = all.held += more;
-  if (static_cast<std::size_t>(now) > tensor_limit().load() ||
+  const std::int64_t with_batches = now + limited_bytes().batches;
+  if (static_cast<std::size_t>(with_batches) > tensor_limit().load() ||
       number == all.failing.load()) {
     all.held -= more;
     refuse_allocation(bytes, now - more);
@@ -108,6 +112,51 @@ std::int64_t host_tensor_bytes() { return host_tensors().held; }
 std::int64_t host_tensor_peak() { return host_tensors().peak; }
 void begin_host_tensor_peak() {
   host_tensors().peak = host_tensors().held.load();
+}
+
+namespace {
+
+/// Null for the host, and where the device was not used yet.
+c10::DeviceAllocator* caching_allocator(c10::Device device) {
+  if (device.is_cpu()) return nullptr;
+  auto* found =
+      dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
+  return found != nullptr && found->initialized() ? found : nullptr;
+}
+
+std::int64_t in_all(const c10::CachingAllocator::StatArray& of,
+                    std::int64_t c10::CachingAllocator::Stat::*which) {
+  constexpr auto kAll =
+      static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return of[kAll].*which;
+}
+
+}  // namespace
+
+std::int64_t tensor_peak(c10::Device device) {
+  if (device.is_cpu()) return host_tensor_peak();
+  c10::DeviceAllocator* const allocator = caching_allocator(device);
+  if (allocator == nullptr) return 0;
+  return in_all(allocator->getDeviceStats(device.index()).allocated_bytes,
+                &c10::CachingAllocator::Stat::peak);
+}
+
+void begin_tensor_peak(c10::Device device) {
+  if (device.is_cpu()) return begin_host_tensor_peak();
+  if (c10::DeviceAllocator* const allocator = caching_allocator(device))
+    allocator->resetPeakStats(device.index());
+}
+
+std::int64_t empty_allocator_cache(c10::Device device) {
+  c10::DeviceAllocator* const allocator = caching_allocator(device);
+  if (allocator == nullptr) return 0;
+  auto reserved = [&] {
+    return in_all(allocator->getDeviceStats(device.index()).reserved_bytes,
+                  &c10::CachingAllocator::Stat::current);
+  };
+  const std::int64_t before = reserved();
+  allocator->emptyCache();
+  return before - reserved();
 }
 
 void fail_host_allocation(std::int64_t number) {

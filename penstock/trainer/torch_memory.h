@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 
 namespace penstock {
@@ -15,6 +17,14 @@ void count_host_tensors();
 std::int64_t host_tensor_bytes();
 std::int64_t host_tensor_peak();
 void begin_host_tensor_peak();
+
+/// The same of a device: bytes that tensors took at most since
+/// begin_tensor_peak(); 0 where its allocator does not count.
+std::int64_t tensor_peak(c10::Device device);
+void begin_tensor_peak(c10::Device device);
+/// Gives memory that libtorch's allocator of a GPU keeps, and no tensor uses,
+/// back to the device; how many bytes. 0 on the host, which keeps none.
+std::int64_t empty_allocator_cache(c10::Device device);
 
 /// For tests: the `number`-th allocation from now on fails, from 1; 0: none.
 void fail_host_allocation(std::int64_t number);

@@ -88,11 +88,67 @@ Error error_in_python(const nb::python_error& raised) {
 OwnStepper::OwnStepper(std::shared_ptr<Session> session, nb::object stepper)
     : Stepper({.has_model = true, .in_force = in_force_of(stepper)}),
       session_(std::move(session)),
-      stepper_(std::move(stepper)) {}
+      stepper_(std::move(stepper)),
+      step_memory_(stepper_.attr("memory")) {
+  memory_ = this;
+  micro_ = nb::cast<std::int64_t>(step_memory_.attr("micro_batch"));
+}
 
 OwnStepper::~OwnStepper() {
   GilAcquire lock;
+  step_memory_.reset();
   stepper_.reset();
+}
+
+template <class Work>
+auto OwnStepper::calling(Work work) {
+  return in_python([&] {
+    step_memory_.attr("micro_batch") = micro_;
+    auto result = work();
+    micro_ = nb::cast<std::int64_t>(step_memory_.attr("micro_batch"));
+    for (nb::handle event : nb::object(step_memory_.attr("take_events")()))
+      add({.step = nb::cast<std::int64_t>(event[0]),
+           .from = nb::cast<std::int64_t>(event[1]),
+           .to = nb::cast<std::int64_t>(event[2]),
+           .action = nb::cast<std::string>(event[3]),
+           .exact = nb::cast<bool>(event[4])});
+    return result;
+  });
+}
+
+namespace {
+
+/// (parameters, gradients, optimizer, activations), in bytes.
+MemoryByOwner by_owner(nb::handle four) {
+  return {.parameters = nb::cast<std::int64_t>(four[0]),
+          .gradients = nb::cast<std::int64_t>(four[1]),
+          .optimizer = nb::cast<std::int64_t>(four[2]),
+          .activations = nb::cast<std::int64_t>(four[3])};
+}
+
+}  // namespace
+
+MemoryByOwner OwnStepper::memory_of(const char* method) const {
+  return in_python(
+      [&] { return by_owner(nb::object(step_memory_.attr(method)())); });
+}
+
+MemoryByOwner OwnStepper::try_step(std::int64_t rows) {
+  return calling([&] {
+    return by_owner(nb::object(step_memory_.attr("try_step")(rows)));
+  });
+}
+
+bool OwnStepper::give_way(std::int64_t step, std::int64_t rows) {
+  return calling([&] {
+    return nb::cast<bool>(step_memory_.attr("give_way")(step, rows));
+  });
+}
+
+std::optional<std::int64_t> OwnStepper::row_alone() const {
+  const auto row = in_python(
+      [&] { return nb::cast<std::int64_t>(step_memory_.attr("row_alone")()); });
+  return row < 0 ? std::nullopt : std::optional(row);
 }
 
 NamedBatch OwnStepper::named(const std::shared_ptr<Batch>& batch) const {
@@ -101,7 +157,10 @@ NamedBatch OwnStepper::named(const std::shared_ptr<Batch>& batch) const {
 
 void OwnStepper::step(const std::shared_ptr<Batch>& batch, Stream&,
                       std::int64_t number) {
-  in_python([&] { stepper_.attr("step")(named(batch), number); });
+  calling([&] {
+    stepper_.attr("step")(named(batch), number);
+    return true;
+  });
 }
 
 std::vector<double> OwnStepper::losses(bool wait) {
@@ -111,7 +170,10 @@ std::vector<double> OwnStepper::losses(bool wait) {
 }
 
 void OwnStepper::validate(const std::shared_ptr<Batch>& batch, Stream&) {
-  in_python([&] { stepper_.attr("validate")(named(batch)); });
+  calling([&] {
+    stepper_.attr("validate")(named(batch));
+    return true;
+  });
 }
 
 Validated OwnStepper::validated() {
@@ -150,8 +212,9 @@ ModelState OwnStepper::state_in(std::vector<std::byte> memory) {
 }
 
 void OwnStepper::restore(const ModelState& state) {
-  in_python([&] {
+  calling([&] {
     stepper_.attr("restore")(saved_entries(state), state.json.dump());
+    return true;
   });
 }
 
@@ -197,6 +260,23 @@ Json facts_of_tensors(const std::vector<BatchTensor>& of) {
   return tensors;
 }
 
+/// The tensors of rows that are as long as rows can be.
+Json made_up(const FittedFields& fields) {
+  Json tensors = Json::Array{};
+  for (const MadeUpTensor& tensor : made_up_tensors(fields)) {
+    Json entry;
+    entry["name"] = tensor.name;
+    entry["dtype"] = std::string(name_of(tensor.dtype));
+    entry["shape"] = Json::Array{};
+    for (std::int64_t extent : tensor.row_shape)
+      entry["shape"].push_back(extent);
+    entry["offsets"] = tensor.offsets;
+    entry["lengths"] = tensor.lengths;
+    tensors.push_back(std::move(entry));
+  }
+  return tensors;
+}
+
 /// What does not depend on the rows.
 Json facts_of_model(const Job& job, const Device& device, std::int64_t steps) {
   Json facts;
@@ -223,6 +303,7 @@ Json facts_of(const Job& job, Session& session, std::int64_t steps) {
   facts["rows"]["test"] = session.rows().rows_on(Side::test);
   facts["fields"] = facts_of_fields(job.fields, fitted.get());
   facts["tensors"] = facts_of_tensors(session.tensors());
+  facts["made_up"] = fitted == nullptr ? Json() : made_up(*fitted);
   return facts;
 }
 

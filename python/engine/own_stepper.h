@@ -16,10 +16,11 @@ namespace penstock::python {
 namespace nb = nanobind;
 
 /// Steps that an object of Python takes (penstock._training.stepper.Stepper has
-/// its methods). What it raises is an Error that keeps it.
+/// its methods, and its `memory` those of the steps' memory). What it raises is
+/// an Error that keeps it.
 ///
 /// Made with Python's lock; called without it, since each call takes it.
-class OwnStepper final : public Stepper {
+class OwnStepper final : public Stepper, private StepMemory {
  public:
   OwnStepper(std::shared_ptr<Session> session, nb::object stepper);
   ~OwnStepper() override;
@@ -35,8 +36,21 @@ class OwnStepper final : public Stepper {
   ModelState state_in(std::vector<std::byte> memory) override;
   NamedBatch named(const std::shared_ptr<Batch>& batch) const;
 
+  MemoryByOwner try_step(std::int64_t rows) override;
+  MemoryByOwner fixed() const override { return memory_of("fixed"); }
+  MemoryByOwner peak() const override { return memory_of("peak"); }
+  MemoryByOwner take_peak() override { return memory_of("take_peak"); }
+  bool give_way(std::int64_t step, std::int64_t rows) override;
+  std::optional<std::int64_t> row_alone() const override;
+  MemoryByOwner memory_of(const char* method) const;
+  /// Calls Python, which uses the micro-batch in force, may change it, and may
+  /// have given something up.
+  template <class Work>
+  auto calling(Work work);
+
   const std::shared_ptr<Session> session_;
   nb::object stepper_;
+  nb::object step_memory_;
 };
 
 /// What a call of Python raised. One of `penstock.errors` keeps its kind and

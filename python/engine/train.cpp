@@ -159,6 +159,23 @@ std::tuple<std::string, std::vector<MappedKey>> manifest_document(
   return {made.dump(), std::move(mapped)};
 }
 
+/// What a step of the job's model takes: as JSON, and as a line for people.
+std::tuple<std::string, std::string> estimated(const std::string& document,
+                                               nb::object maker,
+                                               nb::object listener) {
+  const Job job = parse_job(Json::parse(document, "the job"));
+  TrainOptions options{.listener = listener_of(listener),
+                       .own = trainer_of(maker)};
+  if (job.model.kind != "own") options.own.reset();
+  MemoryEstimate estimate;
+  {
+    GilRelease meanwhile;
+    estimate = estimate_job(job, options);
+  }
+  write_messages();
+  return {json_of(estimate).dump(), memory_line(estimate)};
+}
+
 }  // namespace
 
 void bind_train(nb::module_& module) {
@@ -168,6 +185,8 @@ void bind_train(nb::module_& module) {
   module.def("manifest_document", &manifest_document, nb::arg("path"),
              nb::arg("manifest"), nb::arg("sets"));
   module.def("manifest_keys", &manifest_keys);
+  module.def("estimate", &estimated, nb::arg("job"), nb::arg("maker"),
+             nb::arg("listener"));
   module.def(
       "summary",
       [](const std::string& report) {

@@ -195,12 +195,30 @@ def main() -> NoReturn:
         if request.get("check"):
             _check(request)
             code = 0
+        elif request.get("estimate"):
+            code = _estimate(request)
         else:
             code = _program(request)
     except Error as error:
         code = report_error(error, request["json"])
     sys.stdout.flush()
     sys.exit(code)
+
+
+def _estimate(request: Mapping[str, Any]) -> int:
+    """Prints what a step of the job's model takes."""
+    settings, model = _settings_of(
+        request["job"] or None, request["model"] or None, request["sets"],
+        request["resume"], request["manifest"])
+    torch = torch_or_refused()
+    with torch_as_asked(torch):
+        memory, line = _engine.estimate(settings, _Maker(torch, model),
+                                        Listener(sys.stderr))
+    if request["json"]:
+        print(json.dumps({"memory": json.loads(memory)}, indent=2))
+    else:
+        print(line)
+    return 0
 
 
 def _program(request: Mapping[str, Any]) -> int:

@@ -163,7 +163,56 @@ class Guard(unittest.TestCase):
         _, guard, _ = run(short=[3, 12], loader=Loader())
         self.assertEqual([(event["action"], event["to"])
                           for event in guard.events],
-                         [("rows", 24), ("micro_batch", 16)])
+                         [("rows_to_host", 24), ("micro_batch", 16)])
+
+    def test_a_mean_is_not_taken_for_a_sum(self):
+        def trained(reduction, given="sum", weight=None, size=8):
+            model = network().eval()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            guard = penstock.OomGuard(optimizer, model, micro_batch=size)
+            calls = 0
+            for batch in batches():
+                for micro in guard.micro_batches(batch):
+                    with micro:
+                        calls += 1
+                        micro.backward(
+                            cross_entropy(model(micro.batch["x"]),
+                                          micro.batch["y"],
+                                          reduction=reduction),
+                            weight, reduction=given)
+                guard.step()
+            return list(model.parameters()), calls
+        expected, calls = trained("sum", size=ROWS)
+        self.assertEqual(calls, 3)
+        for reduction, given in (("sum", "sum"), ("mean", "mean")):
+            found, calls = trained(reduction, given)
+            self.assert_close(found, expected)
+            self.assertEqual(calls, 9 + 1)  # looked at once, in the first
+        for reduction, given, words in (
+                ("mean", "sum", "it is a mean, and was given as a sum"),
+                ("sum", "mean", "it is a sum, and was given as a mean")):
+            for size in (4, 8, 16):
+                with self.assertRaises(penstock.RequestError) as raised:
+                    trained(reduction, given, size=size)
+                self.assertEqual(raised.exception.code, "memory.mean_loss")
+                self.assertIn(words, str(raised.exception))
+
+    def test_looking_at_two_micro_batches_changes_nothing(self):
+        def trained(known):
+            model = network(normalize=True)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            guard = penstock.OomGuard(optimizer, model, micro_batch=8)
+            guard._sums_known = known
+            torch.manual_seed(3)
+            for micro in guard.micro_batches(batches()[0]):
+                with micro:
+                    noisy = micro.batch["x"] + torch.rand(micro.rows, 1)
+                    micro.backward(cross_entropy(
+                        model(noisy), micro.batch["y"], reduction="sum"))
+            guard.step()
+            return [*model.parameters(), *model.buffers()]
+        for one, other in zip(trained(True), trained(False), strict=True):
+            self.assertTrue(torch.equal(one, other))
 
     def test_what_it_cannot_take_is_said(self):
         model = network()

@@ -4,11 +4,58 @@ import json
 import unittest
 
 from model_test import Positions
-from penstock_cli import has_part
+from penstock_cli import Case, has_part
 
 KEYS = {"parameters", "gradients", "optimizer", "activations", "cache",
         "total", "per_row"}
 GIB = 1 << 30
+
+
+PIXELS = 3 * 16 * 16
+
+
+@unittest.skipUnless(has_part("trainer"), "the trainer was not built")
+class BatchNormalization(Case):
+    """A model that cannot learn from a single row."""
+
+    def setUp(self):
+        super().setUp()
+        with open(self.folder / "rows.csv", "w", encoding="utf-8") as file:
+            print("class,pixels", file=file)
+            for row in range(48):
+                pixels = [(row * 37 + at * 11) % 250 for at in range(PIXELS)]
+                print(f'{"pq"[row % 2]},"{pixels}"', file=file)
+        self.write_job({
+            "source": {"kind": "csv", "path": "rows.csv"},
+            "fields": {"x": {"array": {"column": "pixels", "dtype": "uint8",
+                                       "shape": [3, 16, 16]}},
+                       "y": {"category": {"column": "class"}}},
+            "loader": {"batch_size": 16},
+            "model": {"kind": "image_classifier", "image": "x", "target": "y"},
+            "train": {"epochs": 1}, "device": "cpu"})
+
+    def test_a_size_that_fits_is_found(self):
+        found = self.succeed("bench", "job.json", "--batch-size", "auto",
+                             "--json").json()["batch_size"]
+        tried = {one["rows"]: one["fits"] for one in found["tried"]}
+        self.assertTrue(tried[found["rows"]])
+        for setting in ("loader.batch_size", "train.micro_batch"):
+            with self.subTest(setting):
+                answer = self.succeed("train", "job.json", "--json", "--set",
+                                      f"{setting}=auto")
+                self.assertIn(f"{setting}: ", answer.err)
+                self.assertEqual(answer.json()["oom"], [])
+
+    def test_memory_limits_what_is_found(self):
+        memory = self.succeed("train", "job.json", "--estimate", "--json",
+                              "--set", "loader.batch_size=48").json()["memory"]
+        limit = memory["total"] - memory["activations"] / 3
+        found = self.succeed(
+            "bench", "job.json", "--batch-size", "auto", "--json", "--set",
+            "device=" + json.dumps({"kind": "cpu", "memory_gib": limit / GIB})
+        ).json()["batch_size"]
+        self.assertEqual(found["by"], "memory")
+        self.assertLess(found["rows"], 48)
 
 
 @unittest.skipUnless(has_part("trainer"), "the trainer was not built")
@@ -38,15 +85,23 @@ class Shortage(Positions):
         answer = self.limited(0.4)
         self.assertEqual(answer.code, 0, answer.err)
         report = answer.json()
-        first = report["oom"][0]
-        self.assertEqual(first, {"step": 0, "from": 256, "to": 128,
-                                 "action": "micro_batch", "exact": True})
+        self.assertEqual(report["oom"][:2], [
+            {"step": 0, "from": 256, "to": 256, "action": "look_ahead",
+             "exact": True},
+            {"step": 0, "from": 256, "to": 128, "action": "micro_batch",
+             "exact": True}])
         self.assertEqual(report["steps"], free["steps"])
         for one, other in zip(report["epochs"], free["epochs"]):
             self.assertAlmostEqual(one["train_loss"], other["train_loss"], 4)
         peak = report["memory"]["peak_by_owner"]
         self.assertLess(sum(peak.values()),
                         sum(free["memory"]["peak_by_owner"].values()))
+        over = report["memory"]["over_time"]
+        self.assertEqual(max(over["activations"]), peak["activations"])
+        self.assertEqual(set(over), {"seconds", *peak})
+        page = (self.folder / report["run"] / "report.html").read_text()
+        self.assertIn("all of the device", page)
+        self.assertIn("<td>micro batch</td>", page)
 
     def test_the_size_in_force_goes_on_in_a_resumed_run(self):
         report = self.limited(0.4).json()
@@ -59,6 +114,21 @@ class Shortage(Positions):
     def test_stop_ends_the_run_at_the_first_shortage(self):
         self.refused(self.limited(0.4, "--set", "train.oom=stop"),
                      "out_of_memory", "trainer.out_of_memory", "libtorch")
+
+    def test_the_end_says_what_would_fit(self):
+        job = json.loads((self.folder / "job.json").read_text())
+        job["model"]["width"] = 256
+        job["loader"]["prefetch"] = 1
+        self.write_job(job)
+        memory = self.estimate()
+        kept = sum(memory[owner] for owner in (
+            "parameters", "gradients", "optimizer", "look_ahead"))
+        device = {"kind": "cpu", "memory_gib": (kept + 1000) / GIB}
+        answer = self.run_it("train", "job.json", "--json", "--set",
+                             "device=" + json.dumps(device))
+        self.refused(answer, "out_of_memory", "trainer.out_of_memory",
+                     "micro-batches of 1 row take", "parameters ",
+                     "activations ")
 
     def test_a_limit_below_the_model_is_refused(self):
         job = json.loads((self.folder / "job.json").read_text())
@@ -104,7 +174,8 @@ class Shortage(Positions):
     def test_a_micro_batch_that_fits_is_found(self):
         answer = self.limited(0.5, "--set", "train.micro_batch=auto")
         self.assertEqual(answer.code, 0, answer.err)
-        self.assertEqual(answer.json()["oom"], [])
+        self.assertEqual([one for one in answer.json()["oom"]
+                          if one["action"] != "validation_rows"], [])
         self.assertIn("train.micro_batch: ", answer.err)
 
     def test_predictions_that_run_out_of_memory_are_the_same(self):

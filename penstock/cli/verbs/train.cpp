@@ -173,6 +173,7 @@ Json request_of(const TrainArguments& arguments, bool json) {
   request["output"] = arguments.output;
   request["skip"] = arguments.skip;
   request["trace"] = arguments.trace;
+  request["estimate"] = arguments.estimate;
   request["sets"] = Json::Array{};
   for (const std::string& set : arguments.sets) request["sets"].push_back(set);
   request["json"] = json;
@@ -210,8 +211,10 @@ void show_plan(const Job& job, const TrainArguments& arguments,
 void show_estimate(const Job& job, Terminal& terminal,
                    Invocation& invocation) try {
   const MemoryEstimate estimate =
-      estimate_job(job, [&](const std::string& line) { terminal.note(line); },
-                   {invocation.stop});
+      estimate_job(job, {.stop = invocation.stop,
+                         .listener = {.note = [&](const std::string& line) {
+                           terminal.note(line);
+                         }}});
   if (!invocation.json) return print(memory_line(estimate) + "\n");
   Json document;
   document["memory"] = json_of(estimate);
@@ -249,10 +252,10 @@ void run_train(TrainArguments arguments, Invocation& invocation) {
   for (const ManifestKey& key : said) terminal.note(key.text());
   tell_costs(job, terminal);
   if (arguments.plan) return show_plan(job, arguments, terminal, invocation);
-  if (arguments.estimate) return show_estimate(job, terminal, invocation);
   if (job.model.kind == "own")
     become_python("penstock.training",
                   request_of(arguments, invocation.json).dump());
+  if (arguments.estimate) return show_estimate(job, terminal, invocation);
   TrainListener listener{
       .note = [&](const std::string& line) { terminal.note(line); },
       .progress = [&](const Progress& p) { terminal.progress(p); }};

@@ -1,8 +1,11 @@
 #include "penstock/device/cpu/cpu.h"
 
 #include <cstring>
+#include <memory>
 
+#include "penstock/base/tensor_limit.h"
 #include "penstock/device/cpu/host_bytes.h"
+#include "penstock/device/shortage.h"
 
 namespace penstock {
 namespace {
@@ -26,14 +29,33 @@ class CpuDevice final : public Device {
  public:
   CpuDevice() : Device({.name = "cpu"}) {}
 
+  /// Counts against tensor_limit(), as a GPU's memory is shared with a model.
   Buffer allocate(std::size_t bytes) override {
+    auto counted = std::make_shared<LimitedBatch>(bytes);
+    if (counted->too_much()) throw shortage("cpu", bytes, limited_memory());
+    AlignedBytes data = allocate_host(bytes, "cpu");
+    return Buffer(data.release(), bytes, MemoryKind::cpu,
+                  [counted](std::byte* freed, std::size_t) mutable {
+                    FreeAligned()(freed);
+                    counted.reset();
+                  });
+  }
+  Buffer allocate_pinned(std::size_t bytes) override {
     return host_buffer(bytes, "cpu");
   }
-  Buffer allocate_pinned(std::size_t bytes) override { return allocate(bytes); }
   std::unique_ptr<Stream> make_stream() override {
     return std::make_unique<CpuStream>();
   }
   DeviceMemory memory() const override { return host_memory(); }
+
+ private:
+  /// Free and total within the limit.
+  static DeviceMemory limited_memory() {
+    const std::size_t limit = tensor_limit();
+    const LimitedBytes& all = limited_bytes();
+    const auto held = static_cast<std::size_t>(all.tensors + all.batches);
+    return {.free = limit > held ? limit - held : 0, .total = limit};
+  }
 };
 
 }  // namespace

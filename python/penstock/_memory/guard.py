@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 from ..errors import OutOfMemory, refused, worded
 from .ranks import RankGroup
+from .reduction import reduction_of
 from .shortage import is_shortage
 from .slices import rows_of, sliced, tensors_of
 from .snapshot import RandomState, Tensors
@@ -29,6 +30,9 @@ class MicroBatch:
         self._scope = contextlib.ExitStack()
         self.weight: float | torch.Tensor | None = None  # of backward()
         self.short: str | None = None
+        self.total: torch.Tensor | None = None  # the sum of its loss
+        self.given = "sum"  # what backward() was told that its loss is
+        self.only_looks = False  # backward() adds no gradients
 
     @property
     def rows(self) -> int:
@@ -59,12 +63,16 @@ class MicroBatch:
         weight = self.rows if weight is None else weight
         total = loss * weight if reduction == "mean" else loss
         scaler = self._guard.scaler
-        (total if scaler is None else scaler.scale(total)).backward()
-        self.weight = weight
+        if not self.only_looks:
+            (total if scaler is None else scaler.scale(total)).backward()
+        self.weight, self.given = weight, reduction
+        self.total = total.detach()
 
     def __enter__(self) -> MicroBatch:
         for no_sync in self._guard.no_syncs:
             self._scope.enter_context(no_sync())
+        if self.only_looks:
+            self._scope.enter_context(torch.no_grad())
         return self
 
     def __exit__(self, kind: type[BaseException] | None,
@@ -102,7 +110,10 @@ class OomGuard:
 
     A shortage drops the gradients of the batch, restores the random state and
     the module's buffers, and halves the micro-batch to a power of two, which
-    stays for later steps. Compute the loss in a function where a shortage is
+    stays for later steps. The first batch that is divided runs once more without
+    gradients, in its first two micro-batches together: their loss must be the
+    sum of theirs, else RequestError, memory.mean_loss, is raised. Compute the
+    loss in a function where a shortage is
     likely: local variables of the loop hold tensors until they are assigned
     again.
 
@@ -161,6 +172,8 @@ class OomGuard:
         self._steps = 0
         self._weight: Any = 0
         self._emptied = False
+        self._sums_known = False
+        self._freed = ""
 
     def micro_batches(self, batch: Any) -> Iterator[MicroBatch]:
         """The micro-batches of a batch: tensors, or lists, tuples and mappings
@@ -177,6 +190,7 @@ class OomGuard:
             self._weight = 0
             size = min(self.micro_batch or rows, rows)
             short: str | None = None
+            first: MicroBatch | None = None
             for begin in range(0, rows, max(1, size)):
                 end = min(begin + size, rows)
                 micro = MicroBatch(self, sliced(batch, begin, end), begin, end)
@@ -185,10 +199,48 @@ class OomGuard:
                 if short is not None:
                     break
                 self._weight = self._weight + (micro.weight or 0)
+                if first is not None and not self._sums_known:
+                    yield from self._check_sums(batch, first, micro)
+                first = micro if begin == 0 else None
             if not self._react(short, size):
                 return
             buffers.restore()
             state.restore()
+
+    def _check_sums(self, batch: Any, first: MicroBatch, second: MicroBatch
+                    ) -> Iterator[MicroBatch]:
+        """Raises RequestError where the loss of two micro-batches together is
+        not the sum of theirs."""
+        self._sums_known = True
+        buffers = Tensors(self._module.buffers() if self._module else ())
+        state = RandomState(one.device for one in self._parameters)
+        both = MicroBatch(self, sliced(batch, 0, second.end), 0, second.end)
+        both.only_looks = True
+        yield both
+        buffers.restore()
+        state.restore()
+        totals = [one.total for one in (first, second, both)]
+        if both.short is not None or any(one is None for one in totals):
+            return
+        weights = [float(one.weight or 0) for one in (first, second, both)]
+        # A sum that was given as a mean was multiplied by its weight.
+        losses = [float(total) / (weight if one.given == "mean" else 1)
+                  for one, total, weight in zip((first, second, both),
+                                                totals, weights)]
+        found = reduction_of(losses[0], losses[1], losses[2],
+                             (first.rows, second.rows))
+        if found is None or found == first.given:
+            return
+        raise refused(
+            "memory.mean_loss", "cannot add up the losses of micro-batches",
+            "backward()",
+            f"the loss of rows 0 to {first.end} is {losses[0]:g}, that of the "
+            f"next {second.rows} is {losses[1]:g}, and that of both together "
+            f"is {losses[2]:g}: it is a {found}, and was given as a "
+            f"{first.given}",
+            "give the sum over the rows, as with reduction=\"sum\" of torch's "
+            "losses, or call backward(loss, weight, reduction=\"mean\")"
+            if found == "mean" else 'leave out reduction="mean"')
 
     def step(self, clip_norm: float | None = None) -> torch.Tensor | None:
         """Sums the gradients over the ranks, divides them by the weights, and
@@ -239,12 +291,13 @@ class OomGuard:
         if not failed:
             return False
         self.optimizer.zero_grad(set_to_none=True)
+        self._freed = "rows_to_host" if self._loader else "allocator_cache"
         freed = self._make_room() if short is not None else False
         stuck = short is not None and not freed
         if self._ranks is not None:
             stuck, _ = self._ranks.vote(stuck, 0)
         if not stuck:
-            self._note(size, size, "rows" if self._loader else "cache")
+            self._note(size, size, self._freed)
             return True
         if largest <= self._least:
             raise worded(OutOfMemory, "memory.too_small",
@@ -262,6 +315,7 @@ class OomGuard:
         """Frees memory that no step needs; whether there was any."""
         if self._loader is not None and self._loader.release():
             return True
+        self._freed = "allocator_cache"
         if self._emptied or not torch.cuda.is_available():
             return False
         self._emptied = True

@@ -18,6 +18,10 @@ class Objective(Protocol):
     def loss(self, answer: Any, batch: Tensors) -> Any:
         """The mean loss of the batch's rows, a tensor []."""
 
+    def sums(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
+        """The sum of the losses, and of what they count: loss() is their
+        quotient."""
+
     def look(self, answer: Any, batch: Tensors,
              samples: Sequence[int] | None = None) -> None:
         """Takes a batch of held-out rows into account. `samples`: their ids;
@@ -74,6 +78,9 @@ class Returned:
     def loss(self, answer: Any, batch: Tensors) -> Any:
         return checked_loss(self._torch, self._loss_in(answer))
 
+    def sums(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
+        return self.loss(answer, batch), 0
+
     def look(self, answer: Any, batch: Tensors,
              samples: Sequence[int] | None = None) -> None:
         found = {"loss": checked_loss(self._torch, self._loss_in(answer))}
@@ -117,8 +124,12 @@ class Named:
             self._metrics = Numbers(torch, _units(target), _own(target))
 
     def loss(self, answer: Any, batch: Tensors) -> Any:
+        total, counted = self.sums(answer, batch)
+        return total / counted.clamp_min(1)
+
+    def sums(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
         losses, weight, _, _ = self._rows(answer, batch, self.smoothing)
-        return (losses * weight).sum() / weight.sum().clamp_min(1)
+        return (losses * weight).sum(), weight.sum()
 
     def look(self, answer: Any, batch: Tensors,
              samples: Sequence[int] | None = None) -> None:

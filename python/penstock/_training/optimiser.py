@@ -102,6 +102,22 @@ class Optimiser:
                 weight.grad = gradient if weight.grad is None else \
                     weight.grad.add_(gradient)
 
+    @property
+    def weights(self) -> list[Any]:
+        return self._weights
+
+    def held_bytes(self) -> int:
+        """Of its state and the averages; before the first step, of the state
+        that AdamW will have."""
+        learned: int = sum(each.nbytes for each in self._weights)
+        state: int = sum(value.nbytes
+                         for entries in self._optimiser.state.values()
+                         for value in entries.values()
+                         if isinstance(value, self._torch.Tensor))
+        if not state and self._kind() == "AdamW":
+            state = 2 * learned + 4 * len(self._weights)
+        return state + (learned if self._averages else 0)
+
     def scaled(self, loss: Any) -> Any:
         return self._scaler.scale(loss)
 

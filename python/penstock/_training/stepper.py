@@ -21,12 +21,14 @@ from typing import Any, Mapping
 
 from ..errors import TransformError, refused, worded
 from . import module as modules
+from .division import Division
 from .inputs import Inputs
 from .objective import Named, Objective, Returned, refuse_loss
 from .optimiser import Optimiser, factor
 from .raised import told
 from .rows import Rows
 from .saving import Saved, copied, loaded, refuse_other, saved
+from .step_memory import StepMemory, shortage_in
 from .switches import Switches
 
 
@@ -52,6 +54,12 @@ class Stepper:
         self._inputs = Inputs(self._plain, settings.get("target", ""))
         self._optimiser = Optimiser(torch, self._plain, facts["learning"],
                                     self._switches, self._file)
+        self._division = Division(
+            torch, self._objective, self._plain, self._answer,
+            self._optimiser.scaled, self._optimiser.weights)
+        self.memory = StepMemory(torch, self._plain, self._optimiser, facts)
+        self.memory.learn = self._try
+        self.memory.rows_at_hand = lambda: self._division.at
         self._buffers = [buffer for _, buffer in self._module.named_buffers()]
         self._kept = [buffer.clone() for buffer in self._buffers]
         self._losses: collections.deque[tuple[Any, Any]] = collections.deque()
@@ -100,12 +108,18 @@ class Stepper:
         earlier = self._optimiser.set_aside(number == first)
         if self._buffers:
             self._torch._foreach_copy_(self._kept, self._buffers)
+        short = None
         try:
-            loss = self._learn(batch, last + 1 - first, number)
-        except BaseException:
+            loss = self.memory.measured(number, batch.rows, lambda: self._learn(
+                batch, last + 1 - first))
+        except BaseException as error:
             self._optimiser.put_back(earlier)
             self._put_buffers_back()
-            raise
+            short = shortage_in(error)
+            if short is None:
+                raise
+        if short is not None:
+            raise short  # without what was raised, whose frames hold tensors
         self._optimiser.add(earlier)
         if number == last:
             self._torn = "its last step ended while the weights changed"
@@ -122,23 +136,34 @@ class Stepper:
             with self._torch.no_grad():
                 self._torch._foreach_copy_(self._buffers, self._kept)
 
-    def _learn(self, batch: Any, share: int, number: int) -> Any:
+    def _learn(self, batch: Any, share: int) -> Any:
         """Leaves gradients; the loss."""
         tensors = self._rows.counted(batch)
         with told("a step was taken", self._file):
-            with self._switches.autocast():
-                answer = self._module(**self._inputs.of(tensors))
-                loss = self._objective.loss(answer, tensors)
-            if not loss.requires_grad:
-                refuse_loss("the loss depends on no trainable weight",
-                            "compute the loss from the output of layers, "
-                            "without detach(), item() or no_grad()")
-            if loss.device.type == "cpu":
-                self._check_finite(float(loss.detach()))
-            self._optimiser.scaled(loss / share).backward()
+            loss = self._division.learned(
+                tensors, self.memory.micro_batch, share, self._check_loss)
         if self._rows.none:
             self._put_buffers_back()
-        return loss.detach()
+        return loss
+
+    def _try(self, tensors: Mapping[str, Any]) -> Any:
+        """The same for rows that are made up."""
+        self._end_validation()
+        with told("a step was tried", self._file):
+            return self._division.learned(tensors, self.memory.micro_batch, 1,
+                                          lambda loss: None)
+
+    def _answer(self, tensors: Mapping[str, Any]) -> Any:
+        with self._switches.autocast():
+            return self._module(**self._inputs.of(tensors))
+
+    def _check_loss(self, loss: Any) -> None:
+        if not loss.requires_grad:
+            refuse_loss("the loss depends on no trainable weight",
+                        "compute the loss from the output of layers, "
+                        "without detach(), item() or no_grad()")
+        if loss.device.type == "cpu":
+            self._check_finite(float(loss.detach()))
 
     @staticmethod
     def _check_finite(loss: float) -> None:
@@ -183,11 +208,13 @@ class Stepper:
             self._module.eval()
         self._draw("validation", self._validated)
         self._validated += 1
-        tensors = batch.torch()
         with self._torch.no_grad(), told("it was validated", self._file):
-            with self._switches.autocast():
-                answer = self._module(**self._inputs.of(tensors))
-                self._objective.look(answer, tensors, batch.ids.tolist())
+            self.memory.looked(batch.torch(), batch.ids.tolist(), self._look)
+
+    def _look(self, tensors: Mapping[str, Any], samples: list[int]) -> None:
+        with self._switches.autocast():
+            answer = self._module(**self._inputs.of(tensors))
+            self._objective.look(answer, tensors, samples)
 
     def finished(self) -> Any:
         """The module as the run leaves it."""
@@ -226,7 +253,7 @@ class Stepper:
             more, numbers = self._optimiser.state()
             return saved(self._torch, {**tensors, **more}), json.dumps({
                 "kind": "own", "threads": self._torch.get_num_threads(),
-                "optimiser": numbers})
+                "memory": self.memory.state(), "optimiser": numbers})
         finally:
             self._optimiser.average(averages)
 
@@ -254,6 +281,7 @@ class Stepper:
                 "the checkpoint was written with another number of threads "
                 "(found %s, expected %s): the run continues, but not bit for "
                 "bit", about["threads"], threads)
+        self.memory.restore(about.get("memory", {}))
         found = loaded(self._torch, entries)
         weights = {name: tensor for name, tensor in found.items()
                    if name.startswith("model.")}

@@ -23,7 +23,7 @@ def _tensors(batch: Any) -> list[Any]:
 
 def measured_copies(batch: Any) -> CopyCost | None:
     """Copies the tensors of `batch` that are in ordinary memory to torch's
-    current GPU, as they are and out of pinned memory. None if none exist,
+    current GPU, unchanged and out of pinned memory. None if none exist,
     torch works on no GPU, or captures a graph. Waits for the GPU."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not cuda.is_initialized() or \
