@@ -291,30 +291,27 @@ TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
                           std::to_string(state.steps_taken) + " of " +
                           std::to_string(steps) + " steps; " +
                           patience_text(*state.best));
-  if (!writes(options)) {
-    options.ranks->gather("");  // rank 0 has written what the run leaves
-    return of.finish(numbers_of(session, stepper, of.folder.path().string()),
-                     &session.rows(), all);
-  }
-  stepper.join(nullptr);
   const KeptWeights kept{.job = of.job,
                          .options = options,
                          .folder = of.folder,
                          .checkpoints = of.checkpoints,
                          .session = session,
                          .stepper = stepper};
-  kept.write_last();
-  if (all) kept.put_back_best();
-  kept.write_adapter();
-  if (of.weights && all) leave_job(*of.weights, of.about, of.job);
-  if (of.weights) kept.write_output(*of.weights, all);
+  if (writes(options)) {
+    stepper.join(nullptr);
+    kept.write_last();
+    if (all) kept.put_back_best();
+    kept.write_adapter();
+    if (of.weights && all) leave_job(*of.weights, of.about, of.job);
+    if (of.weights) kept.write_output(*of.weights, all);
+  }
   std::optional<Json> test;
   if (all) test = kept.evaluate_test();
   RunNumbers run = numbers_of(session, stepper, of.folder.path().string());
   run.best = state.best;
   run.test = test.value_or(Json());
   warn_if_starved(run.snapshot, options.listener);
-  if (options.ranks != nullptr) options.ranks->gather("");
+  if (options.ranks != nullptr) options.ranks->gather("");  // all are done
   // Without its test, a run that resumes this one evaluates it.
   return of.finish(run, &session.rows(), all && test);
 }

@@ -203,7 +203,8 @@ class TrainRanks(RanksCase):
         share of a rank is not even: 41 rows."""
         lines = (self.folder / "t.csv").read_text().replace(",z\n", ",x\n")
         (self.folder / "t.csv").write_text(lines)
-        sets = ("--set", "train.max_steps=6", "--set", "train.epochs=1")
+        sets = ("--set", "train.max_steps=6", "--set", "train.epochs=1",
+                "--set", "split.test=0.1")
         alone = self.succeed("train", "job.json", "--json", *sets).json()
         for world in (2, 3):
             report, _ = self.trained(world, *sets)
@@ -211,6 +212,9 @@ class TrainRanks(RanksCase):
                 self.assertAlmostEqual(report["epochs"][0][key],
                                        alone["epochs"][0][key], places=5)
             self.assertEqual(report["dataset"]["val"], alone["dataset"]["val"])
+            for key, value in alone["test"].items():
+                self.assertAlmostEqual(report["test"][key], value, places=5)
+            self.assertIn("auc", alone["test"])
             self.assertEqual(report["confusion"], alone["confusion"])
             self.assertEqual([row["key"] for row in report["worst_rows"]],
                              [row["key"] for row in alone["worst_rows"]])
