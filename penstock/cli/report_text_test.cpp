@@ -51,7 +51,7 @@ TEST(RunText, NamesTheRankThatTheOthersWaitFor) {
       "test");
   EXPECT_THAT(text_of(report),
               HasSubstr("\n2 ranks on gpu01, gpu02 (srun, gradients added by "
-                        "gloo). The others wait for rank 1\non gpu02 25 % of "
+                        "gloo). The others wait for\nrank 1 on gpu02 25.0 % of "
                         "the time: its batches come late.\n"));
 }
 

@@ -25,10 +25,12 @@ std::string hosts_text(const Json& report) {
   return text;
 }
 
-std::string reason_of(const std::string& cause) {
+/// Rank 0 writes checkpoints between its steps, and nobody else does.
+std::string reason_of(const std::string& cause, bool first) {
   if (cause == "input") return "its batches come late";
-  if (cause == "compute") return "its steps take longer";
-  return cause;
+  if (cause != "compute") return cause;
+  return first ? "its steps and checkpoints take longer"
+               : "its steps take longer";
 }
 
 std::string slowest_text(const Json& report) {
@@ -42,7 +44,7 @@ std::string slowest_text(const Json& report) {
   const std::string host = text_in(report, {"ranks", "slowest", "host"});
   return "The others wait for rank " + shown_number(rank) +
          (host.empty() ? "" : " on " + host) + " " + share +
-         " of the time: " + reason_of(cause) + ".";
+         " of the time: " + reason_of(cause, *rank == 0) + ".";
 }
 
 }  // namespace

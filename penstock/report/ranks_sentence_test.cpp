@@ -17,18 +17,20 @@ TEST(RanksSentence, NamesTheSlowestAndWhatItWaitsFor) {
   EXPECT_EQ(sentence_of(R"({"rank": 2, "host": "b", "cause": "input",
                             "share": 0.12})"),
             "3 ranks on a, b (srun, gradients added by gloo). The others wait "
-            "for rank 2 on b 12 % of the time: its batches come late.");
-  EXPECT_EQ(sentence_of(R"({"rank": 0, "host": "a", "cause": "compute",
+            "for rank 2 on b 12.0 % of the time: its batches come late.");
+  EXPECT_EQ(
+      sentence_of(R"({"rank": 0, "host": "a", "cause": "compute",
                             "share": 0.5})"),
-            "3 ranks on a, b (srun, gradients added by gloo). The others wait "
-            "for rank 0 on a 50 % of the time: its steps take longer.");
+      "3 ranks on a, b (srun, gradients added by gloo). The others wait "
+      "for rank 0 on a 50.0 % of the time: its steps and checkpoints take "
+      "longer.");
 }
 
 TEST(RanksSentence, OfTheNetworkAllRanksAreSlow) {
   EXPECT_EQ(sentence_of(R"({"rank": null, "host": null, "cause": "network",
                             "share": 0.3})"),
             "3 ranks on a, b (srun, gradients added by gloo). All ranks wait "
-            "for the network 30 % of the time.");
+            "for the network 30.0 % of the time.");
   EXPECT_EQ(sentence_of("null"),
             "3 ranks on a, b (srun, gradients added by gloo). No rank keeps "
             "the others waiting.");

@@ -62,7 +62,7 @@ TEST(ReportHtml, NamesTheRankThatTheOthersWaitFor) {
                       "share": 0.25}})",
       "test");
   EXPECT_THAT(report_html(report),
-              HasSubstr("The others wait for rank 1 on gpu&lt;2&gt; 25 % of "
+              HasSubstr("The others wait for rank 1 on gpu&lt;2&gt; 25.0 % of "
                         "the time: its steps take longer."));
 }
 
