@@ -5,6 +5,7 @@
 #include <exception>
 #include <string>
 
+#include "penstock/base/log_copy.h"
 #include "penstock/base/printable.h"
 #include "penstock/base/sync.h"
 
@@ -18,6 +19,9 @@ struct Sink {
   Mutex mutex;
   LogLevel level PENSTOCK_GUARDED_BY(mutex) = LogLevel::warning;
   std::function<void(LogLevel, std::string_view)> writer
+      PENSTOCK_GUARDED_BY(mutex);
+  LogLevel copied PENSTOCK_GUARDED_BY(mutex) = LogLevel::off;
+  std::function<void(LogLevel, std::string_view)> copy
       PENSTOCK_GUARDED_BY(mutex);
 };
 
@@ -38,8 +42,12 @@ Sink& sink() {
 void write(LogLevel level, std::string_view text) {
   Sink& to = sink();
   Lock lock(to.mutex);
-  if (level < to.level || to.level == LogLevel::off) return;
+  const bool copied = to.copy && level >= to.copied;
+  const bool written = level >= to.level && to.level != LogLevel::off;
+  if (!copied && !written) return;
   const std::string message = printable_lines(text);
+  if (copied) to.copy(level, message);
+  if (!written) return;
   if (to.writer) {
     to.writer(level, message);
     return;
@@ -95,6 +103,20 @@ void set_log_writer(std::function<void(LogLevel, std::string_view)> writer) {
   Sink& to = sink();
   Lock lock(to.mutex);
   to.writer = std::move(writer);
+}
+
+LogCopy::LogCopy(LogLevel least,
+                 std::function<void(LogLevel, std::string_view)> writer) {
+  Sink& to = sink();
+  Lock lock(to.mutex);
+  to.copied = least;
+  to.copy = std::move(writer);
+}
+
+LogCopy::~LogCopy() {
+  Sink& to = sink();
+  Lock lock(to.mutex);
+  to.copy = {};
 }
 
 }  // namespace penstock

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "penstock/base/log_copy.h"
+
 namespace penstock {
 namespace {
 
@@ -23,6 +25,22 @@ TEST_F(LogTest, AWriterMayThrowWhateverItLikes) {
   set_log_writer([this](LogLevel, std::string_view text) { written_ = text; });
   log(LogLevel::error, "heard again");
   EXPECT_EQ(written_, "heard again");
+}
+
+TEST_F(LogTest, ACopyHasALevelOfItsOwn) {
+  set_log_writer([this](LogLevel, std::string_view text) { written_ += text; });
+  std::string copied;
+  {
+    const LogCopy copy(LogLevel::info, [&](LogLevel, std::string_view text) {
+      copied += text;
+    });
+    log(LogLevel::debug, "a");
+    log(LogLevel::info, "b");
+    log(LogLevel::error, "c");
+  }
+  log(LogLevel::error, "d");
+  EXPECT_EQ(copied, "bc");
+  EXPECT_EQ(written_, "cd");
 }
 
 TEST_F(LogTest, SaysWhatTheExceptionAtHandSays) {

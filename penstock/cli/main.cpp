@@ -79,7 +79,8 @@ int run_program(int argc, char** argv, Invocation& invocation) {
 
 int main(int argc, char** argv) {
   using namespace penstock;
-  Invocation invocation{.stop = &stop_requested(),
+  Invocation invocation{.command = {argv, argv + argc},
+                        .stop = &stop_requested(),
                         .save = &save_requested(),
                         .json = wants_json(argc, argv)};
   try {

@@ -67,6 +67,8 @@ std::string head_of(const FoundRun& run) {
     text += in_lines(wall);
   for (const std::string& sentence : preparation_sentences(report))
     text += in_lines(sentence);
+  if (const std::string ranks = ranks_sentence(report); !ranks.empty())
+    text += in_lines(ranks);
   return text;
 }
 

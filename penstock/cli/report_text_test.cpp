@@ -41,6 +41,20 @@ TEST(RunText, SaysFirstWhatLimitsAndWhatToChange) {
                         "     memory).\n"));
 }
 
+TEST(RunText, NamesTheRankThatTheOthersWaitFor) {
+  Json report = sample_report();
+  report["ranks"] = Json::parse(
+      R"({"world": 2, "backend": "gloo", "launcher": "srun",
+          "hosts": ["gpu01", "gpu02"],
+          "slowest": {"rank": 1, "host": "gpu02", "cause": "input",
+                      "share": 0.25}})",
+      "test");
+  EXPECT_THAT(text_of(report),
+              HasSubstr("\n2 ranks on gpu01, gpu02 (srun, gradients added by "
+                        "gloo). The others wait for\nrank 1 on gpu02 25.0 % of "
+                        "the time: its batches come late.\n"));
+}
+
 TEST(RunText, TellsHowTheRowsWerePreparedAndWhy) {
   Json report = sample_report();
   const std::string scanned =

@@ -11,6 +11,7 @@ namespace penstock {
 
 /// What the program and the verb that runs know of each other.
 struct Invocation {
+  std::vector<std::string> command;         ///< as the program was called
   const std::atomic<bool>* stop = nullptr;  ///< set when the run shall end
   std::atomic<bool>* save = nullptr;        ///< set when it shall save
   bool json = false;         ///< one JSON document on standard output

@@ -135,6 +135,7 @@ std::string shown_shares(const StepParts& parts) {
 std::string progress_line(const Progress& p, int columns) {
   std::vector<std::string> parts = parts_of_loop(p);
   const std::vector<std::string> shares = parts_of_shares(p.parts);
+  if (!p.waits_for.empty()) parts.push_back("| waits for " + p.waits_for);
   parts.push_back("| " + shares[0]);
   parts.insert(parts.end(), shares.begin() + 1, shares.end());
   // The bar takes what is left beside these, with the first share that is

@@ -41,6 +41,8 @@ struct Progress {
   std::optional<double> cpus_used;  ///< of the last window
   DeviceUse device;
   std::optional<GpuUse> gpu;  ///< of the last window; none: no GPU
+  /// Of several ranks: what they wait for, "rank 2 on gpu03 (input)".
+  std::string waits_for = {};
 };
 
 /// One line: `ep 2/10 412/980 [03:10<04:22] 2.16 it/s loss 2.31 | AU 71 % <-
@@ -49,7 +51,8 @@ struct Progress {
 /// (`tok/s 51200 MFU 38 %`) before the loss where they are known. The time left
 /// is from this run's own pace. The shares sum to 100 and the arrow names where
 /// missing time goes. What is not known is `n/a`: AU too, where the steps take
-/// no time. `GPU` is left out where the device is not a GPU.
+/// no time. `GPU` is left out where the device is not a GPU. Of several ranks,
+/// `waits for rank 2 on gpu03 (input)` stands before the shares.
 ///
 /// `columns`: the width of a terminal, 0: no limit. It then has a bar of the
 /// epoch after the step, and its last parts are left out where there is no room

@@ -72,6 +72,14 @@ TEST(ProgressLine, ShowsWhereTheMissingTimeGoes) {
             "1.4/2.5");
 }
 
+TEST(ProgressLine, NamesTheRankThatTheOthersWaitFor) {
+  Progress progress = at_step(412);
+  EXPECT_THAT(progress_line(progress), Not(HasSubstr("waits for")));
+  progress.waits_for = "rank 2 on gpu03 (input)";
+  EXPECT_THAT(progress_line(progress),
+              HasSubstr("loss 2.31 | waits for rank 2 on gpu03 (input) | AU"));
+}
+
 TEST(ProgressLine, FitsATerminalAndLeavesOutItsLastParts) {
   Progress progress = at_step(490);
   EXPECT_EQ(progress_line(progress, 79),

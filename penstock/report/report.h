@@ -11,6 +11,7 @@
 #include "penstock/report/png.h"
 #include "penstock/report/profile.h"
 #include "penstock/report/progress_file.h"
+#include "penstock/report/ranks_sentence.h"
 #include "penstock/report/report_facts.h"
 #include "penstock/report/report_html.h"
 #include "penstock/report/report_json.h"

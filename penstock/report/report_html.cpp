@@ -8,6 +8,7 @@
 #include "penstock/report/html_charts.h"
 #include "penstock/report/html_elements.h"
 #include "penstock/report/html_outcomes.h"
+#include "penstock/report/ranks_sentence.h"
 #include "penstock/report/report_facts.h"
 
 // Drawings hold no text: they are stretched to the page, and the words around
@@ -49,6 +50,8 @@ std::string top_of(const Json& report) {
   const std::string because = text_in(report, {"verdict", "because"});
   if (!because.empty())
     text += "<p class=\"because\">" + escaped(because) + "</p>\n";
+  if (const std::string ranks = ranks_sentence(report); !ranks.empty())
+    text += "<p class=\"because\">" + escaped(ranks) + "</p>\n";
   auto first_ms = number_in(report, {"first_batch_ms"});
   text += div(
       "figures",

@@ -75,6 +75,20 @@ Json report_of_checkpoints() {
   return report;
 }
 
+TEST(ReportHtml, NamesTheRankThatTheOthersWaitFor) {
+  Json report = sample_report();
+  EXPECT_THAT(report_html(report), Not(HasSubstr("ranks on")));
+  report["ranks"] = Json::parse(
+      R"({"world": 2, "backend": "gloo", "launcher": "srun",
+          "hosts": ["gpu01", "gpu<2>"],
+          "slowest": {"rank": 1, "host": "gpu<2>", "cause": "compute",
+                      "share": 0.25}})",
+      "test");
+  EXPECT_THAT(report_html(report),
+              HasSubstr("The others wait for rank 1 on gpu&lt;2&gt; 25.0 % of "
+                        "the time: its steps take longer."));
+}
+
 TEST(ReportHtml, ItsTitleNamesTheGreatestPartOfTheWallTime) {
   const Json report = report_of_checkpoints();
   EXPECT_THAT(report_html(report),

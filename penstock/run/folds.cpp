@@ -70,6 +70,13 @@ TrainResult train_folds(
   const std::int64_t folds = *job.training.folds;
   std::vector<Json> outcomes;
   if (!options.resume.empty()) outcomes = finished_in(options.resume);
+  if (std::ssize(outcomes) >= folds) {
+    if (options.listener.note)
+      options.listener.note(options.resume + " is finished: all " +
+                            std::to_string(folds) + " folds are trained");
+    const std::string path = options.resume + "/report.json";
+    return {.report = Json::parse(real_files().read(path), path)};
+  }
   const std::shared_ptr<Device> device = open_device(job.device);
   RunFolder folder(real_files(), job.output.dir,
                    run_json(job, *device, options.resume));
@@ -112,7 +119,6 @@ TrainResult train_folds(
     outcomes.push_back(outcome_of_fold(trained.report, fold));
     write_report(fold + 1 == folds);
   }
-  if (result.report.is_null()) write_report(true);  // all were finished before
   return result;
 }
 

@@ -3,6 +3,10 @@
 namespace penstock {
 namespace {
 
+Rank rank_of(const RankGroup* ranks) {
+  return ranks == nullptr ? Rank{} : ranks->rank();
+}
+
 /// The name of the file that the weights are in.
 std::string write_weights(OutputFolder& folder, Stepper& stepper) {
   const WeightsForm& form = stepper.facts().form;
@@ -41,12 +45,21 @@ void KeptWeights::put_back_best() const {
                              : "of its best validation: " + text_of(*kept)));
 }
 
+bool KeptWeights::stopped() const {
+  const bool here = options.stop != nullptr && options.stop->load();
+  if (options.ranks == nullptr) return here;
+  if (here) options.ranks->wish_stop();
+  return options.ranks->vote({}).stop;
+}
+
 std::optional<Json> KeptWeights::evaluate_test() const try {
   if (!stepper.facts().has_model || session.rows().rows_on(Side::test) == 0)
     return Json();
-  const std::unique_ptr<Loader> rows = session.open_side(Side::test);
+  if (options.ranks != nullptr) stepper.join(options.ranks);
+  const std::unique_ptr<Loader> rows =
+      session.open_side(Side::test, {}, 0, rank_of(options.ranks));
   for (std::int64_t i = 0; i < rows->steps_per_epoch(); ++i) {
-    end_if_stopped(options.stop);
+    if (stopped()) return std::nullopt;
     stepper.validate(session.shared(promised(rows->next(session.stream()))),
                      session.stream());
   }

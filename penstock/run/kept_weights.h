@@ -25,7 +25,8 @@ struct KeptWeights {
   void put_back_best() const;
   /// Evaluates the model on the side test and tells the listener. What it
   /// measures, by name without "val_"; null where that side has no rows.
-  /// Missing: the run was stopped meanwhile.
+  /// Missing: the run was stopped meanwhile. Of several ranks all call it, each
+  /// evaluates its share, with the weights that rank 0 has.
   std::optional<Json> evaluate_test() const;
   /// An adapter is small: every run leaves it in its own folder, as far as it
   /// came.
@@ -36,6 +37,7 @@ struct KeptWeights {
 
  private:
   const Best* best() const;  ///< whose weights are kept; null: none
+  bool stopped() const;      ///< of several ranks: any of them
 };
 
 /// The folder of `--output`, made before the first step. Throws Error(request)

@@ -25,11 +25,14 @@
 namespace penstock {
 namespace {
 
+/// Of several ranks each looks at its share of them.
 std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
   bool any = p.session.rows().rows_on(Side::val) > 0;
   if (!p.stepper.facts().has_model || !any) return nullptr;
+  const RankGroup* ranks = p.options.ranks;
   return p.session.open_side(Side::val, validation_options(p.job).tail,
-                             p.job.training.validate_rows.value_or(0));
+                             p.job.training.validate_rows.value_or(0),
+                             ranks != nullptr ? ranks->rank() : Rank{});
 }
 
 /// How many epochs there are: those of the job, but for a run that has skipped
@@ -133,8 +136,7 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
       held_out_(held_out_rows(p_)),
       filling_(p_.session.opened()->facts().later != nullptr),
       writer_(p_.checkpoints) {
-  p_.session.report_progress(p_.options.listener, epochs_,
-                             in_all - p_.state.steps_taken,
+  p_.session.report_progress(listener(), epochs_, in_all - p_.state.steps_taken,
                              p_.stepper.facts().row_work);
   p_.session.on_point([this](const TimelineNumbers::Point& point) {
     metrics_.add(p_.state.steps_taken, point, p_.stepper.facts().takes_time);
@@ -532,7 +534,9 @@ bool Loop::see_held_out_rows() try {
     vote();
     if (stopped()) return false;
     save_if_requested();
+    const Nanoseconds asked = wall_clock().now();
     Batch batch = promised(held_out_->next(stream));
+    if (one_of_many()) p_.options.ranks->add_input(wall_clock().now() - asked);
     p_.stepper.validate(p_.session.shared(std::move(batch)), stream);
   }
   return true;
@@ -569,7 +573,7 @@ void Loop::save() {
     run.saved.bytes = model->memory.size();
   }
   ++run.saved.times;
-  if (!one_of_many() || p_.options.ranks->first())
+  if (writes_for_all(p_.options.ranks))
     writer_.begin(p_.state, std::move(model));
   unsaved_ = false;
   run.checkpoints += wall_clock().now() - start;

@@ -78,6 +78,7 @@ class Loop {
   /// Outside of a step: both, and a vote between them.
   void vote();
   OutputSection exported() const;
+  TrainListener listener() const;
   Json measured_by_first(Json mine);
   bool ended() const;
   void check_end() const;

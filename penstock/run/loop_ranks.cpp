@@ -10,8 +10,19 @@ namespace penstock {
 
 /// One that is not the first exports nothing.
 OutputSection Loop::exported() const {
-  const bool writes = !one_of_many() || p_.options.ranks->first();
-  return writes ? p_.job.output : OutputSection{};
+  return writes_for_all(p_.options.ranks) ? p_.job.output : OutputSection{};
+}
+
+/// The progress names what the ranks wait for.
+TrainListener Loop::listener() const {
+  TrainListener listener = p_.options.listener;
+  if (!one_of_many() || !listener.progress) return listener;
+  listener.progress = [ranks = p_.options.ranks,
+                       tell = std::move(listener.progress)](Progress progress) {
+    progress.waits_for = ranks->waits_for();
+    tell(progress);
+  };
+  return listener;
 }
 
 // No rank looks at its own signals: the wish of one is heard by all after the

@@ -9,6 +9,7 @@
 #include "penstock/run/job_memory.h"
 #include "penstock/run/loop.h"
 #include "penstock/run/model_folder.h"
+#include "penstock/run/newest_run.h"
 #include "penstock/run/predict.h"
 #include "penstock/run/prediction_file.h"
 #include "penstock/run/text_table.h"

@@ -9,6 +9,8 @@
 #include "penstock/run/job_memory.h"
 #include "penstock/run/kept_weights.h"
 #include "penstock/run/loop.h"
+#include "penstock/run/rank_log.h"
+#include "penstock/run/ranks_of_run.h"
 #include "penstock/session/session.h"
 
 namespace penstock {
@@ -131,7 +133,7 @@ RunFolder folder_of(const Job& job, const TrainOptions& options,
 }
 
 bool writes(const TrainOptions& options) {
-  return options.ranks == nullptr || options.ranks->first();
+  return writes_for_all(options.ranks);
 }
 
 /// Opens the rows at the step that `from` says; null where it was stopped.
@@ -291,30 +293,27 @@ TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
                           std::to_string(state.steps_taken) + " of " +
                           std::to_string(steps) + " steps; " +
                           patience_text(*state.best));
-  if (!writes(options)) {
-    options.ranks->gather("");  // rank 0 has written what the run leaves
-    return of.finish(numbers_of(session, stepper, of.folder.path().string()),
-                     &session.rows(), all);
-  }
-  stepper.join(nullptr);
   const KeptWeights kept{.job = of.job,
                          .options = options,
                          .folder = of.folder,
                          .checkpoints = of.checkpoints,
                          .session = session,
                          .stepper = stepper};
-  kept.write_last();
-  if (all) kept.put_back_best();
-  kept.write_adapter();
-  if (of.weights && all) leave_job(*of.weights, of.about, of.job);
-  if (of.weights) kept.write_output(*of.weights, all);
+  if (writes(options)) {
+    stepper.join(nullptr);
+    kept.write_last();
+    if (all) kept.put_back_best();
+    kept.write_adapter();
+    if (of.weights && all) leave_job(*of.weights, of.about, of.job);
+    if (of.weights) kept.write_output(*of.weights, all);
+  }
   std::optional<Json> test;
   if (all) test = kept.evaluate_test();
   RunNumbers run = numbers_of(session, stepper, of.folder.path().string());
   run.best = state.best;
   run.test = test.value_or(Json());
   warn_if_starved(run.snapshot, options.listener);
-  if (options.ranks != nullptr) options.ranks->gather("");
+  if (options.ranks != nullptr) options.ranks->gather("");  // all are done
   // Without its test, a run that resumes this one evaluates it.
   return of.finish(run, &session.rows(), all && test);
 }
@@ -448,12 +447,14 @@ DatasetFacts plan_rows(const Job& job,
 
 namespace {
 
-/// A run of this process, by itself or with `options.ranks`.
-TrainResult train_here(const Job& given, const TrainOptions& options) {
-  const Job job = with_batch_size(given, options);
+/// A run of this process, by itself or with `options.ranks`, which have `log`.
+TrainResult train_here(const Job& given, const TrainOptions& options,
+                       RankLog* log_of_rank = nullptr) {
+  const Job job =
+      with_share_of_processors(with_batch_size(given, options), options.ranks);
   const Nanoseconds started = wall_clock().now();
   Resumption from;
-  const std::string resumed = without_links(options.resume);
+  const std::string resumed = without_links(run_to_resume(job, options));
   if (!resumed.empty()) {
     if (writes(options)) sweep_checkpoints(resumed);
     from = read_resumption(resumed);
@@ -472,6 +473,7 @@ TrainResult train_here(const Job& given, const TrainOptions& options) {
     }
 
   std::shared_ptr<Device> device = device_of_run(job, options);
+  check_devices(*device, options.ranks);
   std::optional<OutputFolder> weights =
       writes(options) ? output_of(job, options) : std::nullopt;
   const Json about = run_json(job, *device, resumed, options.skip);
@@ -484,6 +486,8 @@ TrainResult train_here(const Job& given, const TrainOptions& options) {
             .weights = std::move(weights),
             .about = about,
             .folder = folder_of(job, options, about)};
+  if (log_of_rank != nullptr)
+    log_of_rank->open(run_of(run.folder, options.ranks));
   log(LogLevel::info, "run folder " + run.folder.path().string());
   auto done = [&] {
     const SavedState& state = run.from.state;
@@ -506,19 +510,26 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   const std::optional<RankPlace> place = rank_place();
   if (job.training.folds) {
     if (place) refuse_folds_of_ranks();
-    return train_folds(job, options, train_here);
+    TrainOptions named = options;
+    named.resume = run_to_resume(job, options);
+    named.resume_newest = false;
+    return train_folds(job, named, [](const Job& one, const TrainOptions& of) {
+      return train_here(one, of);
+    });
   }
   if (!place || job.model.kind == "own") return train_here(job, options);
   const std::unique_ptr<RankGroup> ranks = open_ranks_of(*place);
+  RankLog log_of_rank(place->rank.rank);
   TrainOptions of_rank = options;
   of_rank.ranks = ranks.get();
-  if (!ranks->first()) of_rank.listener = {};
+  of_rank.listener = log_of_rank.logged(options.listener);
   try {
-    TrainResult result = train_here(job, of_rank);
+    TrainResult result = train_here(job, of_rank, &log_of_rank);
     result.rank = ranks->rank().rank;
     ranks->leave();
     return result;
   } catch (...) {
+    log_of_rank.add_failure();
     ranks->report(failure_text(ranks->rank(), std::current_exception()));
     ranks->leave();
     throw;

@@ -319,12 +319,14 @@ void Session::report_epoch(const EpochNumbers& epoch) {
 }
 
 std::unique_ptr<Loader> Session::open_side(Side side, std::optional<Tail> tail,
-                                           std::int64_t most_samples) const {
+                                           std::int64_t most_samples,
+                                           const Rank& rank) const {
   check_open();
   LoaderOptions options = loader_options(job_, side);
   if (tail) options.tail = *tail;
   if (one_ahead_) options.prefetch = std::min(options.prefetch, 1);
   options.most_samples = most_samples;
+  options.rank = rank;
   return std::make_unique<Loader>(rows_, options, *device_);
 }
 

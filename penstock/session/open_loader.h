@@ -97,9 +97,11 @@ class Session {
 
   /// Batches of a side, over the same rows on the same device, from its
   /// beginning: to validate with, say. Not timed, not part of report().
-  /// `tail` missing: the job's. `most_samples`: see LoaderOptions.
+  /// `tail` missing: the job's. `most_samples`: see LoaderOptions. `rank`:
+  /// whose rows of each batch; by default all of them.
   std::unique_ptr<Loader> open_side(Side side, std::optional<Tail> tail = {},
-                                    std::int64_t most_samples = 0) const;
+                                    std::int64_t most_samples = 0,
+                                    const Rank& rank = {}) const;
 
   /// Where the next batch begins; and what to do to make it begin elsewhere.
   /// Batches that were prepared ahead are let go, and are no error.

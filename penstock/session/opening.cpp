@@ -1,13 +1,11 @@
 #include "penstock/session/opening.h"
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "penstock/dataset/dataset.h"
+#include "penstock/session/rank_place.h"
 #include "penstock/session/scan_line.h"
 #include "penstock/session/staging.h"
 #include "penstock/session/stores.h"
@@ -46,29 +44,10 @@ void tell(TableDatasetOptions& wanted, const OpenOptions& options,
   };
 }
 
-/// A whole number of the environment; missing: it is not a number from 1 on.
-std::optional<int> ranks_in(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  int number = 0;
-  const char* end = text + std::strlen(text);
-  const auto [at, wrong] = std::from_chars(text, end, number);
-  if (wrong != std::errc() || at != end || number < 1) return std::nullopt;
-  return number;
-}
-
-/// How many ranks run on this machine, as who started them says: torchrun, and
-/// then Open MPI, Intel MPI and Slurm, of which the last may have started one
-/// that starts the others.
 void share_memory(TableDatasetOptions& wanted, const Rank& rank) {
   wanted.ranks = rank.world;
-  for (const char* name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                           "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}) {
-    const std::optional<int> here = ranks_in(name);
-    if (!here) continue;
+  if (const std::optional<int> here = ranks_around().here)
     wanted.ranks_here = std::min(rank.world, *here);
-    return;
-  }
 }
 
 TableDatasetOptions dataset_options(const Job& job, const OpenOptions& options,
@@ -239,8 +218,8 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
 std::shared_ptr<const Dataset> planned_rows(
     const Job& job, Device& device,
     const std::function<void(const std::string& line)>& note, StopFlag stop) {
-  const OpenOptions options{
-      .rank = {.world = ranks_in("WORLD_SIZE").value_or(1)}, .note = note};
+  const OpenOptions options{.rank = {.world = ranks_around().world.value_or(1)},
+                            .note = note};
   if (!job.sources.empty()) {
     std::vector<MixedSourceOptions> several = mixed_options(job, options);
     for (MixedSourceOptions& one : several) {

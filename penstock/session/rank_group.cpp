@@ -93,6 +93,16 @@ void RankGroup::sum(std::span<const TensorView> tensors) {
   add_up(tensors);
 }
 
+std::string RankGroup::waits_for() const {
+  const SlowRanks::Slowest slowest = slow_.slowest();
+  if (slowest.cause.empty()) return {};
+  if (slowest.rank < 0) return "the " + slowest.cause;
+  const auto at = static_cast<std::size_t>(slowest.rank);
+  return "rank " + std::to_string(slowest.rank) +
+         (at < facts_.hosts.size() ? " on " + facts_.hosts[at] : "") + " (" +
+         slowest.cause + ")";
+}
+
 Json RankGroup::report_json() const {
   Json json;
   json["world"] = rank().world;

@@ -106,6 +106,9 @@ class RankGroup {
   /// last. Waits a few seconds at most.
   virtual void leave() noexcept = 0;
 
+  /// What the ranks wait for: "rank 2 on gpu03 (input)", "the network"; empty
+  /// where all take the same time.
+  std::string waits_for() const;
   /// "ranks" of `report.json`.
   Json report_json() const;
 
@@ -123,5 +126,11 @@ class RankGroup {
   std::int64_t votes_ = 0;
   std::uint64_t summed_bytes_ = 0;
 };
+
+/// Whether this process writes what a run leaves: rank 0 of several does. Null:
+/// it is the only process.
+inline bool writes_for_all(const RankGroup* ranks) {
+  return ranks == nullptr || ranks->first();
+}
 
 }  // namespace penstock

@@ -52,6 +52,47 @@ TEST(SlowRanks, TheNetworkIsWhatEvenTheLastRankWaitsFor) {
   EXPECT_NEAR(slow.vote_milliseconds(), 78, 1e-9);
 }
 
+/// A group of which the second rank always takes a second.
+class WithASlowOne final : public RankGroup {
+ public:
+  WithASlowOne()
+      : RankGroup({.place = {.rank = {.rank = 0, .world = 2}},
+                   .backend = "gloo",
+                   .hosts = {"gpu01", "gpu02"}}) {}
+  std::vector<std::string> gather(const std::string& mine) override {
+    return {mine, mine};
+  }
+  void copy_from_first(std::span<const TensorView>) override {}
+  void report(const std::string&) noexcept override {}
+  void leave() noexcept override {}
+
+ private:
+  std::vector<Ballot> exchange(const Ballot& mine) override {
+    return {mine,
+            {.worked = std::chrono::seconds(1),
+             .input = std::chrono::milliseconds(900)}};
+  }
+  void add_up(std::span<const TensorView>) override {}
+};
+
+TEST(RankGroup, NamesTheRankAndTheHostThatTheOthersWaitFor) {
+  WithASlowOne ranks;
+  EXPECT_EQ(ranks.waits_for(), "");
+  ranks.vote({});
+  EXPECT_EQ(ranks.waits_for(), "rank 1 on gpu02 (input)");
+  const Json report = ranks.report_json();
+  const Json& slowest = *report.find("slowest");
+  EXPECT_EQ(slowest.find("host")->string(), "gpu02");
+  EXPECT_EQ(slowest.find("cause")->string(), "input");
+  EXPECT_GT(slowest.find("share")->number(), 0.5);
+}
+
+TEST(RankGroup, RankZeroWritesForAll) {
+  const WithASlowOne ranks;
+  EXPECT_TRUE(writes_for_all(nullptr));
+  EXPECT_TRUE(writes_for_all(&ranks));
+}
+
 TEST(SlowRanks, EqualRanksAreNotSlow) {
   SlowRanks slow;
   EXPECT_EQ(slow.slowest().cause, "");

@@ -165,6 +165,7 @@ std::optional<RankPlace> rank_place(const Variables& variables) {
                   .launcher = launcher->name};
   if (place.rank.world == 1) return std::nullopt;
   if (variables("TORCHELASTIC_RUN_ID") != nullptr) place.launcher = "torchrun";
+  if (variables(kStartedBy) != nullptr) place.launcher = "penstock";
   const std::optional<int> local = number_in(variables, launcher->local_rank);
   place.local_rank = local.value_or(0);
   place.local_world =
@@ -180,8 +181,30 @@ std::optional<RankPlace> rank_place(const Variables& variables) {
   return place;
 }
 
-std::optional<RankPlace> rank_place() {
-  return rank_place([](const char* name) { return std::getenv(name); });
+RanksAround ranks_around(const Variables& variables) {
+  auto number = [&](const char* name) -> std::optional<int> {
+    const char* text = variables(name);
+    if (text == nullptr) return std::nullopt;
+    int found = 0;
+    const char* end = text + std::strlen(text);
+    const auto [at, wrong] = std::from_chars(text, end, found);
+    if (wrong != std::errc() || at != end || found < 1) return std::nullopt;
+    return found;
+  };
+  RanksAround around{.world = number("WORLD_SIZE"), .here = {}};
+  for (const char* name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                           "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
+    if (!around.here) around.here = number(name);
+  return around;
 }
+
+namespace {
+
+const char* of_this_process(const char* name) { return std::getenv(name); }
+
+}  // namespace
+
+std::optional<RankPlace> rank_place() { return rank_place(of_this_process); }
+RanksAround ranks_around() { return ranks_around(of_this_process); }
 
 }  // namespace penstock

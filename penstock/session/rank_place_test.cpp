@@ -33,6 +33,38 @@ ErrorParts refusal(const Environment& environment) {
   return {};
 }
 
+RanksAround around_in(const Environment& environment) {
+  return ranks_around([&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(RanksAround, AreAsManyAsTheLauncherSays) {
+  EXPECT_EQ(around_in({{"WORLD_SIZE", "8"}}).world, 8);
+  EXPECT_EQ(
+      around_in({{"LOCAL_WORLD_SIZE", "4"}, {"SLURM_NTASKS_PER_NODE", "1"}})
+          .here,
+      4);
+  EXPECT_EQ(around_in({{"SLURM_NTASKS_PER_NODE", "2"}}).here, 2);
+}
+
+TEST(RanksAround, AreUnknownWhereTheNumberIsNotOne) {
+  EXPECT_FALSE(around_in({}).here);
+  EXPECT_FALSE(around_in({{"SLURM_NTASKS_PER_NODE", "2(x3)"}}).here);
+  EXPECT_FALSE(around_in({{"WORLD_SIZE", "0"}}).world);
+}
+
+TEST(RankPlace, ProcessesThatThisProgramStartsAreKnown) {
+  const auto place = place_in({{"RANK", "1"},
+                               {"WORLD_SIZE", "2"},
+                               {"MASTER_PORT", "29400"},
+                               {kStartedBy, "17"}});
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->launcher, "penstock");
+  EXPECT_EQ(place->master, "127.0.0.1");
+}
+
 TEST(RankPlace, ProcessByItselfHasNoRank) {
   EXPECT_FALSE(place_in({}));
   EXPECT_FALSE(place_in({{"RANK", "0"}, {"WORLD_SIZE", "1"}}));

@@ -98,9 +98,10 @@ class Stepper {
   virtual void restore(const ModelState&) {}
   /// From here on this is one of several ranks, all of which make the same
   /// calls: it starts with the state of rank 0, each step votes and adds its
-  /// gradients to those of the others, and save() gives the state on rank 0,
-  /// an empty one elsewhere. `ranks` outlives it. Null: by itself again, with
-  /// the weights that all have.
+  /// gradients to those of the others, validated() gives what the batches of
+  /// all came to, and save() gives the state on rank 0, an empty one elsewhere.
+  /// `ranks` outlives it. Null: by itself again, with the weights that all
+  /// have.
   virtual void join(RankGroup* /*ranks*/) {}
   /// Null where the memory of the steps is not known.
   StepMemory* memory() const { return memory_; }

@@ -53,6 +53,11 @@ struct TrainOptions {
   /// A run folder to go on from: position and model are taken from it, and
   /// the statistics are applied, not fitted again. The rows must be the same.
   std::string resume;
+  /// Without `resume`: go on from the newest run of this job in its output.dir
+  /// (see newest_run()), of several ranks from the one that rank 0 finds.
+  bool resume_newest = false;
+  /// With that: begin a run if the job has no run yet. Else that is an error.
+  bool or_begin = false;
   /// With `resume`: steps of data to leave out, or below 0 to take again (see
   /// skip_steps()). The run takes as many steps as it would without. Its folder
   /// can be resumed, and `latest` leads to it, once its rows are open.

@@ -38,6 +38,17 @@ std::string how_to_install(const std::vector<std::string>& releases) {
          "set \"model\": \"none\" to measure the input alone";
 }
 
+/// The trainer needs symbols of c10d, which nearly every torch has.
+[[noreturn]] void refuse_without_distributed(const ErrorParts& parts) {
+  throw Error(ErrorKind::request,
+              {.code = "trainer.torch",
+               .what = "cannot train a built-in model with this PyTorch",
+               .where = parts.where,
+               .why = "it was built without torch.distributed: " + parts.why,
+               .next = "install a release from PyPI, or build PyTorch with "
+                       "USE_DISTRIBUTED=1"});
+}
+
 }  // namespace
 
 void check_model_device(const ModelSpec& model, MemoryKind memory) {
@@ -77,8 +88,10 @@ const TrainerPlugin& load_trainer(
          .install = how_to_install(chosen.releases)},
         folders);
   } catch (const Error& error) {
-    if (chosen.refusal && error.parts().code == "trainer.part_missing")
-      throw *chosen.refusal;
+    if (error.parts().code != "trainer.part_missing") throw;
+    if (chosen.refusal) throw *chosen.refusal;
+    if (error.parts().why.find("c10d") != std::string::npos)
+      refuse_without_distributed(error.parts());
     throw;
   }
 }

@@ -77,6 +77,13 @@ TEST(Model, RefusesATrainerOfAnotherVersion) {
   EXPECT_THAT(error.what(), HasSubstr("0.0.9 (build old)"));
 }
 
+TEST(Model, ATorchWithoutDistributedIsNamed) {
+  const Error error = error_of([] { load_trainer({kTestParts / "c10d"}); });
+  EXPECT_EQ(error.parts().code, "trainer.torch");
+  EXPECT_THAT(error.parts().why, HasSubstr("without torch.distributed"));
+  EXPECT_THAT(error.parts().where, HasSubstr("libpenstock_trainer_2.11.so"));
+}
+
 TEST(Model, WithoutACurrentFolderTheTrainerIsNotLoaded) {
   const std::filesystem::path start = std::filesystem::current_path();
   const auto gone = std::filesystem::temp_directory_path() /

@@ -11,6 +11,7 @@
 #include "penstock/trainer/gradients.h"
 #include "penstock/trainer/outcome_details.h"
 #include "penstock/trainer/outcomes.h"
+#include "penstock/trainer/ranks/rank_share.h"
 
 namespace penstock {
 namespace {
@@ -65,8 +66,8 @@ class OneClass final : public ClassTask {
     return told;
   }
 
-  Validated seen() override {
-    const std::vector<Outcome> rows = seen_.take();
+  Validated seen(RankShare* ranks) override {
+    const std::vector<Outcome> rows = of_all_ranks(ranks, seen_.take());
     Validated found{.metrics = class_metrics(rows, target_.classes)};
     if (rows.empty()) return found;
     found.details = class_details(rows, target_.classes, target_.constant);
@@ -115,22 +116,17 @@ class ManyLabels final : public ClassTask {
     return told;
   }
 
-  Validated seen() override {
-    LabelOutcomes outcomes{.labels = target_.classes};
-    if (!seen_.empty()) {
-      const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
-      seen_.clear();
-      const std::vector<SampleId> samples = std::exchange(samples_, {});
-      const double* row = all.const_data_ptr<double>();
-      const std::int64_t labels = target_.classes;
-      for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1)) {
-        if (row[0] == 0) continue;
-        outcomes.samples.push_back(samples[static_cast<std::size_t>(i)]);
-        outcomes.losses.push_back(row[1]);
-        for (std::int64_t at = 2; at < 2 + labels; ++at) {
-          outcomes.truths.push_back(row[at] > 0);
-          outcomes.scores.push_back(row[at + labels]);
-        }
+  Validated seen(RankShare* ranks) override {
+    const std::int64_t labels = target_.classes, width = 2 + 2 * labels;
+    std::vector<double> rows = take();
+    if (ranks != nullptr) rows = ranks->gathered(rows, width);
+    LabelOutcomes outcomes{.labels = labels};
+    for (auto row = rows.begin(); row != rows.end(); row += width) {
+      outcomes.samples.push_back(static_cast<std::int64_t>(row[0]));
+      outcomes.losses.push_back(row[1]);
+      for (std::int64_t at = 2; at < 2 + labels; ++at) {
+        outcomes.truths.push_back(row[at] > 0);
+        outcomes.scores.push_back(row[at + labels]);
       }
     }
     Validated found{.metrics = label_metrics(outcomes)};
@@ -139,6 +135,22 @@ class ManyLabels final : public ClassTask {
   }
 
  private:
+  /// Of the rows that have a truth: the sample, its loss, truths and answers.
+  std::vector<double> take() {
+    std::vector<double> rows;
+    if (seen_.empty()) return rows;
+    const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
+    seen_.clear();
+    const std::vector<SampleId> samples = std::exchange(samples_, {});
+    const double* row = all.const_data_ptr<double>();
+    for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1)) {
+      if (row[0] == 0) continue;
+      rows.push_back(static_cast<double>(samples[static_cast<std::size_t>(i)]));
+      rows.insert(rows.end(), row + 1, row + all.size(1));
+    }
+    return rows;
+  }
+
   /// [rows].
   static at::Tensor losses(const at::Tensor& answers, const at::Tensor& truth,
                            const at::Tensor& weights) {

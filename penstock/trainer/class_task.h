@@ -10,6 +10,8 @@
 
 namespace penstock {
 
+class RankShare;
+
 /// What a classifier's answers are compared with: the class of each row, or its
 /// labels, of which it has any number.
 class ClassTask {
@@ -22,8 +24,8 @@ class ClassTask {
   /// here. The loss of each row, [rows]; -1 for one without a truth.
   virtual at::Tensor look(const at::Tensor& answers,
                           const BatchRows& batch) = 0;
-  /// What look() saw since the last call.
-  virtual Validated seen() = 0;
+  /// What look() saw since the last call, see Model::seen().
+  virtual Validated seen(RankShare* ranks) = 0;
 };
 
 /// `smoothing`: of a class, the share that is given to all classes alike; of

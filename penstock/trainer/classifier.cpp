@@ -66,8 +66,8 @@ class Classifier final : public Model {
     }
     return shares;
   }
-  Validated seen() override {
-    Validated found = task_->seen();
+  Validated seen(RankShare* ranks) override {
+    Validated found = task_->seen(ranks);
     if (o_.pictures && !found.details.is_null()) worst_.take(found.details);
     return found;
   }

@@ -32,6 +32,8 @@ struct ModelFacts {
   WeightsForm form = {};
   /// What the numbers mean that it gives for each row.
   AnswerFacts answers = {};
+  /// So many texts() at most.
+  std::int64_t texts = 0;
   /// What must be the same in a run that continues from a checkpoint.
   Json description;
 };

@@ -62,7 +62,7 @@ class ModelPredictor final : public Predictor {
 
   Json measured() override {
     return in_torch("measuring the predictions", [&] {
-      return turns_.now([&] { return model_->seen().metrics; });
+      return turns_.now([&] { return model_->seen(nullptr).metrics; });
     });
   }
 

@@ -159,8 +159,9 @@ class ModelStepper final : public Stepper, private StepMemory {
     return turn_now("waiting for the validation of the model", [&] {
       Json texts = model_->texts();  // with the weights that were validated
       averages_.use(false);
-      Validated seen = model_->seen();
+      Validated seen = model_->seen(ranks_ ? &*ranks_ : nullptr);
       if (!texts.is_null()) seen.details["texts"] = std::move(texts);
+      if (ranks_) ranks_->merge(seen.details, model_->facts().texts);
       return seen;
     });
   }

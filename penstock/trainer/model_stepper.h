@@ -17,6 +17,8 @@
 
 namespace penstock {
 
+class RankShare;
+
 /// A kind of model, to the steps that are the same for all: what it learns from
 /// a batch, and what it measures on held-out rows. One thread; all that it asks
 /// of libtorch is queued in the turn of the caller.
@@ -43,8 +45,9 @@ class Model {
   /// list of {"sample", "prompt", "tokens"}, by ids of tokens. Null for a model
   /// that makes no text.
   virtual Json texts() { return {}; }
-  /// What look() saw since the last call, as Stepper::validated() gives it.
-  virtual Validated seen() = 0;
+  /// What look() saw since the last call, as Stepper::validated() gives it. Of
+  /// several ranks (null: one) what all of them saw, whatever each of them saw.
+  virtual Validated seen(RankShare* ranks) = 0;
 
  protected:
   ModelFacts facts_;  // complete once it is made

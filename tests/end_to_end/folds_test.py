@@ -103,7 +103,11 @@ class FoldsTest(Case):
         self.assertFalse(report["interrupted"])
         self.assertEqual(len(report["folds"]), 4)
         again = self.train("--resume", report["run"])
-        self.assertEqual(again.json()["mean"], report["mean"])
+        self.assertEqual(again.json(), report)
+        self.assertIn("finished", again.err)
+        newest = self.train("job.json", "--resume", "latest", "--set",
+                            "train.epochs=60")
+        self.assertEqual(newest.json(), report, newest.err)
 
     def test_what_cannot_be_cross_validated_is_refused(self):
         def refused(code, *names, sets=()):

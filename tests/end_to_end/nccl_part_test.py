@@ -8,7 +8,7 @@ import unittest
 from penstock_cli import PROGRAM
 
 PARTS = sorted((pathlib.Path(PROGRAM).resolve().parent.parent / "lib" /
-                "penstock").glob("libpenstock_trainer_nccl_*.so"))
+                "penstock").glob("libpenstock_nccl_*.so"))
 LOAD = """
 import ctypes, os, sys
 part = ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW)

@@ -34,7 +34,9 @@ def table(rows=203):
 
 
 @unittest.skipUnless(TRAINS and has_part("csv"), "the trainer was not built")
-class TrainRanks(Case):
+class RanksCase(Case):
+    """A job whose model learns a table, and its ranks."""
+
     def setUp(self):
         super().setUp()
         (self.folder / "t.csv").write_text(table())
@@ -85,7 +87,7 @@ class TrainRanks(Case):
         tensors = read_safetensors(self.folder / weights / "model.safetensors")
         return answers[0].json(), tensors
 
-    def assert_close(self, found, expected):
+    def assert_same_but_for_rounding(self, found, expected):
         self.assertEqual(found.keys(), expected.keys())
         for name, tensor in expected.items():
             for one, other in zip(floats(found[name]), floats(tensor),
@@ -93,6 +95,8 @@ class TrainRanks(Case):
                 self.assertTrue(math.isclose(one, other, rel_tol=1e-4,
                                              abs_tol=1e-5), (name, one, other))
 
+
+class TrainRanks(RanksCase):
     def test_two_and_three_ranks_give_the_model_of_one(self):
         """Three do not share the last batch of an epoch evenly."""
         alone = self.succeed("train", "job.json", "--json", "--output",
@@ -100,7 +104,7 @@ class TrainRanks(Case):
         expected = read_safetensors(self.folder / "alone" / "model.safetensors")
         for world in (2, 3):
             report, weights = self.trained(world)
-            self.assert_close(weights, expected)
+            self.assert_same_but_for_rounding(weights, expected)
             self.assertEqual(report["ranks"]["world"], world)
             self.assertEqual(report["ranks"]["backend"], "gloo")
             self.assertEqual(len(report["ranks"]["hosts"]), world)
@@ -119,7 +123,7 @@ class TrainRanks(Case):
         self.succeed("train", "job.json", "--output", "alone", *sets)
         expected = read_safetensors(self.folder / "alone" / "model.safetensors")
         _, weights = self.trained(5, *sets)
-        self.assert_close(weights, expected)
+        self.assert_same_but_for_rounding(weights, expected)
 
     def test_one_run_folder_is_written_by_rank_0(self):
         self.trained(2)
@@ -127,8 +131,13 @@ class TrainRanks(Case):
                 if not one.is_symlink()]
         self.assertEqual(len(runs), 1)
         self.assertTrue((runs[0] / "report.json").exists())
-        self.assertEqual([one.name for one in (runs[0] / "ranks").iterdir()],
-                         ["1"])
+        self.assertEqual(
+            sorted(one.name for one in (runs[0] / "ranks").iterdir()),
+            ["0.log", "1", "1.log"])
+        for rank in (0, 1):
+            log = (runs[0] / "ranks" / f"{rank}.log").read_text()
+            self.assertIn("train + ", log)
+            self.assertIn("info: run folder", log)
         self.assertFalse(list((runs[0] / "ranks").rglob("*.safetensors")))
 
     def stopped(self, sign, world=2):
@@ -180,6 +189,57 @@ class TrainRanks(Case):
         for answer in self.answers([ranks[0], ranks[2], ranks[3]]):
             error = self.refused(answer, "device", "ranks.lost", "rank 1 on ")
             self.assertNotIn(",", error["where"])
+
+    def test_page_and_explain_name_what_the_ranks_wait_for(self):
+        self.trained(2)
+        run = self.newest_run("report.json")
+        ranks = json.loads((run / "report.json").read_text())["ranks"]
+        self.assertIn("slowest", ranks)
+        said = " ".join(self.succeed("explain", run).out.split())
+        self.assertIn("2 ranks on " + ranks["hosts"][0], said)
+        self.assertIn("2 ranks on " + ranks["hosts"][0],
+                      (run / "report.html").read_text())
+
+    def test_validation_is_shared(self):
+        """Two classes, so that the metrics need all rows: AUC, macro F1. The
+        share of a rank is not even: 41 rows."""
+        lines = (self.folder / "t.csv").read_text().replace(",z\n", ",x\n")
+        (self.folder / "t.csv").write_text(lines)
+        sets = ("--set", "train.max_steps=6", "--set", "train.epochs=1",
+                "--set", "split.test=0.1")
+        alone = self.succeed("train", "job.json", "--json", *sets).json()
+        for world in (2, 3):
+            report, _ = self.trained(world, *sets)
+            for key in ("val_loss", "val_accuracy", "val_auc", "val_macro_f1"):
+                self.assertAlmostEqual(report["epochs"][0][key],
+                                       alone["epochs"][0][key], places=5)
+            self.assertEqual(report["dataset"]["val"], alone["dataset"]["val"])
+            for key, value in alone["test"].items():
+                self.assertAlmostEqual(report["test"][key], value, places=5)
+            self.assertIn("auc", alone["test"])
+            self.assertEqual(report["confusion"], alone["confusion"])
+            self.assertEqual([row["key"] for row in report["worst_rows"]],
+                             [row["key"] for row in alone["worst_rows"]])
+
+    def test_refusals(self):
+        for sets, kind, code, where in (
+                (("device=sim", "model=none"), "request", "ranks.on_sim",
+                 "device"),
+                (("device=sim",), "request", "model.on_sim", "model"),
+                (("train.strategy=fsdp2",), "request", "settings.unknown_key",
+                 "strategy")):
+            arguments = [word for one in sets for word in ("--set", one)]
+            answers = self.answers(self.ranks(2, *arguments))
+            codes = [answer.json()["error"]["code"] for answer in answers]
+            self.assertIn(code, codes)
+            self.assertTrue(set(codes) <= {code, "ranks.failed"}, codes)
+
+    def test_predictions_are_made_by_one_process(self):
+        self.succeed("train", "job.json")
+        for verb in ("predict", "evaluate"):
+            answer = self.run_it(verb, "runs/latest", "t.csv", "--json",
+                                 RANK="0", WORLD_SIZE="2", MASTER_PORT="29500")
+            self.refused(answer, "request", "ranks.not_here", "2 ranks")
 
     def test_world_without_a_rank_is_refused(self):
         answer = self.run_it("train", "job.json", "--json", WORLD_SIZE="4")

@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "penstock/cli/output.h"
@@ -44,9 +45,27 @@ void note_bad_rows(const Predicted& predicted, Terminal& terminal) {
   }
 }
 
+/// Each of several ranks would predict all rows, and write the same file.
+void check_one_process(const PredictArguments& arguments) {
+  const std::optional<RankPlace> place = rank_place();
+  if (!place) return;
+  throw Error(
+      ErrorKind::request,
+      {.code = "ranks.not_here",
+       .what = "cannot predict rows on several ranks",
+       .where = arguments.source,
+       .why = "the environment describes " + std::to_string(place->rank.world) +
+              " ranks (" + place->launcher +
+              "), and each would predict all rows",
+       .next = "start the command once, without a launcher; to use several "
+               "GPUs, start it once for each part of the rows, with "
+               "CUDA_VISIBLE_DEVICES and an --out of its own"});
+}
+
 /// A signal ends it, and then no file is written.
 void run_predict(const PredictArguments& arguments,
                  Invocation& invocation) try {
+  check_one_process(arguments);
   Terminal terminal;
   const TrainedRun run = read_trained_run(arguments.run);
   const Json source = source_in(arguments.source);

@@ -1,9 +1,13 @@
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "penstock/cli/local_ranks.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/python_program.h"
 #include "penstock/cli/terminal.h"
@@ -23,7 +27,12 @@ struct TrainArguments {
   std::string manifest;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
-  bool plan = false, estimate = false, trace = false;
+  int ranks = 1;
+  bool plan = false, estimate = false, trace = false, or_begin = false;
+
+  /// A job is resumed, not a run that is named.
+  bool resumes_newest() const { return !job.empty() && resume == kNewest; }
+  static constexpr const char* kNewest = "latest";
 };
 
 [[noreturn]] void refuse(std::string where, std::string why, std::string next) {
@@ -34,11 +43,65 @@ struct TrainArguments {
                                    .next = std::move(next)});
 }
 
-/// Exactly one of a job, a run and a table must be named.
+void check_resumption(const TrainArguments& arguments) {
+  const bool newest = arguments.resumes_newest();
+  if (arguments.or_begin && !newest)
+    refuse("--or-begin",
+           "it says what to do where a job has no run yet, and the command "
+           "does not resume the newest run of a job",
+           "use it with a job file and --resume latest");
+  if (newest && arguments.skip != 0)
+    refuse("--skip", "steps are skipped of a run that is named",
+           "name the folder of the run with --resume in place of 'latest'");
+}
+
+/// Several ranks train one job; nothing else is done by several.
+void check_ranks(const TrainArguments& arguments, bool given) {
+  if (!given) return;
+  for (const char* name : {"WORLD_SIZE", "RANK"})
+    if (const char* value = std::getenv(name))
+      refuse("--ranks",
+             "the environment has " + std::string(name) + "=" + value +
+                 ": this process has been started as one of several ranks",
+             "leave out --ranks where torchrun, srun or mpirun starts the "
+             "ranks, or unset " +
+                 std::string(name));
+  if (const std::optional<RankPlace> place = rank_place())
+    refuse("--ranks",
+           "this process is rank " + std::to_string(place->rank.rank) + " of " +
+               std::to_string(place->rank.world) + ", started by " +
+               place->launcher,
+           "leave out --ranks: the launcher starts the ranks");
+  const std::pair<const char*, bool> others[] = {
+      {"--plan", arguments.plan},
+      {"--estimate", arguments.estimate},
+      {"--init", !arguments.init.empty()}};
+  for (const auto& [option, used] : others)
+    if (used && arguments.ranks > 1)
+      refuse("--ranks", std::string(option) + " is done by one process",
+             "leave out --ranks, or " + std::string(option));
+}
+
+[[noreturn]] void refuse_ranks_of_own_model() {
+  throw Error(
+      ErrorKind::request,
+      {.code = "ranks.not_here",
+       .what = "cannot train your own model on several ranks",
+       .where = "--ranks",
+       .why = "each rank would train the whole model on all rows",
+       .next = "leave out --ranks; to use several ranks, write the loop in "
+               "Python with penstock.open() and DDP or FSDP2 "
+               "(docs/how-to/frames.md)"});
+}
+
+/// Exactly one of a job, a run and a table must be named; or a job whose newest
+/// run is resumed.
 void check_what_is_named(const TrainArguments& arguments) {
+  check_resumption(arguments);
   const bool manifest = !arguments.manifest.empty() && arguments.job.empty();
-  const int named = !arguments.job.empty() + !arguments.resume.empty() +
-                    !arguments.init.empty() + manifest;
+  const bool resumes = !arguments.resume.empty() && !arguments.resumes_newest();
+  const int named =
+      !arguments.job.empty() + resumes + !arguments.init.empty() + manifest;
   if (!arguments.manifest.empty() &&
       !(arguments.resume.empty() && arguments.init.empty()))
     refuse("--manifest",
@@ -53,7 +116,8 @@ void check_what_is_named(const TrainArguments& arguments) {
            next);
   if (named > 1)
     refuse("the command line",
-           arguments.init.empty() ? "the command names both a job and a run"
+           arguments.init.empty() ? "the command names both a job and a run; "
+                                    "only 'latest' can be resumed of a job"
                                   : "--init writes a new job, and the command "
                                     "also names a job or a run",
            next);
@@ -137,7 +201,7 @@ Json shown(const std::vector<ManifestKey>& keys) {
 /// manifest, which `said` tells about.
 Json document_of(const TrainArguments& arguments,
                  std::vector<ManifestKey>& said) {
-  if (!arguments.resume.empty())
+  if (!arguments.resume.empty() && !arguments.resumes_newest())
     return document_of_run(arguments.resume, arguments.sets);
   if (arguments.manifest.empty())
     return read_job(arguments.job, arguments.sets);
@@ -161,6 +225,21 @@ Job job_of(const TrainArguments& arguments, std::vector<ManifestKey>& said) {
   Json document = document_of(arguments, said);
   if (!arguments.model.empty()) use_own_model(document, arguments.model);
   return parse_job(document);
+}
+
+/// Of a job whose newest run is resumed, the same with that run in its place,
+/// for as long as the job says now.
+TrainArguments with_newest_run(TrainArguments arguments, const Job& job) {
+  if (!arguments.resumes_newest()) return arguments;
+  arguments.resume = newest_run_or_begin(job, arguments.or_begin);
+  if (arguments.resume.empty()) return arguments;
+  arguments.job.clear();
+  const TrainSection& length = job.training;
+  arguments.sets.push_back("train.epochs=" + std::to_string(length.epochs));
+  arguments.sets.push_back(
+      "train.max_steps=" +
+      (length.max_steps ? std::to_string(*length.max_steps) : "null"));
+  return arguments;
 }
 
 /// What penstock.training does in place of this program.
@@ -245,6 +324,7 @@ bool write_if_asked(TrainArguments& arguments, Terminal& terminal,
 
 void run_train(TrainArguments arguments, Invocation& invocation) {
   check_what_is_named(arguments);
+  check_ranks(arguments, names_ranks(invocation.command));
   Terminal terminal;
   if (!write_if_asked(arguments, terminal, invocation)) return;
   std::vector<ManifestKey> said;
@@ -252,17 +332,29 @@ void run_train(TrainArguments arguments, Invocation& invocation) {
   for (const ManifestKey& key : said) terminal.note(key.text());
   tell_costs(job, terminal);
   if (arguments.plan) return show_plan(job, arguments, terminal, invocation);
-  if (job.model.kind == "own")
-    become_python("penstock.training",
-                  request_of(arguments, invocation.json).dump());
+  if (job.model.kind == "own") {
+    if (arguments.ranks > 1) refuse_ranks_of_own_model();
+    become_python(
+        "penstock.training",
+        request_of(with_newest_run(arguments, job), invocation.json).dump());
+  }
   if (arguments.estimate) return show_estimate(job, terminal, invocation);
+  if (arguments.ranks > 1) {
+    invocation.exit_code =
+        run_as_ranks(invocation.command, arguments.ranks, invocation.json);
+    return;
+  }
+  end_with_launcher();
   TrainListener listener{
       .note = [&](const std::string& line) { terminal.note(line); },
       .progress = [&](const Progress& p) { terminal.progress(p); }};
+  const bool newest = arguments.resumes_newest();
   TrainResult result = train(job, {.stop = invocation.stop,
                                    .save = invocation.save,
                                    .listener = std::move(listener),
-                                   .resume = arguments.resume,
+                                   .resume = newest ? "" : arguments.resume,
+                                   .resume_newest = newest,
+                                   .or_begin = arguments.or_begin,
                                    .skip = arguments.skip,
                                    .output = arguments.output,
                                    .trace = arguments.trace});
@@ -280,7 +372,14 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<TrainArguments>();
   options.add("job", arguments->job, "The job file");
   options.add("--resume", arguments->resume,
-              "Folder of an interrupted run to resume");
+              "Folder of an interrupted run to resume. With a job: 'latest', "
+              "the newest run of that job");
+  options.flag("--or-begin", arguments->or_begin,
+               "With a job and --resume latest: begin a run if the job has "
+               "none yet");
+  options.add("--ranks", arguments->ranks,
+              "Train on so many processes of this machine",
+              {.least = 1, .most = 1024});
   options.add("--init", arguments->init,
               "Write a job file for this table, or folder of images or sounds, "
               "or file of texts (a source as for peek), and run it");

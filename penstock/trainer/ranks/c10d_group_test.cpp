@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "penstock/base/error.h"
 #include "penstock/session/session.h"
 #include "penstock/trainer/ranks/network_interface.h"
+#include "penstock/trainer/ranks/rank_share.h"
 
 namespace penstock {
 namespace {
@@ -161,6 +163,62 @@ TEST(Ranks, TakenPortIsNamed) {
       error_of([&] { open_ranks(place_of(0, 2, taken.number())); });
   EXPECT_EQ(error.parts().code, "ranks.port");
   EXPECT_EQ(error.parts().where, "127.0.0.1:" + std::to_string(taken.number()));
+}
+
+TEST(Ranks, MasterThatDoesNotAnswerIsNamedAfterTenSeconds) {
+  const std::uint16_t port = free_port();
+  const auto began = std::chrono::steady_clock::now();
+  const Error error = error_of([&] { open_ranks(place_of(1, 2, port)); });
+  EXPECT_EQ(error.parts().code, "ranks.master");
+  EXPECT_THAT(error.parts().where,
+              HasSubstr("127.0.0.1:" + std::to_string(port)));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+}
+
+TEST(Ranks, RowsOfAllRanksComeInTheOrderOfTheirSamples) {
+  struct Row {
+    std::int64_t sample;
+    double value;
+  };
+  on_ranks(3, [](RankGroup& group) {
+    const int rank = group.rank().rank;
+    std::vector<Row> mine;  // rank 1 has none
+    if (rank == 0) mine = {{0, 0.5}, {3, 3.5}};
+    if (rank == 2) mine = {{1, 1.5}, {2, 2.5}, {4, 4.5}};
+    RankShare share(group);
+    const std::vector<Row> all = of_all_ranks(&share, mine);
+    ASSERT_EQ(all.size(), 5u);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      EXPECT_EQ(all[i].value, static_cast<double>(all[i].sample) + 0.5);
+    EXPECT_EQ(all.back().sample, 4);
+    std::vector<double> flat;
+    for (const Row& row : mine)
+      flat.insert(flat.end(), {static_cast<double>(row.sample), row.value});
+    EXPECT_THAT(share.gathered(flat, 2),
+                ElementsAre(0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5));
+    std::vector<double> sums{1, static_cast<double>(rank)};
+    share.sum(sums);
+    EXPECT_THAT(sums, ElementsAre(3, 3));
+  });
+}
+
+TEST(Ranks, DetailsOfAllRanksAreMerged) {
+  on_ranks(2, [](RankGroup& group) {
+    const bool first = group.first();
+    Json details = Json::parse(
+        first ? R"({"worst": [{"sample": 1, "picture": "p"}, {"sample": 2}],
+                    "texts": [{"sample": 0}, {"sample": 3}]})"
+              : R"({"worst": [{"sample": 1}, {"sample": 2, "picture": "q"}],
+                    "texts": [{"sample": 1}]})",
+        "test");
+    RankShare(group).merge(details, 2);
+    EXPECT_EQ(details.dump(), R"({"worst":[{"sample":1,"picture":"p"},)"
+                              R"({"sample":2,"picture":"q"}],)"
+                              R"("texts":[{"sample":0},{"sample":1}]})");
+    Json nothing;
+    RankShare(group).merge(nothing, 2);
+    EXPECT_TRUE(nothing.is_null());
+  });
 }
 
 TEST(NetworkInterface, RouteToThisMachineIsLoopback) {

@@ -21,7 +21,7 @@ const NcclPlugin& nccl_plugin() {
                                     .why = cuda.why,
                                     .next = "run 'penstock doctor'"});
   return load_plugin<NcclPlugin>(
-      {.library = "libpenstock_trainer_nccl_" + release + ".so",
+      {.library = "libpenstock_nccl_" + release + ".so",
        .entry = kNcclPluginEntry,
        .shown = "the plugin for NCCL with libtorch " + release,
        .kind = ErrorKind::device,

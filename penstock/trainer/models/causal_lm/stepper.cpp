@@ -18,6 +18,7 @@
 #include "penstock/trainer/models/causal_lm/network.h"
 #include "penstock/trainer/outcome_details.h"
 #include "penstock/trainer/outcomes.h"
+#include "penstock/trainer/ranks/rank_share.h"
 #include "penstock/trainer/recompute.h"
 #include "penstock/trainer/trainer.h"
 
@@ -90,6 +91,7 @@ class CausalLmModel final : public Model {
               .row_work = work_of(data, options),
               .form = form_of(spec),
               .answers = {.names = {Json("loss_per_token")}},
+              .texts = settings_.sample_texts,
               .description = description()};
   }
 
@@ -124,19 +126,21 @@ class CausalLmModel final : public Model {
 
   Json texts() override;
 
-  Validated seen() override {
+  Validated seen(RankShare* ranks) override {
     Validated found;
     prompts_.clear();
-    if (!seen_.defined()) return found;
-    const double tokens = seen_tokens_.item<double>();
-    const double loss = seen_.item<double>() / tokens;
+    std::vector<double> sums{0, 0};  // of losses, of tokens
+    if (seen_.defined())
+      sums = {seen_.item<double>(), seen_tokens_.item<double>()};
     seen_.reset(), seen_tokens_.reset();
+    if (ranks != nullptr) ranks->sum(sums);
     std::vector<TextOutcome> worst;
-    for (const Outcome& row : seen_rows_.take())
+    for (const Outcome& row : of_all_ranks(ranks, seen_rows_.take()))
       worst.push_back({.loss = row.loss,
                        .tokens = static_cast<std::int64_t>(row.truth),
                        .sample = row.sample});
-    if (tokens == 0) return found;
+    if (sums[1] == 0) return found;
+    const double loss = sums[0] / sums[1];
     found.metrics["val_loss"] = loss;
     found.metrics["val_perplexity"] = std::exp(loss);
     found.details = text_details(worst);

@@ -154,7 +154,7 @@ class SetPositionModel final : public Model {
     return said;
   }
 
-  Validated seen() override { return validation_.take(); }
+  Validated seen(RankShare* ranks) override { return validation_.take(ranks); }
 
  private:
   void measure(const Inputs& inputs, const LocalTangentPlane& plane,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "penstock/session/session.h"
+#include "penstock/trainer/ranks/rank_share.h"
 
 namespace penstock {
 
@@ -27,30 +28,44 @@ void Validation::add(const PlacesOfBatch& batch) {
   samples_.resize(rows, -1);
 }
 
-Validated Validation::take() {
-  Validated found;
-  if (seen_.empty()) return found;
-  const at::Tensor all = at::cat(seen_, 1).to(at::kCPU).t().contiguous();
+struct Validation::Place : PlaceOutcome {
+  double deviations = 0;
+};
+
+/// Of all rows that count.
+std::vector<Validation::Place> Validation::places() {
+  std::vector<Place> all;
+  if (seen_.empty()) return all;
+  const at::Tensor rows = at::cat(seen_, 1).to(at::kCPU).t().contiguous();
   seen_.clear();
   const std::vector<SampleId> samples = std::exchange(samples_, {});
+  const double* row = rows.const_data_ptr<double>();
+  for (std::size_t at = 0; at < samples.size(); ++at, row += rows.size(1)) {
+    if (row[3] == 0) continue;
+    const PlaceOutcome seen{.loss = row[0],
+                            .km = row[1],
+                            .latitude = row[4],
+                            .longitude = row[5],
+                            .guessed_latitude = row[6],
+                            .guessed_longitude = row[7],
+                            .sample = samples[at]};
+    all.push_back({seen, row[2]});
+  }
+  return all;
+}
+
+Validated Validation::take(RankShare* ranks) {
+  Validated found;
   const double most_deviations = deviations_within_90();
   std::vector<PlaceOutcome> kept;
   std::vector<double> km;
   double loss = 0, sum_km = 0, within = 0;
-  const double* row = all.const_data_ptr<double>();
-  for (std::size_t at = 0; at < samples.size(); ++at, row += all.size(1)) {
-    if (row[3] == 0) continue;
-    kept.push_back({.loss = row[0],
-                    .km = row[1],
-                    .latitude = row[4],
-                    .longitude = row[5],
-                    .guessed_latitude = row[6],
-                    .guessed_longitude = row[7],
-                    .sample = samples[at]});
-    loss += row[0];
-    km.push_back(row[1]);
-    sum_km += row[1];
-    within += row[2] <= most_deviations ? 1 : 0;
+  for (const Place& row : of_all_ranks(ranks, places())) {
+    kept.push_back(row);
+    loss += row.loss;
+    km.push_back(row.km);
+    sum_km += row.km;
+    within += row.deviations <= most_deviations ? 1 : 0;
   }
   if (km.empty()) return found;
   const auto count = static_cast<double>(km.size());

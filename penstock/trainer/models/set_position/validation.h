@@ -13,6 +13,8 @@
 
 namespace penstock {
 
+class RankShare;
+
 /// Of a two-dimensional normal distribution, 90 % lie within so many
 /// deviations.
 double deviations_within_90();
@@ -38,10 +40,14 @@ class Validation {
 
   /// "val_loss", "val_median_km", "val_mean_km", and "val_within_90": the share
   /// of rows that lie within the circle that the model holds to be 90 % sure;
-  /// and place_details(). Empty when there was no row. Starts again.
-  Validated take();
+  /// and place_details(). Empty when there was no row. Of several ranks (null:
+  /// one) over the rows of all. Starts again.
+  Validated take(RankShare* ranks = nullptr);
 
  private:
+  struct Place;
+  std::vector<Place> places();
+
   std::optional<MeanPlace> mean_;
   std::vector<at::Tensor> seen_;  // [8, rows] each
   std::vector<SampleId> samples_;

@@ -10,6 +10,7 @@
 #include "penstock/trainer/models/tabular/network.h"
 #include "penstock/trainer/outcome_details.h"
 #include "penstock/trainer/outcomes.h"
+#include "penstock/trainer/ranks/rank_share.h"
 #include "penstock/trainer/target.h"
 #include "penstock/trainer/trainer.h"
 
@@ -126,8 +127,8 @@ class TabularModel final : public Model {
     return said;
   }
 
-  Validated seen() override {
-    const std::vector<Outcome> rows = seen_.take();
+  Validated seen(RankShare* ranks) override {
+    const std::vector<Outcome> rows = of_all_ranks(ranks, seen_.take());
     const bool classes = target_.classes > 0;
     Validated found{.metrics =
                         classes ? class_metrics(rows, target_.classes)

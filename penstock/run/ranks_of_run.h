@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/session/session.h"
+
+// What a run decides together with the other ranks before it begins. `ranks`:
+// null for a run of one process.
+namespace penstock {
+
+/// The job with this rank's share of the machine's processors, where it leaves
+/// the number of threads open.
+Job with_share_of_processors(Job job, const RankGroup* ranks);
+
+/// The run to go on from, as rank 0 finds it; empty: a new one begins. Throws
+/// as newest_run_or_begin() does.
+std::string run_to_resume(const Job& job, const TrainOptions& options);
+
+/// Throws Error(request): "ranks.same_gpu" where two ranks have one GPU, and
+/// "ranks.on_sim" for the simulated device.
+void check_devices(const Device& device, RankGroup* ranks);
+/// Two ranks of one machine that have the same GPU, by the addresses of their
+/// GPUs on its PCI bus; a rank without a GPU has an empty one.
+std::optional<std::pair<int, int>> ranks_of_one_gpu(
+    const std::vector<std::string>& addresses,
+    const std::vector<std::string>& hosts);
+
+/// The run's own folder, of which a rank that is not the first has a part.
+std::filesystem::path run_of(const RunFolder& folder, const RankGroup* ranks);
+
+}  // namespace penstock
