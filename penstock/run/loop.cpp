@@ -262,6 +262,7 @@ std::optional<Error> Loop::stepped(const std::shared_ptr<Batch>& batch) try {
 /// Gives up the next thing, the cheapest first. Throws where nothing is left.
 void Loop::make_room(const Batch& batch, const Error& shortage) {
   if (p_.job.model.learning.oom == Learning::OnShortage::stop) throw shortage;
+  if (one_of_many()) return make_room_together(batch, shortage);
   if (give_up_data(batch.rows(), shortage)) return;
   StepMemory* memory = p_.stepper.memory();
   if (memory == nullptr) throw shortage;

@@ -89,6 +89,7 @@ class Loop {
   /// The error of a step that ran out of memory.
   std::optional<Error> stepped(const std::shared_ptr<Batch>& batch);
   void make_room(const Batch& batch, const Error& shortage);
+  void make_room_together(const Batch& batch, const Error& shortage);
   bool give_up_data(std::int64_t rows, const Error& shortage);
   std::size_t free_rows();
   [[noreturn]] void refuse_shortage(const Batch& batch, const Error& shortage);

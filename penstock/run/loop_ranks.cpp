@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "penstock/run/loop.h"
@@ -60,6 +61,37 @@ Json Loop::measured_by_first(Json mine) {
   RankGroup& ranks = *p_.options.ranks;
   const std::string text = ranks.first() ? mine.dump() : "";
   return Json::parse(ranks.gather(text).front(), "what rank 0 has measured");
+}
+
+// The vote has told all ranks that one of them has no memory. Each gives up the
+// rows and batches that it holds; where none of them has any, rank 0 chooses
+// what is next, for the largest share, so that all have the same micro-batches.
+// If nothing is left it throws, and the others learn its error.
+void Loop::make_room_together(const Batch& batch, const Error& shortage) {
+  RankGroup& ranks = *p_.options.ranks;
+  StepMemory* memory = p_.stepper.memory();
+  if (memory == nullptr) throw shortage;
+  Json mine;
+  mine["rows"] = batch.rows();
+  mine["gave_up"] = give_up_data(batch.rows(), shortage);
+  std::int64_t rows = 0;
+  bool gave_up = false;
+  for (const std::string& text : ranks.gather(mine.dump())) {
+    const Json of_rank = Json::parse(text, "what a rank has given up");
+    rows = std::max(rows, of_rank.find("rows")->integer());
+    gave_up |= *of_rank.find("gave_up") == Json(true);
+  }
+  if (gave_up) return;
+  std::string chosen;
+  if (ranks.first()) {
+    if (!memory->give_way(p_.state.steps_taken, rows))
+      refuse_shortage(batch, shortage);
+    chosen = json_of({memory->events().back()}).array()[0].dump();
+  }
+  const std::string of_first = ranks.gather(chosen).front();
+  if (!ranks.first())
+    memory->follow(
+        parse_oom_event(Json::parse(of_first, "what rank 0 gives up")));
 }
 
 void Loop::save_if_requested() {

@@ -18,6 +18,14 @@ Json json_of(const std::vector<OomEvent>& events) {
   return list;
 }
 
+OomEvent parse_oom_event(const Json& json) {
+  return {.step = json.find("step")->integer(),
+          .from = json.find("from")->integer(),
+          .to = json.find("to")->integer(),
+          .action = json.find("action")->string(),
+          .exact = *json.find("exact") == Json(true)};
+}
+
 void StepMemory::add(OomEvent event) {
   std::string line = "step " + std::to_string(event.step) +
                      " ran out of memory: " + event.action;

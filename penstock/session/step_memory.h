@@ -21,6 +21,8 @@ struct OomEvent {
   bool exact = true;  ///< false: the result differs from that without shortage
 };
 Json json_of(const std::vector<OomEvent>& events);
+/// One entry of that.
+OomEvent parse_oom_event(const Json& json);
 
 /// Bytes of a model on its device, by owner.
 struct MemoryByOwner {
@@ -58,6 +60,9 @@ class StepMemory {
   /// thing, and adds the event. False: nothing is left that may be given up.
   /// Throws Error(out_of_memory) where no smaller step would fit.
   virtual bool give_way(std::int64_t step, std::int64_t rows) = 0;
+  /// Gives up what another rank has given up with give_way(), and adds its
+  /// event. The default only adds it.
+  virtual void follow(const OomEvent& event) { add(event); }
 
   /// The row of the last batch that ran out of memory by itself.
   virtual std::optional<std::int64_t> row_alone() const = 0;

@@ -50,6 +50,8 @@ constexpr std::size_t kStagedSteps = 8;
 constexpr const char* kMicroBatch = "micro_batch";
 constexpr const char* kValidationRows = "validation_rows";
 constexpr const char* kRecomputes = "gradient_checkpointing";
+// Beside these, in an event.
+constexpr const char* kAllocatorCache = "allocator_cache";
 
 /// Names with a prefix: a checkpoint distinguishes weights from the optimiser's
 /// own.
@@ -243,9 +245,13 @@ class ModelStepper final : public Stepper, private StepMemory {
                                                  schedule_.steps))};
   }
 
-  /// Takes a step; its loss. One that throws changes nothing.
+  /// Takes a step; its loss. One that throws changes nothing. Of one of several
+  /// ranks, only what all vote on may run out of memory: what comes after are
+  /// buckets and single numbers.
   at::Tensor taken(const BatchRows& batch, const DrawnFor& rows,
                    std::int64_t number) {
+    limit_ = tensor_limit().load();
+    const TensorLimit outside(ranks_ ? SIZE_MAX : limit_);
     const Together steps = together(number);
     const bool first = number == steps.first;
     counted_.keep();
@@ -325,6 +331,7 @@ class ModelStepper final : public Stepper, private StepMemory {
     RankGroup::Share mine;
     try {
       in_torch("taking a step of the model", [&] {
+        const TensorLimit inside(limit_);
         if (batch.rows() > 0) {
           const MeanLoss loss = learned(batch, rows, share);
           mine.counted = loss.counted.item<double>();
@@ -404,6 +411,7 @@ class ModelStepper final : public Stepper, private StepMemory {
   MemoryByOwner peak() const override;
   MemoryByOwner take_peak() override;
   bool give_way(std::int64_t step, std::int64_t rows) override;
+  void follow(const OomEvent& event) override;
   bool halve(std::int64_t step, std::int64_t rows);
   std::optional<std::int64_t> row_alone() const override {
     if (part_.end - part_.begin != 1) return std::nullopt;
@@ -439,7 +447,8 @@ class ModelStepper final : public Stepper, private StepMemory {
   // the allocator gave back what it keeps.
   std::int64_t halved_at_ = -1, emptied_at_ = -1;
   bool recomputes_ = false;  // since a shortage
-  std::int64_t most_ = 0;    // bytes, before the last take_peak()
+  std::size_t limit_ = SIZE_MAX;
+  std::int64_t most_ = 0;  // bytes, before the last take_peak()
   MemoryByOwner tried_;
 };
 
@@ -534,14 +543,21 @@ bool ModelStepper::give_way(std::int64_t step, std::int64_t rows) {
   };
   if (std::exchange(emptied_at_, step) != step &&
       empty_allocator_cache(torch_) > 0)
-    return gave("allocator_cache");
+    return gave(kAllocatorCache);
   const bool helps = halved_at_ != step || halves_take_less(*this, now);
   if (helps && halve(step, now)) return true;
   if (model_->begin_recompute()) {
     recomputes_ = true;
-    return gave("gradient_checkpointing");
+    return gave(kRecomputes);
   }
   return !helps && halve(step, now);
+}
+
+void ModelStepper::follow(const OomEvent& event) {
+  if (event.action == kMicroBatch) micro_ = std::min(micro_, event.to);
+  if (event.action == kRecomputes) recomputes_ |= model_->begin_recompute();
+  if (event.action == kAllocatorCache) empty_allocator_cache(torch_);
+  add(event);
 }
 
 /// False where fewer rows may not go through the model at once.
@@ -557,7 +573,7 @@ bool ModelStepper::halve(std::int64_t step, std::int64_t rows) {
   add({.step = step,
        .from = rows,
        .to = micro_,
-       .action = "micro_batch",
+       .action = kMicroBatch,
        .exact = exact});
   return true;
 }

@@ -180,6 +180,36 @@ class TrainRanks(RanksCase):
             self.refused(answer, "request", "ranks.settings", "batch_size")
         self.assertFalse(list((self.folder / "runs").rglob("*.safetensors")))
 
+    def test_ranks_that_run_out_of_memory_halve_together(self):
+        """One of them has no memory for its share; or all of them."""
+        sets = ("--set", "model.width=256", "--set", "loader.batch_size=128",
+                "--set", "train.epochs=2")
+        whole, expected = self.trained(2, *sets)
+        self.assertEqual(whole["oom"], [])
+        bytes_ = whole["memory"]["peak_by_owner"]
+        limit = sum(bytes_.values()) - bytes_["activations"] / 3
+        device = "device=" + json.dumps(
+            {"kind": "cpu", "memory_gib": limit / 2**30})
+        for name, of_all, of_last in (("one", (), ("--set", device)),
+                                      ("all", ("--set", device), ())):
+            with self.subTest(name):
+                answers = self.answers(self.ranks(
+                    2, "--output", name, *sets, *of_all, of_last=of_last))
+                for answer in answers:
+                    self.assertEqual(answer.code, 0, answer.out + answer.err)
+                events = answers[0].json()["oom"]
+                self.assertIn("micro_batch", [one["action"] for one in events])
+                self.assertLess(events[-1]["to"], 64)
+                self.assert_same_but_for_rounding(read_safetensors(
+                    self.folder / name / "model.safetensors"), expected)
+                other, = (self.folder / "runs" / "latest").glob(
+                    "ranks/1/report.json")
+                other = json.loads(other.read_text())["oom"]
+                self.assertEqual([one["to"] for one in other
+                                  if one["action"] == "micro_batch"],
+                                 [one["to"] for one in events
+                                  if one["action"] == "micro_batch"])
+
     def test_rank_that_is_killed_is_named(self):
         # Of four, one has no connection in use to the one that is killed.
         ranks = self.ranks(4, "--set", "train.epochs=100000")

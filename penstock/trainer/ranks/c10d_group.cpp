@@ -21,6 +21,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
+#include "penstock/base/tensor_limit.h"
 #include "penstock/session/session.h"
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/ranks/nccl_plugin.h"
@@ -218,6 +219,7 @@ class C10dGroup final : public RankGroup {
   template <class Work>
   void talk(const char* doing, Work work) {
     if (lost_) throw Error(*lost_);
+    const TensorLimit none(SIZE_MAX);  // a rank alone cannot stop half-way
     try {
       work();
     } catch (const Error&) {
