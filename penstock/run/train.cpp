@@ -250,6 +250,11 @@ struct Begun {
   Checkpoints checkpoints{folder, keeps_best(job, true)};
 
   bool skips() const { return options.skip != 0; }
+  /// That of rank 0, inside of which the others have theirs: RUN/ranks/N.
+  std::filesystem::path shared_folder() const {
+    return writes(options) ? folder.path()
+                           : folder.path().parent_path().parent_path();
+  }
   TrainResult finish(const RunNumbers& run, const Dataset* rows, bool all) {
     TrainResult result{.report = report_json(run, job, rows, *device),
                        .interrupted = !all};
@@ -289,12 +294,12 @@ TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
                           std::to_string(state.steps_taken) + " of " +
                           std::to_string(steps) + " steps; " +
                           patience_text(*state.best));
+  stepper.join(nullptr);
   if (!writes(options)) {
     options.ranks->gather("");  // rank 0 has written what the run leaves
     return of.finish(numbers_of(session, stepper, of.folder.path().string()),
                      &session.rows(), all);
   }
-  stepper.join(nullptr);
   const KeptWeights kept{.job = of.job,
                          .options = options,
                          .folder = of.folder,
@@ -332,7 +337,8 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   if (session->rows().rows_on(Side::val) == 0)
     check_held_out(of.job, "none of the rows is on the side 'val'");
   check_metric_of_rows(of.job, session->rows());
-  std::unique_ptr<Stepper> stepper = make_stepper(of.job, options, session);
+  std::unique_ptr<Stepper> stepper =
+      make_stepper(of.job, options, session, of.shared_folder());
   if (of.from.model)
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
@@ -495,14 +501,22 @@ TrainResult train_here(const Job& given, const TrainOptions& options) {
   }
 }
 
+/// The other ranks of the run; null where it is one process.
+std::unique_ptr<RankGroup> ranks_of(const Job& job,
+                                    const TrainOptions& options) {
+  if (job.model.kind == "own")
+    return options.own ? options.own->open_ranks() : nullptr;
+  const std::optional<RankPlace> place = rank_place();
+  return place ? open_ranks_of(*place) : nullptr;
+}
+
 }  // namespace
 
 // An error of this rank goes into the store before its connections break, so
 // that the others show it and do not just miss this one.
 TrainResult train(const Job& job, const TrainOptions& options) {
-  const std::optional<RankPlace> place = rank_place();
-  if (!place || job.model.kind == "own") return train_here(job, options);
-  const std::unique_ptr<RankGroup> ranks = open_ranks_of(*place);
+  const std::unique_ptr<RankGroup> ranks = ranks_of(job, options);
+  if (ranks == nullptr) return train_here(job, options);
   TrainOptions of_rank = options;
   of_rank.ranks = ranks.get();
   if (!ranks->first()) of_rank.listener = {};

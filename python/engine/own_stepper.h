@@ -30,6 +30,7 @@ class OwnStepper final : public Stepper {
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override;
   Validated validated() override;
   void restore(const ModelState& state) override;
+  void join(RankGroup* ranks) override;
 
  private:
   ModelState state_in(std::vector<std::byte> memory) override;
@@ -37,6 +38,7 @@ class OwnStepper final : public Stepper {
 
   const std::shared_ptr<Session> session_;
   nb::object stepper_;
+  RankGroup* ranks_ = nullptr;
 };
 
 /// What a call of Python raised. One of `penstock.errors` keeps its kind and

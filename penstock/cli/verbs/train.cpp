@@ -20,7 +20,7 @@ namespace {
 
 struct TrainArguments {
   std::string job, resume, init, target, input, base, out, model, output;
-  std::string manifest;
+  std::string manifest, strategy;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
   bool plan = false, estimate = false, trace = false;
@@ -242,6 +242,8 @@ bool write_if_asked(TrainArguments& arguments, Terminal& terminal,
 
 void run_train(TrainArguments arguments, Invocation& invocation) {
   check_what_is_named(arguments);
+  if (!arguments.strategy.empty())
+    arguments.sets.push_back("train.strategy=" + arguments.strategy);
   Terminal terminal;
   if (!write_if_asked(arguments, terminal, invocation)) return;
   std::vector<ManifestKey> said;
@@ -296,6 +298,9 @@ RunVerb add_train(Options& options, Invocation& invocation) {
               "without a job file. Each key's translation is reported");
   options.add("--model", arguments->model,
               "Your own torch module instead of the job's model: FILE.py:NAME");
+  options.add("--strategy", arguments->strategy,
+              "How several ranks train your own module: ddp or fsdp2 "
+              "(train.strategy)");
   options.add("--output", arguments->output,
               "Folder for the weights at the end of the run");
   options.add(
