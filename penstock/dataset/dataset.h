@@ -26,5 +26,6 @@
 #include "penstock/dataset/row_place.h"
 #include "penstock/dataset/side_lengths.h"
 #include "penstock/dataset/streamed/row_stream.h"
+#include "penstock/dataset/table/part_scan.h"
 #include "penstock/dataset/table/preparation_plan.h"
 #include "penstock/dataset/table/table_dataset.h"

@@ -68,21 +68,65 @@ void tell_left_out(const Dataset& rows, const std::string& store,
 
 }  // namespace
 
+namespace {
+
+/// The rows of a job that is prepared, before they are read.
+struct OpenedRows {
+  TableDatasetOptions options;
+  BoundSource source;
+};
+
+OpenedRows opened_rows(const Job& own, const Device& device,
+                       const PrepareListener& listener, StopFlag stop) {
+  TableDatasetOptions options = dataset_options(own, device.memory_kind());
+  options.stop = stop;
+  options.scanning = listener.note;
+  options.resumable = true;
+  BoundSource source =
+      bound_source(options.fields,
+                   open_source(options.source, requests_of(options), {stop}));
+  return {std::move(options), std::move(source)};
+}
+
+}  // namespace
+
+Json prepare_part(const Job& job, const PartOfScan& which,
+                  const PrepareListener& listener, StopFlag stop) {
+  const Job own = job_of_store(job);
+  const Nanoseconds begun = wall_clock().now();
+  const std::unique_ptr<Device> device = open_device(own.device);
+  OpenedRows opened = opened_rows(own, *device, listener, stop);
+  opened.options.scanned = listener.progress;
+  const ScannedRows done = scan_part(opened.options, opened.source, which);
+  Json json;
+  json["part"] = which.part;
+  json["of"] = which.of;
+  json["store"] = done.store.string();
+  json["already"] = done.already;
+  json["rows"] = done.rows;
+  json["resumed"] = done.found;
+  json["seconds"] = seconds(wall_clock().now() - begun);
+  return json;
+}
+
+Json commit_parts(const Job& job, const PrepareListener& listener,
+                  StopFlag stop, const TokenExport& also) {
+  const Job own = job_of_store(job);
+  const std::unique_ptr<Device> device = open_device(own.device);
+  const OpenedRows opened = opened_rows(own, *device, {}, stop);
+  check_parts_are_there(opened.options, opened.source);
+  return prepare_job(job, listener, stop, also);
+}
+
 Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
                  const TokenExport& also) {
   if (!also.format.empty()) check_token_export(also.format);
   const Job own = job_of_store(job);
   const Nanoseconds begun = wall_clock().now();
   std::unique_ptr<Device> device = open_device(own.device);
-  TableDatasetOptions options = dataset_options(own, device->memory_kind());
-  options.stop = stop;
-  options.scanning = listener.note;
-  options.resumable = true;
+  auto [options, source] = opened_rows(own, *device, listener, stop);
   if (listener.note)
     options.planned = [&](const TierPlan& plan) { listener.note(plan.text()); };
-  const BoundSource source =
-      bound_source(options.fields,
-                   open_source(options.source, requests_of(options), {stop}));
   const Json before = why_store(options, source);
   const std::string& store = before.find("store")->string();
   StoreSize size(room_for(store), listener.note);

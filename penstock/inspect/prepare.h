@@ -36,4 +36,16 @@ struct TokenExport {
 Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
                  const TokenExport& also = {});
 
+/// Prepares one of several parts of a job's rows, on any machine that sees the
+/// source and the folder of stores. "part", "of", "store", "already", "rows"
+/// (of the source, in this part), "resumed", "seconds". Throws what reading
+/// throws, what scan_part() throws, and prepare.sources.
+Json prepare_part(const Job& job, const PartOfScan& which,
+                  const PrepareListener& listener, StopFlag stop);
+
+/// prepare_job() of parts that are there. Throws what check_parts_are_there()
+/// throws.
+Json commit_parts(const Job& job, const PrepareListener& listener,
+                  StopFlag stop, const TokenExport& also = {});
+
 }  // namespace penstock

@@ -46,7 +46,37 @@ SettingsTable<Learning>& add_network(SettingsTable<Learning>& table) {
                {"documents", Learning::Attention::documents}},
               "How the documents of a row are kept apart. mask: by an "
               "attention mask; documents: one attention call per document; "
-              "auto: documents on the cpu, else mask");
+              "auto: documents on the cpu, else mask")
+      .choice("strategy", &Learning::strategy,
+              {{"auto", Learning::Strategy::by_default},
+               {"ddp", Learning::Strategy::ddp},
+               {"fsdp2", Learning::Strategy::fsdp2},
+               {"deepspeed", Learning::Strategy::deepspeed}},
+              "How several ranks train your own torch module. ddp: each rank "
+              "has the whole module; fsdp2: weights, gradients and optimizer "
+              "are sharded over the ranks; deepspeed: refused, with what to "
+              "use in its place; auto: ddp");
+}
+
+/// A built-in kind has all its weights on every rank.
+void check_strategy(const ModelSpec& model) {
+  const Learning::Strategy asked = model.learning.strategy;
+  const bool sharded = asked == Learning::Strategy::fsdp2 ||
+                       asked == Learning::Strategy::deepspeed;
+  if (model.kind == "own" || !sharded) return;
+  const std::string name =
+      asked == Learning::Strategy::fsdp2 ? "fsdp2" : "deepspeed";
+  throw Error(ErrorKind::request,
+              {.code = "ranks.strategy",
+               .what = "cannot train this model on several ranks so",
+               .where = "train.strategy",
+               .why = "found \"" + name +
+                      "\", which shards a torch module of "
+                      "your own, but the model is of the built-in kind \"" +
+                      model.kind + "\"",
+               .next = "leave train.strategy out: a built-in model adds its "
+                       "gradients over the ranks; or train a torch module "
+                       "with --model FILE.py:NAME"});
 }
 
 /// The settings of what a step does about its memory.
@@ -155,6 +185,7 @@ void check_switches(const Spec& train, const ModelSpec& model) {
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
                    "leave it out; this kind of model has " + list);
+  check_strategy(model);
 }
 
 void check_metric(const Spec& train, const std::string& metric,
@@ -202,6 +233,13 @@ ModelSpec parse_model(const Json* section, const std::vector<Field>& fields) {
   std::vector<std::string> names;
   for (const ModelKind& kind : model_kinds()) names.push_back(kind.name);
   const ModelKind& kind = kind_named(spec.choice("kind", names));
+  if (spec.has("compile") && kind.name != "own")
+    spec.refuse("compile",
+                "torch.compile() compiles torch modules in Python, and the "
+                "model \"" +
+                    kind.name + "\" is built in",
+                "leave it out; it applies to your own module, \"kind\": "
+                "\"own\"");
   ModelSpec model = kind.settings.defaults();
   kind.settings.read(spec, model);
   kind.check(spec, model, fields);

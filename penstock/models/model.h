@@ -56,6 +56,10 @@ struct Learning {
     documents,  ///< each document by itself
   };
   Attention attention = Attention::by_device;
+  /// What several ranks do with a torch module of the user's; models of the
+  /// built-in kinds add their gradients by themselves.
+  enum class Strategy : std::uint8_t { by_default, ddp, fsdp2, deepspeed };
+  Strategy strategy = Strategy::by_default;
 };
 const SettingsTable<Learning>& learning_settings();
 

@@ -254,6 +254,11 @@ struct Begun {
   Checkpoints checkpoints{folder, keeps_best(job, true)};
 
   bool skips() const { return options.skip != 0; }
+  /// That of rank 0, inside of which the others have theirs: RUN/ranks/N.
+  std::filesystem::path shared_folder() const {
+    return writes(options) ? folder.path()
+                           : folder.path().parent_path().parent_path();
+  }
   TrainResult finish(const RunNumbers& run, const Dataset* rows, bool all) {
     TrainResult result{.report = report_json(run, job, rows, *device),
                        .interrupted = !all};
@@ -293,14 +298,23 @@ TrainResult leave(Begun& of, Session& session, Stepper& stepper, bool all,
                           std::to_string(state.steps_taken) + " of " +
                           std::to_string(steps) + " steps; " +
                           patience_text(*state.best));
+  stepper.join(nullptr);
+  // A module of the user's own is whole on rank 0 alone, which evaluates it.
+  const bool own = of.job.model.kind == "own";
+  if (own && !writes(options)) {
+    options.ranks->gather("");  // rank 0 has written what the run leaves
+    return of.finish(numbers_of(session, stepper, of.folder.path().string()),
+                     &session.rows(), all);
+  }
+  TrainOptions of_kept = options;
+  if (own) of_kept.ranks = nullptr;
   const KeptWeights kept{.job = of.job,
-                         .options = options,
+                         .options = of_kept,
                          .folder = of.folder,
                          .checkpoints = of.checkpoints,
                          .session = session,
                          .stepper = stepper};
   if (writes(options)) {
-    stepper.join(nullptr);
     kept.write_last();
     if (all) kept.put_back_best();
     kept.write_adapter();
@@ -333,7 +347,8 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   if (session->rows().rows_on(Side::val) == 0)
     check_held_out(of.job, "none of the rows is on the side 'val'");
   check_metric_of_rows(of.job, session->rows());
-  std::unique_ptr<Stepper> stepper = make_stepper(of.job, options, session);
+  std::unique_ptr<Stepper> stepper =
+      make_stepper(of.job, options, session, of.shared_folder());
   if (of.from.model)
     stepper->restore(*of.from.model);
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
@@ -502,14 +517,22 @@ TrainResult train_here(const Job& given, const TrainOptions& options,
   }
 }
 
+/// The other ranks of the run; null where it is one process.
+std::unique_ptr<RankGroup> ranks_of(const Job& job,
+                                    const TrainOptions& options) {
+  if (job.model.kind == "own")
+    return options.own ? options.own->open_ranks() : nullptr;
+  const std::optional<RankPlace> place = rank_place();
+  return place ? open_ranks_of(*place) : nullptr;
+}
+
 }  // namespace
 
 // An error of this rank goes into the store before its connections break, so
 // that the others show it and do not just miss this one.
 TrainResult train(const Job& job, const TrainOptions& options) {
-  const std::optional<RankPlace> place = rank_place();
   if (job.training.folds) {
-    if (place) refuse_folds_of_ranks();
+    if (rank_place()) refuse_folds_of_ranks();
     TrainOptions named = options;
     named.resume = run_to_resume(job, options);
     named.resume_newest = false;
@@ -517,9 +540,9 @@ TrainResult train(const Job& job, const TrainOptions& options) {
       return train_here(one, of);
     });
   }
-  if (!place || job.model.kind == "own") return train_here(job, options);
-  const std::unique_ptr<RankGroup> ranks = open_ranks_of(*place);
-  RankLog log_of_rank(place->rank.rank);
+  const std::unique_ptr<RankGroup> ranks = ranks_of(job, options);
+  if (ranks == nullptr) return train_here(job, options);
+  RankLog log_of_rank(ranks->rank().rank);
   TrainOptions of_rank = options;
   of_rank.ranks = ranks.get();
   of_rank.listener = log_of_rank.logged(options.listener);

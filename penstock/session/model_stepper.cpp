@@ -36,24 +36,6 @@ const FittedFields& fields_for(const ModelSpec& model,
                        "set \"model\" to \"none\""});
 }
 
-/// Each of several would train the whole model on all rows, alone.
-void check_one_rank(const Job& job) {
-  if (job.model.kind != "own") return;
-  const std::optional<RankPlace> place = rank_place();
-  if (!place) return;
-  throw Error(
-      ErrorKind::request,
-      {.code = "ranks.not_here",
-       .what = "cannot train this model on several ranks",
-       .where = "model '" + job.model.kind + "'",
-       .why = "the environment describes " + std::to_string(place->rank.world) +
-              " ranks (" + place->launcher +
-              "), and each would train the whole model on all rows",
-       .next = "start the training once, without a launcher; to use several "
-               "ranks, write the loop in Python with penstock.open() and DDP "
-               "or FSDP2 (docs/how-to/frames.md)"});
-}
-
 /// The device, which limits the tensors of the host while it lives, where the
 /// job sets a limit.
 std::shared_ptr<Device> limited(std::shared_ptr<Device> device,
@@ -86,7 +68,6 @@ std::shared_ptr<Device> limited(std::shared_ptr<Device> device,
 std::shared_ptr<Device> device_of_run(const Job& job,
                                       const TrainOptions& options) {
   const std::optional<OwnTrainer>& own = options.own;
-  check_one_rank(job);
   if (job.model.kind == "own" && !own) refuse_without_python();
   std::unique_ptr<Device> device =
       open_device(job.device, own ? own->allocator : DeviceAllocator{});
@@ -100,10 +81,12 @@ std::shared_ptr<Device> device_of_run(const Job& job,
 
 std::unique_ptr<Stepper> make_stepper(const Job& job,
                                       const TrainOptions& options,
-                                      const std::shared_ptr<Session>& session) {
+                                      const std::shared_ptr<Session>& session,
+                                      const std::filesystem::path& folder) {
   if (job.model.none()) return std::make_unique<NoModel>(session->device());
   const std::int64_t steps = steps_in_all(job, session->order());
-  if (options.own) return options.own->make_stepper(job, session, steps);
+  if (options.own)
+    return options.own->make_stepper(job, session, steps, folder);
   const std::shared_ptr<const Dataset> rows = session->opened();
   return open_model(job.model, fields_for(job.model, rows->facts()),
                     session->device(), steps);

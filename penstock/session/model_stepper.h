@@ -38,10 +38,11 @@ void check_room(Stepper& stepper, const std::filesystem::path& folder,
                 const std::function<void(const std::string& line)>& note);
 
 /// What the job's model does with each batch, on the session's device; NoModel
-/// where the job has none. Throws Error(request) for rows that it cannot be
-/// made for.
+/// where the job has none. `folder`: of the run, where it has one. Throws
+/// Error(request) for rows that it cannot be made for.
 std::unique_ptr<Stepper> make_stepper(const Job& job,
                                       const TrainOptions& options,
-                                      const std::shared_ptr<Session>& session);
+                                      const std::shared_ptr<Session>& session,
+                                      const std::filesystem::path& folder = {});
 
 }  // namespace penstock

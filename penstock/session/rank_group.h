@@ -98,6 +98,8 @@ class RankGroup {
   /// Replaces the numbers (float32, float64, int64) by their sums over all
   /// ranks, the same bytes on each.
   void sum(std::span<const TensorView> tensors);
+  /// Counts bytes that were summed over the ranks without sum().
+  void count_sum(std::uint64_t bytes) { summed_bytes_ += bytes; }
   /// Replaces them by those of rank 0.
   virtual void copy_from_first(std::span<const TensorView> tensors) = 0;
   /// Tells the other ranks why this one ends. The first report is kept.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,11 +30,14 @@ struct TrainListener {
 struct OwnTrainer {
   /// Why such models cannot be trained on a GPU here; empty when they can.
   std::function<std::string()> cuda_unavailable_reason;
-  /// Of the job, on the session's device; `steps` in all.
+  /// Of the job, on the session's device; `steps` in all. `folder`: of the run,
+  /// the same on all ranks; empty where the run has no folder.
   std::function<std::unique_ptr<Stepper>(
       const Job& job, const std::shared_ptr<Session>& session,
-      std::int64_t steps)>
+      std::int64_t steps, const std::filesystem::path& folder)>
       make_stepper;
+  /// The other ranks of a run; null where it is one process.
+  std::function<std::unique_ptr<RankGroup>()> open_ranks = {};
   DeviceAllocator allocator = {};  ///< of a GPU's memory; may be empty
   /// The same model for predictions, of batches of such sessions. They may lack
   /// the target, which is one of `fields` all the same.

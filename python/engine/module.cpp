@@ -23,6 +23,7 @@
 #include "python/engine/source_texts.h"
 #include "python/engine/table.h"
 #include "python/engine/tokenizer.h"
+#include "python/engine/torch_group.h"
 #include "python/engine/train.h"
 #include "python/engine/verdict.h"
 
@@ -65,6 +66,7 @@ NB_MODULE(_engine, module) {
   bind_source_texts(module);
   bind_table(module);
   bind_tokenizer(module);
+  bind_rank_place(module);
   bind_train(module);
   bind_predict(module);
   bind_verdict(module);

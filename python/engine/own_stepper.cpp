@@ -157,10 +157,20 @@ NamedBatch OwnStepper::named(const std::shared_ptr<Batch>& batch) const {
 
 void OwnStepper::step(const std::shared_ptr<Batch>& batch, Stream&,
                       std::int64_t number) {
-  calling([&] {
-    stepper_.attr("step")(named(batch), number);
-    return true;
+  const auto summed = calling([&] {
+    return nb::cast<std::uint64_t>(stepper_.attr("step")(named(batch), number));
   });
+  if (ranks_ == nullptr) return;
+  ranks_->count_sum(summed);
+  ranks_->vote({});
+}
+
+// Over ranks torch's own engines add inside of backward(), where there is no
+// way back: a step that runs out of memory ends the run.
+void OwnStepper::join(RankGroup* ranks) {
+  ranks_ = ranks;
+  memory_ = ranks == nullptr ? this : nullptr;
+  in_python([&] { stepper_.attr("join")(ranks != nullptr); });
 }
 
 std::vector<double> OwnStepper::losses(bool wait) {
@@ -177,11 +187,13 @@ void OwnStepper::validate(const std::shared_ptr<Batch>& batch, Stream&) {
 }
 
 Validated OwnStepper::validated() {
-  return {.metrics = Json::parse(in_python([&] {
-                                   return nb::cast<std::string>(
-                                       stepper_.attr("validated")());
-                                 }),
-                                 "what was validated")};
+  const std::string text = in_python(
+      [&] { return nb::cast<std::string>(stepper_.attr("validated")()); });
+  Validated found;
+  const Json all = Json::parse(text, "what was validated");
+  for (const auto& [name, value] : all.object())
+    (name == "details" ? found.details : found.metrics[name]) = value;
+  return found;
 }
 
 ModelState OwnStepper::state_in(std::vector<std::byte> memory) {

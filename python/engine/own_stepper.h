@@ -31,6 +31,7 @@ class OwnStepper final : public Stepper, private StepMemory {
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override;
   Validated validated() override;
   void restore(const ModelState& state) override;
+  void join(RankGroup* ranks) override;
 
  private:
   ModelState state_in(std::vector<std::byte> memory) override;
@@ -51,13 +52,14 @@ class OwnStepper final : public Stepper, private StepMemory {
   const std::shared_ptr<Session> session_;
   nb::object stepper_;
   nb::object step_memory_;
+  RankGroup* ranks_ = nullptr;
 };
 
 /// What a call of Python raised. One of `penstock.errors` keeps its kind and
 /// parts.
 Error error_in_python(const nb::python_error& raised);
 
-/// What a module's maker is told of the job and its rows, as JSON.
+/// What a module's maker gets to know of the job and its rows, as JSON.
 Json facts_of(const Job& job, Session& session, std::int64_t steps);
 /// The same of a model that predicts batches of the session, which may lack the
 /// target among `fields`.

@@ -42,23 +42,38 @@ PrepareListener listener_of(const nb::object& listener) {
               }};
 }
 
-/// What prepare_job() gives, "" where it was stopped, and the signal that did.
-std::tuple<std::string, int> prepare(const std::string& path,
-                                     const std::string& document,
-                                     const std::vector<std::string>& sets,
-                                     const std::string& format,
-                                     const std::string& dir,
-                                     const nb::object& listener,
-                                     const std::vector<int>& ending) {
+/// What penstock.preparing asks for, beside the job.
+struct PrepareRequest {
+  TokenExport also;
+  PartOfScan which;  ///< of 0: all rows
+  bool commit = false;
+};
+
+Json prepared(const Job& job, const PrepareRequest& request,
+              const PrepareListener& listener, StopFlag stop) {
+  if (request.which.of != 0)
+    return prepare_part(job, request.which, listener, stop);
+  if (request.commit) return commit_parts(job, listener, stop, request.also);
+  return prepare_job(job, listener, stop, request.also);
+}
+
+/// What preparing gives, "" where it was stopped, and the signal that did.
+std::tuple<std::string, int> prepare(
+    const std::string& path, const std::string& document,
+    const std::vector<std::string>& sets, const std::string& format,
+    const std::string& dir, const nb::object& listener,
+    const std::vector<int>& ending, int part, int of, bool commit) {
   const Job job = job_of(path, document, sets);
+  const PrepareRequest request{.also = {.format = format, .dir = dir},
+                               .which = {.part = part, .of = of},
+                               .commit = commit};
   SignalsAsk signals(ending, {});
   std::string found;
   try {
     GilRelease meanwhile;
-    found =
-        prepare_job(job, listener_of(listener), StopFlag(&SignalsAsk::stop()),
-                    {.format = format, .dir = dir})
-            .dump();
+    found = prepared(job, request, listener_of(listener),
+                     StopFlag(&SignalsAsk::stop()))
+                .dump();
   } catch (const Error& error) {
     if (!is_stop(error) || SignalsAsk::first() == 0) {
       write_messages();
@@ -74,7 +89,8 @@ std::tuple<std::string, int> prepare(const std::string& path,
 void bind_prepare(nb::module_& module) {
   module.def("prepare", &prepare, nb::arg("path"), nb::arg("document"),
              nb::arg("sets"), nb::arg("format"), nb::arg("dir"),
-             nb::arg("listener"), nb::arg("ending"));
+             nb::arg("listener"), nb::arg("ending"), nb::arg("part") = 0,
+             nb::arg("of") = 0, nb::arg("commit") = false);
 }
 
 }  // namespace penstock::python

@@ -14,6 +14,7 @@
 #include "python/engine/messages.h"
 #include "python/engine/own_stepper.h"
 #include "python/engine/signals_ask.h"
+#include "python/engine/torch_group.h"
 #include "python/engine/torch_memory.h"
 
 namespace penstock::python {
@@ -39,24 +40,32 @@ void follow_torch(Session& session, const nb::object& maker) {
 }
 
 OwnTrainer trainer_of(const nb::object& maker) {
-  return {.cuda_unavailable_reason =
-              [&maker] {
-                return in_python([&] {
-                  return nb::cast<std::string>(
-                      maker.attr("cuda_unavailable_reason")());
-                });
-              },
-          .make_stepper =
-              [&maker](const Job& job, const std::shared_ptr<Session>& session,
-                       std::int64_t steps) {
-                const std::string facts = facts_of(job, *session, steps).dump();
-                return in_python([&]() -> std::unique_ptr<Stepper> {
-                  follow_torch(*session, maker);
-                  return std::make_unique<OwnStepper>(
-                      session, maker.attr("stepper")(facts));
-                });
-              },
-          .allocator = torch_allocator()};
+  return {
+      .cuda_unavailable_reason =
+          [&maker] {
+            return in_python([&] {
+              return nb::cast<std::string>(
+                  maker.attr("cuda_unavailable_reason")());
+            });
+          },
+      .make_stepper =
+          [&maker](const Job& job, const std::shared_ptr<Session>& session,
+                   std::int64_t steps, const std::filesystem::path& folder) {
+            Json known = facts_of(job, *session, steps);
+            known["folder"] = folder.string();
+            const std::string facts = known.dump();
+            return in_python([&]() -> std::unique_ptr<Stepper> {
+              follow_torch(*session, maker);
+              return std::make_unique<OwnStepper>(session,
+                                                  maker.attr("stepper")(facts));
+            });
+          },
+      .open_ranks =
+          [&maker] {
+            return in_python(
+                [&] { return torch_group(maker.attr("open_ranks")()); });
+          },
+      .allocator = torch_allocator()};
 }
 
 TrainListener listener_of(const nb::object& listener) {
@@ -73,8 +82,8 @@ TrainListener listener_of(const nb::object& listener) {
               }};
 }
 
-/// (report, whether it was stopped, the signal that did or 0).
-std::tuple<std::string, bool, int> run(const RunRequest& request) {
+/// (report, its rank, the signal that stopped it or 0).
+std::tuple<std::string, int, int> run(const RunRequest& request) {
   const Job job = parse_job(Json::parse(request.job, "the job"));
   TrainOptions options{.listener = listener_of(request.listener),
                        .resume = request.resume,
@@ -93,11 +102,11 @@ std::tuple<std::string, bool, int> run(const RunRequest& request) {
   }
   // Another rank got the signal: this one ends as if it had been SIGTERM.
   const bool elsewhere = result.interrupted && SignalsAsk::first() == 0;
-  return {result.report.dump(), result.interrupted,
+  return {result.report.dump(), result.rank,
           elsewhere ? SIGTERM : SignalsAsk::first()};
 }
 
-std::tuple<std::string, bool, int> run_with_messages(
+std::tuple<std::string, int, int> run_with_messages(
     std::string job, nb::object maker, nb::object listener, std::string resume,
     std::int64_t skip, std::string output, std::vector<int> ending,
     std::vector<int> saving, bool trace) {

@@ -29,6 +29,7 @@ from . import _engine
 from ._training import module as modules
 from ._training import program_log
 from ._training.raised import torch_or_refused
+from ._training.ranks import Group, opened
 from ._training.stepper import Stepper
 from ._training.switches import torch_as_asked
 from .errors import Error, refused
@@ -42,7 +43,8 @@ __all__ = ["Trained", "train"]
 class Trained:
     """What a run has left."""
 
-    def __init__(self, report: dict[str, Any], module: Any) -> None:
+    def __init__(self, report: dict[str, Any], module: Any,
+                 rank: int = 0) -> None:
         #: As in the run's report.json.
         self.report = report
         #: The run's folder, which `resume` takes.
@@ -52,7 +54,10 @@ class Trained:
         #: the last step, where the run was interrupted. None for a model
         #: of a built-in kind, whose weights are in `output`, or in the
         #: folder of the run.
+        #: None on other ranks than 0.
         self.module = module
+        #: Of this process, where several train together.
+        self.rank = rank
 
     def __repr__(self) -> str:
         return (f"<penstock.Trained: {self.report['steps']} steps, "
@@ -145,24 +150,34 @@ def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
     settings, model = _settings_of(job, model, sets, resume, manifest)
     # A built-in model's trainer uses the libraries of the torch that is loaded.
     torch = torch_or_refused()
-    maker = _Maker(torch, model)
+    maker = _Maker(torch, model, json.loads(settings), resume)
     try:
         with torch_as_asked(torch):
-            report, _, stopped_by = _engine.train(
+            report, rank, stopped_by = _engine.train(
                 settings, maker, listener, resume, skip, output, list(ending),
                 list(saving), trace)
     finally:
         listener.end()
     module = maker.made.finished() if maker.made is not None else None
-    return Trained(json.loads(report), module), stopped_by
+    return Trained(json.loads(report), module, rank), stopped_by
 
 
 class _Maker:
     """What the engine asks for when the rows are open."""
 
-    def __init__(self, torch: Any, model: Any) -> None:
+    def __init__(self, torch: Any, model: Any, job: Mapping[str, Any],
+                 resumed: str) -> None:
         self._torch, self._model = torch, model
+        self._job, self._resumed = job, resumed
+        self._ranks: Group | None = None
         self.made: Stepper | None = None
+
+    def open_ranks(self) -> Group | None:
+        """The ranks of the run; None where it is one process."""
+        device = self._job.get("device", "auto")
+        kind = device if isinstance(device, str) else device.get("kind", "auto")
+        self._ranks = opened(self._torch, kind != "cpu")
+        return self._ranks
 
     def cuda_unavailable_reason(self) -> str:
         """Why torch cannot compute on a GPU here; "" where it can."""
@@ -176,7 +191,8 @@ class _Maker:
         return int(self._torch.cuda.current_stream(gpu).cuda_stream)
 
     def stepper(self, facts: str) -> Stepper:
-        self.made = Stepper(self._torch, self._model, json.loads(facts))
+        self.made = Stepper(self._torch, self._model, json.loads(facts),
+                            self._ranks, self._resumed)
         return self.made
 
 
@@ -229,7 +245,9 @@ def _program(request: Mapping[str, Any]) -> int:
         [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU],
         [signal.SIGUSR1, signal.SIGUSR2], request["trace"],
         request["manifest"])
-    if request["json"]:
+    if trained.rank > 0:
+        pass  # rank 0 prints what all of them did
+    elif request["json"]:
         print(json.dumps(trained.report, indent=2))
     else:
         print(printable(_engine.summary(json.dumps(trained.report))), end="")

@@ -13,7 +13,31 @@ namespace {
 
 struct PrepareArguments {
   std::vector<std::string> jobs, sets, also;
+  std::string part;
+  bool commit = false;
 };
+
+[[noreturn]] void refuse(std::string what, std::string where, std::string why,
+                         std::string next) {
+  throw Error(ErrorKind::request, {.code = "cli.arguments",
+                                   .what = std::move(what),
+                                   .where = std::move(where),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+/// "2/4".
+PartOfScan part_of(const std::string& text) {
+  PartOfScan which;
+  int length = 0;
+  if (std::sscanf(text.c_str(), "%9d/%9d%n", &which.part, &which.of, &length) !=
+          2 ||
+      static_cast<std::size_t>(length) != text.size())
+    refuse("cannot prepare a part of the rows", "--part",
+           "found '" + text + "', expected K/N",
+           "name one of N parts, from 1 to N: --part 1/4");
+  return which;
+}
 
 std::string number_of(const Json& json, const char* key) {
   const Json* found = json.find(key);
@@ -75,6 +99,21 @@ std::string text_of_prepared(const Json& json) {
   return text;
 }
 
+std::string text_of_part(const Json& json) {
+  std::string text =
+      "part " + number_of(json, "part") + " of " + number_of(json, "of") + ": ";
+  if (std::get<bool>(json.find("already")->value()))
+    return text +
+           "the store is there already: " + json.find("store")->string() + "\n";
+  char time[32];
+  std::snprintf(time, sizeof(time), "%.1f s", json.find("seconds")->number());
+  text += number_of(json, "rows") + " rows scanned in " + time;
+  if (json.find("resumed")->integer() > 0)
+    text += ", of which " + number_of(json, "resumed") +
+            " were there from an earlier call";
+  return text + ", for " + json.find("store")->string() + "\n";
+}
+
 Json prepare_one(const std::string& path, const PrepareArguments& arguments,
                  Invocation& invocation) {
   Terminal terminal;
@@ -89,31 +128,38 @@ Json prepare_one(const std::string& path, const PrepareArguments& arguments,
   TokenExport also;
   if (arguments.also.size() == 2)
     also = {.format = arguments.also[0], .dir = arguments.also[1]};
-  Json json = prepare_job(load_job(path, arguments.sets), listener,
-                          StopFlag(invocation.stop), also);
+  const Job job = load_job(path, arguments.sets);
+  const StopFlag stop(invocation.stop);
+  Json json;
+  if (!arguments.part.empty())
+    json = prepare_part(job, part_of(arguments.part), listener, stop);
+  else if (arguments.commit)
+    json = commit_parts(job, listener, stop, also);
+  else
+    json = prepare_job(job, listener, stop, also);
   json["job"] = path;
   return json;
 }
 
 void run_prepare(const PrepareArguments& arguments, Invocation& invocation) {
   if (arguments.jobs.empty())
-    throw Error(ErrorKind::request, {.code = "cli.arguments",
-                                     .what = "there is nothing to prepare",
-                                     .where = "job",
-                                     .why = "the command names no job file",
-                                     .next = "penstock prepare job.json"});
+    refuse("there is nothing to prepare", "job",
+           "the command names no job file", "penstock prepare job.json");
   if (!arguments.also.empty() && arguments.jobs.size() > 1)
-    throw Error(ErrorKind::request,
-                {.code = "cli.arguments",
-                 .what = "cannot export the tokens of several jobs",
-                 .where = "--export",
-                 .why = "all would be written to the same files",
-                 .next = "export one job after the other"});
+    refuse("cannot export the tokens of several jobs", "--export",
+           "all would be written to the same files",
+           "export one job after the other");
+  if (!arguments.part.empty() && (arguments.commit || !arguments.also.empty()))
+    refuse("cannot prepare a part of the rows", "--part",
+           "a part is not the store that --commit makes and --export writes",
+           "prepare all parts, then call penstock prepare JOB --commit");
   Json all(Json::Array{});
   try {
     for (const std::string& path : arguments.jobs) {
       all.push_back(prepare_one(path, arguments, invocation));
-      if (!invocation.json) print(text_of_prepared(all.array().back()));
+      if (!invocation.json)
+        print(arguments.part.empty() ? text_of_prepared(all.array().back())
+                                     : text_of_part(all.array().back()));
     }
   } catch (const Error& error) {
     if (!is_stop(error)) throw;
@@ -133,6 +179,10 @@ RunVerb add_prepare(Options& options, Invocation& invocation) {
   options.add_pair("--export", arguments->also,
                    "FORMAT DIR: also write the tokens to DIR, as hf, megatron, "
                    "datatrove, llmc or raw");
+  options.add("--part", arguments->part,
+              "K/N: scan only part K of N of the rows, for --commit");
+  options.flag("--commit", arguments->commit,
+               "Make the store of parts that are all there");
   add_sets(options, arguments->sets);
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& invoked) { run_prepare(*arguments, invoked); };

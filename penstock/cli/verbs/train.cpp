@@ -24,7 +24,7 @@ namespace {
 
 struct TrainArguments {
   std::string job, resume, init, target, input, base, out, model, output;
-  std::string manifest;
+  std::string manifest, strategy;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
   int ranks = 1;
@@ -80,18 +80,6 @@ void check_ranks(const TrainArguments& arguments, bool given) {
     if (used && arguments.ranks > 1)
       refuse("--ranks", std::string(option) + " is done by one process",
              "leave out --ranks, or " + std::string(option));
-}
-
-[[noreturn]] void refuse_ranks_of_own_model() {
-  throw Error(
-      ErrorKind::request,
-      {.code = "ranks.not_here",
-       .what = "cannot train your own model on several ranks",
-       .where = "--ranks",
-       .why = "each rank would train the whole model on all rows",
-       .next = "leave out --ranks; to use several ranks, write the loop in "
-               "Python with penstock.open() and DDP or FSDP2 "
-               "(docs/how-to/frames.md)"});
 }
 
 /// Exactly one of a job, a run and a table must be named; or a job whose newest
@@ -325,6 +313,8 @@ bool write_if_asked(TrainArguments& arguments, Terminal& terminal,
 void run_train(TrainArguments arguments, Invocation& invocation) {
   check_what_is_named(arguments);
   check_ranks(arguments, names_ranks(invocation.command));
+  if (!arguments.strategy.empty())
+    arguments.sets.push_back("train.strategy=" + arguments.strategy);
   Terminal terminal;
   if (!write_if_asked(arguments, terminal, invocation)) return;
   std::vector<ManifestKey> said;
@@ -332,19 +322,17 @@ void run_train(TrainArguments arguments, Invocation& invocation) {
   for (const ManifestKey& key : said) terminal.note(key.text());
   tell_costs(job, terminal);
   if (arguments.plan) return show_plan(job, arguments, terminal, invocation);
-  if (job.model.kind == "own") {
-    if (arguments.ranks > 1) refuse_ranks_of_own_model();
-    become_python(
-        "penstock.training",
-        request_of(with_newest_run(arguments, job), invocation.json).dump());
-  }
-  if (arguments.estimate) return show_estimate(job, terminal, invocation);
   if (arguments.ranks > 1) {
     invocation.exit_code =
         run_as_ranks(invocation.command, arguments.ranks, invocation.json);
     return;
   }
   end_with_launcher();
+  if (job.model.kind == "own")
+    become_python(
+        "penstock.training",
+        request_of(with_newest_run(arguments, job), invocation.json).dump());
+  if (arguments.estimate) return show_estimate(job, terminal, invocation);
   TrainListener listener{
       .note = [&](const std::string& line) { terminal.note(line); },
       .progress = [&](const Progress& p) { terminal.progress(p); }};
@@ -398,6 +386,9 @@ RunVerb add_train(Options& options, Invocation& invocation) {
               "without a job file. Each key's translation is reported");
   options.add("--model", arguments->model,
               "Your own torch module instead of the job's model: FILE.py:NAME");
+  options.add("--strategy", arguments->strategy,
+              "How several ranks train your own module: ddp or fsdp2 "
+              "(train.strategy)");
   options.add("--output", arguments->output,
               "Folder for the weights at the end of the run");
   options.add(

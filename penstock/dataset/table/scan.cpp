@@ -477,14 +477,17 @@ int shares_of(const Source& source, int readers) {
 
 Scan scan_table(Source& source, const BlockParser::Options& parse,
                 const TableDatasetOptions& options, const ScanLimit& limit,
-                Spill& spill, const ScanParts* parts, StoreOfScan* store) {
+                Spill& spill, const ScanParts* parts, StoreOfScan* store,
+                const std::vector<Partition>* only) {
   const int workers = std::max(1, options.workers);
   const int most = limit.readers;
   PartitionQueue partitions{
-      source, source.partitions(
-                  parts != nullptr
-                      ? ScanParts::partitions(source.count().rows.value_or(0))
-                      : shares_of(source, most))};
+      source, only != nullptr
+                  ? *only
+                  : source.partitions(parts != nullptr
+                                          ? ScanParts::partitions(
+                                                source.count().rows.value_or(0))
+                                          : shares_of(source, most))};
   const int readers = std::min(most, static_cast<int>(partitions.all.size()));
   const bool alone = options.workers == 0;
   const bool pipeline =

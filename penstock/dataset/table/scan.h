@@ -31,10 +31,12 @@ struct Scan {
 /// read; their runs go to `store`, where there is one, meanwhile. Throws what
 /// a reader, `spill`, `parts` or `store` throw, and
 /// Error(out_of_memory) once the rows take more than the limit all the same;
-/// threads have ended when it returns or throws.
+/// threads have ended when it returns or throws. `only`: the partitions that
+/// are scanned, of those that `parts` divides the rows into; null: all.
 Scan scan_table(Source& source, const BlockParser::Options& parsing,
                 const TableDatasetOptions& options, const ScanLimit& limit,
                 Spill& spill, const ScanParts* parts = nullptr,
-                StoreOfScan* store = nullptr);
+                StoreOfScan* store = nullptr,
+                const std::vector<Partition>* only = nullptr);
 
 }  // namespace penstock

@@ -82,9 +82,10 @@ ScanParts::ScanParts(FileSystem& files, std::filesystem::path folder,
                      BoundFields fields)
     : files_(files), folder_(std::move(folder)), fields_(std::move(fields)) {}
 
-std::filesystem::path ScanParts::file_of(const Partition& partition) const {
-  return folder_ / (std::to_string(partition.first) + "-" +
-                    std::to_string(partition.end) + ".part");
+std::filesystem::path ScanParts::file_of(const std::filesystem::path& folder,
+                                         const Partition& partition) {
+  return folder / (std::to_string(partition.first) + "-" +
+                   std::to_string(partition.end) + ".part");
 }
 
 Json ScanParts::about(const Partition& partition,

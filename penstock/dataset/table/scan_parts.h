@@ -31,6 +31,9 @@ class ScanParts {
 
   /// The folder of the parts of a store.
   static std::filesystem::path folder_of(const std::filesystem::path& store);
+  /// The file of a partition in such a folder.
+  static std::filesystem::path file_of(const std::filesystem::path& folder,
+                                       const Partition& partition);
 
   ScanParts(FileSystem& files, std::filesystem::path folder,
             BoundFields fields);
@@ -58,7 +61,9 @@ class ScanParts {
   void remove() const;
 
  private:
-  std::filesystem::path file_of(const Partition& partition) const;
+  std::filesystem::path file_of(const Partition& partition) const {
+    return file_of(folder_, partition);
+  }
   Json about(const Partition& partition, const std::vector<ParsedBlock>& blocks,
              const ParseNotes& notes) const;
   std::optional<ParseNotes> notes_in(const Store& store) const;

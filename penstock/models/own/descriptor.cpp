@@ -35,6 +35,12 @@ const SettingsTable<OwnModel>& own_settings() {
                    {"huber", "huber"}},
                   "Loss of the prediction. auto: cross_entropy for a category, "
                   "binary_cross_entropy for a bool, else mse")
+          .choice("compile", &OwnModel::compile,
+                  {{"off", "off"},
+                   {"default", "default"},
+                   {"reduce-overhead", "reduce-overhead"}},
+                  "Whether torch.compile() compiles the module, and in which "
+                  "mode. It needs a C compiler")
           .setting(
               "arguments",
               settings::rule_of(

@@ -103,7 +103,7 @@ class S3Store final : public ObjectStore {
   const std::shared_ptr<arrow::fs::S3FileSystem> files_;
 };
 
-/// Once for the program: the library must be told of its end, too.
+/// Once for the program: the library must hear of its end, too.
 void begin_s3(const std::string& path) {
   static Once once;
   once.call([&] {

@@ -48,7 +48,7 @@ class Division:
         rows = rows_in(tensors)
         self.at = (0, rows)
         if most >= rows:
-            loss = self._objective.loss(self._answer(tensors), tensors)
+            loss, _ = self._objective.loss(self._answer(tensors), tensors)
             check(loss)
             self._scaled(loss / share).backward()
             return loss.detach()
@@ -98,8 +98,8 @@ class Division:
         with self._torch.no_grad():
             for begin, stop in ((0, most), (most, end), (0, end)):
                 part = sliced(tensors, begin, stop)
-                losses.append(float(self._objective.loss(
-                    self._answer(part), part)))
+                loss, _ = self._objective.loss(self._answer(part), part)
+                losses.append(float(loss))
                 state.restore()
                 buffers.restore()
         found = reduction_of(losses[0], losses[1], losses[2],

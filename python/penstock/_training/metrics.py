@@ -24,6 +24,22 @@ class Samples:
         ids, self._ids = self._ids, []
         return ids
 
+    def put(self, ids: list[int] | None) -> None:
+        self._ids = ids
+
+
+def _joined(torch: Any, shares: Sequence[Mapping[str, Any]]
+            ) -> tuple[list[Any], list[int] | None]:
+    """The columns that ranks have seen, and their ids: in the order of the ids,
+    in which one process sees them, where these are known."""
+    seen = [share["seen"] for share in shares if share["seen"] is not None]
+    of_ranks = [share["samples"] for share in shares]
+    if not seen or any(ids is None for ids in of_ranks):
+        return seen, None
+    ids = [each for of_rank in of_ranks for each in of_rank]
+    order = torch.tensor(ids).argsort(stable=True)
+    return [torch.cat(seen, 1)[:, order]], [ids[at] for at in order.tolist()]
+
 
 class Classes:
     """Predictions of classes: accuracy, macro F1, and the AUC of two classes.
@@ -70,6 +86,17 @@ class Classes:
                 self._wide, self._counts)
         return made
 
+    def share(self) -> dict[str, Any]:
+        made = {"seen": _on_host(self._torch, self._seen),
+                "samples": self._samples.take(), "wide": self._wide}
+        self._seen = []
+        return made
+
+    def join(self, shares: Sequence[Mapping[str, Any]]) -> None:
+        self._wide = max(share["wide"] for share in shares)
+        self._seen, samples = _joined(self._torch, shares)
+        self._samples.put(samples)
+
     def _rows(self) -> Any:
         if not self._seen:
             return None
@@ -98,6 +125,10 @@ class Classes:
                                      minlength=wide).double()
         met = there + told > 0
         return float((2 * right[met] / (there + told)[met]).mean())
+
+
+def _on_host(torch: Any, seen: list[Any]) -> Any:
+    return torch.cat(seen, 1).cpu() if seen else None
 
 
 def _of_kept(samples: Sequence[int], kept: Any) -> list[int]:
@@ -147,6 +178,19 @@ class Numbers:
             return {}
         return {"val_loss": losses / count, "val_rmse": (squares / count) ** 0.5,
                 "val_mae": sizes / count, **details}
+
+    def share(self) -> dict[str, Any]:
+        made = {"seen": _on_host(self._torch, self._seen),
+                "samples": self._samples.take(),
+                "sums": None if self._sums is None else self._sums.cpu()}
+        self._sums, self._seen = None, []
+        return made
+
+    def join(self, shares: Sequence[Mapping[str, Any]]) -> None:
+        sums = [share["sums"] for share in shares if share["sums"] is not None]
+        self._sums = sum(sums[1:], sums[0]) if sums else None
+        self._seen, samples = _joined(self._torch, shares)
+        self._samples.put(samples)
 
     def _details(self) -> dict[str, Any]:
         samples, seen = self._samples.take(), self._seen

@@ -15,8 +15,9 @@ Tensors = Mapping[str, Any]
 class Objective(Protocol):
     """Both are given what the module returned for a batch."""
 
-    def loss(self, answer: Any, batch: Tensors) -> Any:
-        """The mean loss of the batch's rows, a tensor []."""
+    def loss(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
+        """The mean loss of the batch's rows, a tensor [], and how many rows, or
+        tokens, it is the mean of."""
 
     def sums(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
         """The sum of the losses, and of what they count: loss() is their
@@ -30,6 +31,13 @@ class Objective(Protocol):
     def seen(self) -> dict[str, Any]:
         """What look() saw since the last call; "val_loss" and others, and
         "details" of rows where their samples are known."""
+
+    def share(self) -> Any:
+        """What look() saw on this rank since the last call, of tensors, numbers
+        and lists; it is then forgotten."""
+
+    def take(self, shares: Sequence[Any]) -> None:
+        """As if look() had seen what the ranks have shared."""
 
 
 def refuse_loss(why: str, next: str) -> NoReturn:
@@ -65,7 +73,8 @@ def checked_loss(torch: Any, loss: Any) -> Any:
 
 class Returned:
     """The module gives its loss: a tensor [], or a mapping with "loss" and
-    other numbers, which a validation measures too."""
+    other numbers, which a validation measures too. Its "count" is what the loss
+    is the mean of, tokens say; by default rows that are no padding."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -75,23 +84,31 @@ class Returned:
     def _loss_in(self, answer: Any) -> Any:
         return parts_of(answer).get("loss", answer)
 
-    def loss(self, answer: Any, batch: Tensors) -> Any:
-        return checked_loss(self._torch, self._loss_in(answer))
+    def loss(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
+        return (checked_loss(self._torch, self._loss_in(answer)),
+                self._count(answer, batch))
+
+    def _count(self, answer: Any, batch: Tensors) -> Any:
+        count = parts_of(answer).get("count")
+        if count is not None:
+            return count.detach().reshape(()).double() if isinstance(
+                count, self._torch.Tensor) else float(count)
+        weight = batch.get("weight")
+        return len(next(iter(batch.values()))) if weight is None \
+            else weight.sum().double()
 
     def sums(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
-        return self.loss(answer, batch), 0
+        return checked_loss(self._torch, self._loss_in(answer)), 0
 
     def look(self, answer: Any, batch: Tensors,
              samples: Sequence[int] | None = None) -> None:
         found = {"loss": checked_loss(self._torch, self._loss_in(answer))}
         for name, value in parts_of(answer).items():
-            if name != "loss" and isinstance(
+            if name not in ("loss", "count") and isinstance(
                     value, (int, float, self._torch.Tensor)) and (
                     not hasattr(value, "numel") or value.numel() == 1):
                 found[name] = value
-        weight = batch.get("weight")
-        rows = (len(next(iter(batch.values()))) if weight is None
-                else weight.sum().double())
+        rows = self._count(answer, batch)
         for name, value in found.items():
             value = value.detach().reshape(()).double() if hasattr(
                 value, "detach") else float(value)
@@ -103,6 +120,18 @@ class Returned:
         self._rows, self._sums = 0, {}
         return {"val_" + name: float(value) / rows
                 for name, value in sums.items()} if rows else {}
+
+    def share(self) -> Any:
+        rows, sums = float(self._rows), self._sums
+        self._rows, self._sums = 0, {}
+        return {"rows": rows,
+                "sums": {name: float(sum) for name, sum in sums.items()}}
+
+    def take(self, shares: Sequence[Any]) -> None:
+        for share in shares:
+            self._rows = self._rows + share["rows"]
+            for name, sum in share["sums"].items():
+                self._sums[name] = self._sums.get(name, 0) + sum
 
 
 class Named:
@@ -123,9 +152,9 @@ class Named:
         else:
             self._metrics = Numbers(torch, _units(target), _own(target))
 
-    def loss(self, answer: Any, batch: Tensors) -> Any:
+    def loss(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
         total, counted = self.sums(answer, batch)
-        return total / counted.clamp_min(1)
+        return total / counted.clamp_min(1), counted
 
     def sums(self, answer: Any, batch: Tensors) -> tuple[Any, Any]:
         losses, weight, _, _ = self._rows(answer, batch, self.smoothing)
@@ -138,6 +167,12 @@ class Named:
 
     def seen(self) -> dict[str, Any]:
         return self._metrics.take()
+
+    def share(self) -> Any:
+        return self._metrics.share()
+
+    def take(self, shares: Sequence[Any]) -> None:
+        self._metrics.join(shares)
 
     # -- predictions of rows, with or without a truth
 

@@ -9,6 +9,7 @@ from typing import Any, Mapping
 from ..errors import refused
 from .raised import told
 from .saving import copied, refuse_other
+from .strategies import local_part, placed_as
 from .switches import Switches
 
 
@@ -103,7 +104,7 @@ class Optimiser:
                     weight.grad.add_(gradient)
 
     @property
-    def weights(self) -> list[Any]:
+    def learned(self) -> list[Any]:
         return self._weights
 
     def held_bytes(self) -> int:
@@ -134,7 +135,8 @@ class Optimiser:
         if self._averages:
             with self._torch.no_grad():
                 self._torch._foreach_lerp_(
-                    self._averages, [each.detach() for each in self._weights],
+                    [local_part(each) for each in self._averages],
+                    [local_part(each.detach()) for each in self._weights],
                     1 - self._decay)
 
     def average(self, on: bool) -> bool:
@@ -143,12 +145,38 @@ class Optimiser:
         before = self._averaged
         if self._averages and on != before:
             for place, weight in enumerate(self._weights):
-                weight.data, self._averages[place] = (
-                    self._averages[place], weight.data)
+                if hasattr(weight, "to_local"):  # its memory is the engine's
+                    here = local_part(weight.detach())
+                    there = local_part(self._averages[place])
+                    learned = here.clone()
+                    here.copy_(there)
+                    there.copy_(learned)
+                else:
+                    weight.data, self._averages[place] = (
+                        self._averages[place], weight.data)
             self._averaged = on
         return before
 
+    def put_averages(self, averages: Mapping[str, Any]) -> None:
+        """Those of an optimiser of the same weights, by their names."""
+        with self._torch.no_grad():
+            for name, average in zip(self._named, self._averages):
+                average.copy_(averages[name])
+
     # -- state
+
+    def weights(self) -> dict[str, Any]:
+        """Those that learn, by their names."""
+        return dict(self._named)
+
+    def averages(self) -> dict[str, Any]:
+        return dict(zip(self._named, self._averages))
+
+    def like(self, name: str) -> Any:
+        """The weight that a tensor of state() is about, or None."""
+        kind, _, rest = name.partition(".")
+        return self._named.get(
+            rest.partition(".")[2] if kind == "optimiser" else rest)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Tensors by name, and all other values."""
@@ -185,7 +213,7 @@ class Optimiser:
         for name, weight in self._named.items():
             gradient = tensors.get(f"gradient.{name}")
             weight.grad = None if gradient is None else \
-                gradient.to(weight.device)
+                placed_as(gradient.to(weight.device), weight)
         self._restore_moments(tensors, about["numbers"])
         if about["scaler"]:
             self._scaler.load_state_dict(about["scaler"])
@@ -197,7 +225,9 @@ class Optimiser:
         for full, tensor in tensors.items():
             if full.startswith("optimiser."):
                 _, key, name = full.split(".", 2)
-                found.setdefault(name, {})[key] = tensor
+                like = self._named.get(name)
+                found.setdefault(name, {})[key] = tensor if like is None or \
+                    like.shape != tensor.shape else placed_as(tensor, like)
         for name in found:
             if name not in self._named:
                 refuse_other(f"the optimiser's '{name}'",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Mapping
 
 from ..errors import RequestError, refused, worded
+from .strategies import placed_as
 
 #: (name, dtype, shape, bytes).
 Saved = tuple[str, str, list[int], Any]
@@ -72,4 +73,4 @@ def copied(torch: Any, found: Mapping[str, Any],
                          "the model of this job has no such tensor")
     with torch.no_grad():
         for name, tensor in into.items():
-            tensor.copy_(found[name])
+            tensor.copy_(placed_as(found[name], tensor))

@@ -7,13 +7,14 @@ import contextlib
 from typing import Any, Iterator, Mapping
 
 from .objective import Named, Objective
+from .ranks import Group
 
 
 class Switches:
     """Of one run; resolved when it begins."""
 
     def __init__(self, torch: Any, facts: Mapping[str, Any],
-                 objective: Objective) -> None:
+                 objective: Objective, ranks: Group | None = None) -> None:
         asked = facts["learning"]
         self._torch = torch
         self.device = torch.device(facts["device"])
@@ -30,6 +31,19 @@ class Switches:
         self._resolve("label_smoothing", asked["label_smoothing"], 0,
                       "" if smooth else
                       "only the loss cross_entropy supports label smoothing")
+
+        if ranks is not None or asked["strategy"] != "auto":
+            self.strategy = self._strategy(asked["strategy"], ranks)
+
+    def _strategy(self, asked: str, ranks: Group | None) -> str:
+        got, why = asked, ""
+        if ranks is None:
+            got, why = "none", "the run is one process"
+        elif asked == "auto":
+            got, why = "ddp", "it is the default for several ranks"
+        self._told.append({"name": "strategy", "asked": asked, "got": got,
+                           "why": why})
+        return got
 
     def told(self) -> list[dict[str, Any]]:
         """For StepperFacts::in_force."""

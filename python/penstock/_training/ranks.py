@@ -1,0 +1,302 @@
+"""The ranks that train a module together, over torch.distributed.
+
+Each rank makes the same calls in the same order. A rank that fails writes its
+error to the store by which the ranks have found each other; a thread of every
+rank watches for that. A rank that was killed writes nothing, but its
+connections break: the others then list in the store who is still there. So a
+call that ends by a broken connection says why, by `ranks.failed` or
+`ranks.lost`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+import os
+import re
+import socket
+import threading
+import time
+from typing import Any, Iterator, NoReturn, Sequence
+
+from .. import _engine
+from ..errors import DeviceError, Error, refused, worded
+
+_FIND_MASTER = datetime.timedelta(seconds=10)
+_FIND_RANKS = datetime.timedelta(seconds=300)
+_LONGEST_STEP = datetime.timedelta(minutes=30)  # as torch's own limit
+_WATCH_S, _ASK_AGAIN_S = 0.25, 0.02
+_SURVIVORS_S, _LEAVE_S = 1.5, 4.0
+
+# Of gloo, NCCL and the store: torch has no class for all of them.
+_OF_CONNECTIONS = re.compile(
+    r"gloo|NCCL|ProcessGroup|TCPStore|Connection (closed|reset|refused)|"
+    r"Broken pipe|Socket Timeout|Timed out waiting|failed to recv", re.I)
+
+
+def opened(torch: Any, trains_on_gpu: bool) -> Group | None:
+    """The ranks that the environment describes, or those of a process group
+    that the caller has made; None where there is one process."""
+    dist = torch.distributed
+    if dist.is_available() and dist.is_initialized():
+        return _of_caller(torch)
+    place = _engine.rank_place()
+    if place is None:
+        return None
+    if not dist.is_available():
+        raise refused("ranks.no_distributed", "cannot train on several ranks",
+                      f"torch {torch.__version__}",
+                      "it was built without torch.distributed",
+                      "install another build of torch, or start one process")
+    store = _store_of(dist, place)
+    with_gpus = trains_on_gpu and torch.cuda.is_available() \
+        and dist.is_nccl_available()
+    if with_gpus:
+        torch.cuda.set_device(place["local_rank"] % torch.cuda.device_count())
+    backend = "cpu:gloo,cuda:nccl" if with_gpus else "gloo"
+    try:
+        dist.init_process_group(
+            backend, store=dist.PrefixStore("group", store),
+            rank=place["rank"], world_size=place["world"],
+            timeout=_LONGEST_STEP)
+    except Exception as error:
+        raise worded(
+            DeviceError, "ranks.lost", "lost another rank while finding the "
+            "other ranks", f"rank {place['rank']} of {place['world']}",
+            _first_line(error), "find out which rank did not start, and start "
+            "all ranks again") from error
+    return Group(torch, store, place, "nccl" if with_gpus else "gloo")
+
+
+def _store_of(dist: Any, place: dict[str, Any]) -> Any:
+    serves = place["rank"] == 0 and not place["store_is_served"]
+    where = f"{place['master']}:{place['port']}"
+    try:
+        store = dist.TCPStore(place["master"], place["port"], place["world"],
+                              serves, timeout=_FIND_MASTER,
+                              wait_for_workers=False)
+    except Exception as error:
+        if serves:
+            raise refused(
+                "ranks.port", "rank 0 cannot serve the other ranks", where,
+                _first_line(error), "set MASTER_PORT to a free port on all "
+                "ranks, and MASTER_ADDR to a host name of this machine"
+                ) from error
+        raise refused(
+            "ranks.master", "cannot reach the other ranks",
+            f"rank {place['rank']} of {place['world']}, {where}",
+            "no answer came within 10 s: " + _first_line(error),
+            "start rank 0 on that host, and check MASTER_ADDR, MASTER_PORT "
+            "and the firewall between the machines") from error
+    store.set_timeout(_FIND_RANKS)
+    return dist.PrefixStore("penstock/own/" + place["attempt"], store)
+
+
+_runs = 0  # of the caller's group in this process
+
+
+def _of_caller(torch: Any) -> Group | None:
+    global _runs
+    dist = torch.distributed
+    if dist.get_world_size() == 1:
+        return None
+    _runs += 1
+    store = dist.PrefixStore(f"penstock/own/run-{_runs}",
+                             dist.distributed_c10d._get_default_store())
+    place = {"rank": dist.get_rank(), "world": dist.get_world_size(),
+             "local_rank": int(os.environ.get("LOCAL_RANK", "0")),
+             "launcher": "torch.distributed", "store_is_served": True}
+    return Group(torch, store, place, str(dist.get_backend()), ours=False)
+
+
+class Group:
+    """The ranks of one run. Used by one thread."""
+
+    def __init__(self, torch: Any, store: Any, place: dict[str, Any],
+                 backend: str, ours: bool = True) -> None:
+        self._torch, self._dist, self._store = torch, torch.distributed, store
+        self.rank, self.world = int(place["rank"]), int(place["world"])
+        self.local_rank = int(place["local_rank"])
+        self.launcher, self.backend = str(place["launcher"]), backend
+        self._serves = self.rank == 0 and not place["store_is_served"]
+        self._ours = ours
+        self.hosts: list[str] = []
+        self._failure = b""
+        self._ended = threading.Event()
+        self._failed_here = False
+        with self._talking("finding the other ranks"):
+            # Messages on the host, apart from what the training sums.
+            self._messages = self._dist.new_group(
+                backend="gloo", timeout=_LONGEST_STEP)
+        self.hosts = [text.decode() for text in
+                      self.gather(socket.gethostname().encode())]
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    # -- messages
+
+    def gather(self, mine: bytes) -> list[bytes]:
+        """The bytes of all ranks, in their order."""
+        torch = self._torch
+        with self._talking("exchanging messages"):
+            lengths = [int(each) for each in self._gathered(
+                torch.tensor([len(mine)]))]
+            row = torch.zeros(max(1, *lengths), dtype=torch.uint8)
+            if mine:
+                row[:len(mine)] = torch.frombuffer(bytearray(mine),
+                                                   dtype=torch.uint8)
+            return [each.numpy().tobytes()[:length] for each, length
+                    in zip(self._gathered(row), lengths)]
+
+    def exchange(self, mine: bytes) -> list[bytes]:
+        """gather() of bytes that are as many on each rank."""
+        torch = self._torch
+        with self._talking("voting on a step"):
+            row = torch.frombuffer(bytearray(mine), dtype=torch.uint8)
+            return [each.numpy().tobytes() for each in self._gathered(row)]
+
+    def _gathered(self, row: Any) -> list[Any]:
+        of_all = [self._torch.empty_like(row) for _ in range(self.world)]
+        self._dist.all_gather(of_all, row, group=self._messages)
+        return of_all
+
+    def add_up(self, arrays: Sequence[Any]) -> None:
+        """Replaces arrays of numpy by their sums over the ranks."""
+        with self._talking("adding numbers over the ranks"):
+            for array in arrays:
+                self._dist.all_reduce(self._torch.from_numpy(array),
+                                      group=self._messages)
+
+    def copy_from_first(self, arrays: Sequence[Any]) -> None:
+        """Replaces arrays of numpy by those of rank 0."""
+        with self._talking("copying numbers from rank 0"):
+            for array in arrays:
+                self._dist.broadcast(self._torch.from_numpy(array), 0,
+                                     group=self._messages)
+
+    # -- tensors, where they are
+
+    def sum(self, tensor: Any) -> Any:
+        """Replaces it by its sum over the ranks."""
+        self._dist.all_reduce(tensor)
+        return tensor
+
+    def take_from_first(self, tensors: Sequence[Any]) -> None:
+        """Replaces them by those of rank 0."""
+        with self._torch.no_grad():
+            for tensor in tensors:
+                self._dist.broadcast(tensor, 0)
+
+    # -- the end
+
+    def report(self, failure: str) -> None:
+        """Tells the other ranks why this one ends. The first report is kept."""
+        self._failed_here = True
+        self._store.set_timeout(datetime.timedelta(seconds=_SURVIVORS_S))
+        self._store.compare_set("failure", "", failure)
+
+    def leave(self) -> None:
+        """The end, for all ranks together; waits a few seconds at most. Rank 0,
+        which may serve the store, goes last, and after a failure not before the
+        others have heard of it."""
+        self._ended.set()
+        # A thread in the store must not outlive the interpreter.
+        self._watcher.join(_LEAVE_S)
+        try:
+            self._store.set_timeout(datetime.timedelta(seconds=_LEAVE_S))
+            self._store.add("left", 1)
+            until = time.monotonic() + _LEAVE_S
+            while self._serves and time.monotonic() < until and \
+                    self._store.add("left", 0) < self.world:
+                if self._failed_here and \
+                        self._store.add("heard", 0) >= self.world - 1:
+                    break
+                time.sleep(_ASK_AGAIN_S)
+        except RuntimeError as error:
+            logging.getLogger("penstock").debug(
+                "leaving the other ranks: %s", _first_line(error))
+        if self._ours and self._dist.is_initialized():
+            self._dist.destroy_process_group()
+
+    # -- what has happened to the others
+
+    @contextlib.contextmanager
+    def _talking(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except Error:
+            raise
+        except Exception as error:
+            self._refuse_lost(doing, error)
+
+    @contextlib.contextmanager
+    def hearing(self, doing: str) -> Iterator[None]:
+        """Code of the user's that speaks with the other ranks, too: what comes
+        from a connection is told as such."""
+        try:
+            yield
+        except Error as error:
+            if error.code.startswith("ranks.") or error.__cause__ is None or \
+                    not _OF_CONNECTIONS.search(str(error.__cause__)):
+                raise
+            self._refuse_lost(doing, error.__cause__)
+        except Exception as error:
+            if not _OF_CONNECTIONS.search(str(error)):
+                raise
+            self._refuse_lost(doing, error)
+
+    def _watch(self) -> None:
+        """Keeps the failure that a rank has reported, before the store is
+        gone."""
+        clone = getattr(self._store, "clone", None)
+        try:
+            store = self._store if clone is None else clone()
+            while not self._ended.wait(_WATCH_S):
+                if store.check(["failure"]):
+                    self._failure = bytes(store.get("failure"))
+                    store.add("heard", 1)
+                    return
+        except Exception:
+            return  # the store is gone, which a call of the run will notice
+
+    def _refuse_lost(self, doing: str, error: BaseException) -> NoReturn:
+        missing = f"rank 0{self._host_of(0)}, which served the store"
+        try:
+            self._store.set_timeout(datetime.timedelta(seconds=_SURVIVORS_S))
+            missing = self._missing()
+        except RuntimeError as gone:
+            logging.getLogger("penstock").debug(
+                "the store of the ranks: %s", _first_line(gone))
+        if self._failure:
+            _engine.refuse_failure(self._failure.decode())
+        raise worded(
+            DeviceError, "ranks.lost", f"lost another rank while {doing}",
+            missing, _first_line(error), "look at what that rank printed "
+            "last; then start all ranks again with --resume latest") from error
+
+    def _missing(self) -> str:
+        """Enters this rank in the list of survivors, and waits until the list
+        is full, a failure is reported, or a moment is over."""
+        self._store.add(f"survivor/{self.rank}", 1)
+        until = time.monotonic() + _SURVIVORS_S
+        while True:
+            if not self._failure and self._store.check(["failure"]):
+                self._failure = bytes(self._store.get("failure"))
+            missing = [rank for rank in range(self.world)
+                       if not self._store.check([f"survivor/{rank}"])]
+            if self._failure or not missing or time.monotonic() > until:
+                break
+            time.sleep(_ASK_AGAIN_S)
+        if not missing:
+            return "a connection between the ranks"
+        return ", ".join(f"rank {rank}{self._host_of(rank)}"
+                         for rank in missing)
+
+    def _host_of(self, rank: int) -> str:
+        return f" on {self.hosts[rank]}" if rank < len(self.hosts) else ""
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().split("\n")[0]
+    return text or type(error).__name__
