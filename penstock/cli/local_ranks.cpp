@@ -33,7 +33,7 @@
 namespace penstock {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kEndTogether = std::chrono::seconds(30);
 constexpr long kShownBytes = 2000;  // of what a rank wrote last
@@ -156,7 +156,7 @@ class RankProcesses {
   }
   /// Until all have ended.
   void wait() {
-    std::optional<Clock::time_point> killed_at;
+    std::optional<SteadyClock::time_point> killed_at;
     while (running()) {
       const timespec second{.tv_sec = 1, .tv_nsec = 0};
       const int number = ::sigtimedwait(&signals_, nullptr, &second);
@@ -164,8 +164,8 @@ class RankProcesses {
       for (std::size_t i = 0; i < ranks_.size(); ++i)
         if (!ranks_[i].code && wait_for(ranks_[i], WNOHANG)) note_end(i);
       if (!failed_) continue;
-      if (!killed_at) killed_at = Clock::now() + kEndTogether;
-      if (Clock::now() < *killed_at) continue;
+      if (!killed_at) killed_at = SteadyClock::now() + kEndTogether;
+      if (SteadyClock::now() < *killed_at) continue;
       for (const RankProcess& one : ranks_)
         if (!one.code) ::kill(one.process, SIGKILL);
     }

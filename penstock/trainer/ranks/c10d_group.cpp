@@ -104,6 +104,12 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankPlace& place) {
   options.isServer = place.rank.rank == 0 && !place.store_is_served;
   options.waitWorkers = false;
   options.timeout = kFindMaster;
+  // c10d would try again when the time is over, and takes up to twice as long.
+  if (!options.isServer)
+    if (std::string why =
+            why_unreachable(place.master, place.port, kFindMaster);
+        !why.empty())
+      refuse_store(place, std::move(why));
   try {
     auto store = c10::make_intrusive<c10d::TCPStore>(place.master, options);
     store->setTimeout(kFindRanks);
