@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 import penstock
 from network import Network
-from positions import arguments, make_job, rows_of
+from positions import arguments, assert_resumed, make_job, rows_of
 
 WORKERS = 2
 
@@ -50,8 +50,6 @@ def train(job, steps, checkpoint, save_at=None):
 
 def on_worker(config):
     """Trains, and again from a checkpoint on: both must be the same."""
-    from positions import assert_resumed
-
     job, stop, path = config["job"], config["stop"], config["path"]
     whole, weights = train(job, config["steps"], path, stop)
     rest, resumed = train(job, config["steps"] - stop, path)

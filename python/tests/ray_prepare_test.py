@@ -180,8 +180,9 @@ ray.shutdown()
         example = HERE.parents[1] / "examples/frames/ray_train_loop.py"
         done = subprocess.run(
             [sys.executable, "-B", str(example)], capture_output=True,
-            text=True, timeout=300, check=False,
-            env={**environment(), "OMP_NUM_THREADS": "1"})
+            text=True, timeout=300, check=False, cwd=example.parent,
+            env={**environment(), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(
+                pathlib.Path(penstock.__file__).parent.parent)})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("each row was on one of them", done.stdout)
 

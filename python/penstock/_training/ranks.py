@@ -124,7 +124,7 @@ class Group:
         self.hosts: list[str] = []
         self._failure = b""
         self._ended = threading.Event()
-        self._failed_here = False
+        self._failed_here = self._heard = False
         with self._talking("finding the other ranks"):
             # Messages on the host, apart from what the training sums.
             self._messages = self._dist.new_group(
@@ -191,7 +191,10 @@ class Group:
     # -- the end
 
     def report(self, failure: str) -> None:
-        """Tells the other ranks why this one ends. The first report is kept."""
+        """Tells the other ranks why this one ends. The first report is kept. Of
+        what has happened to another rank each hears by itself."""
+        if self._heard:
+            return
         self._failed_here = True
         self._store.set_timeout(datetime.timedelta(seconds=_SURVIVORS_S))
         self._store.compare_set("failure", "", failure)
@@ -261,6 +264,7 @@ class Group:
             return  # the store is gone, which a call of the run will notice
 
     def _refuse_lost(self, doing: str, error: BaseException) -> NoReturn:
+        self._heard = True
         missing = f"rank 0{self._host_of(0)}, which served the store"
         try:
             self._store.set_timeout(datetime.timedelta(seconds=_SURVIVORS_S))
