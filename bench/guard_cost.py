@@ -38,7 +38,7 @@ def job_of(columns, workload, steps):
             "fields": {"x": {"columns": columns, "standardize": True},
                        "y": {"columns": ["y"]}},
             "loader": {"batch_size": workload["batch"], "cache": "ram",
-                       "tune": False},
+                       "tune": "off"},
             "model": {"kind": "tabular", "target": "y",
                       "width": workload["width"], "depth": workload["depth"]},
             "train": {"max_steps": steps, "threads": 1},
@@ -48,7 +48,7 @@ def job_of(columns, workload, steps):
 def step_seconds(program, folder, oom):
     done = subprocess.run(
         [program, "train", "job.json", "--json", "--set", f"train.oom={oom}"],
-        cwd=folder, check=True, text=True, capture_output=True)
+        cwd=folder, check=True, text=True, stdout=subprocess.PIPE)
     run = folder / json.loads(done.stdout)["run"]
     ends = [json.loads(line)["seconds"] for line in
             (run / "steps.jsonl").read_text().splitlines()][FIRST:]
