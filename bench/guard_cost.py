@@ -3,7 +3,8 @@
 
 A table of numbers in CSV trains a small and a larger model, in pairs of runs: one with
 `train.oom` "guard", one with "stop", by turns in either order. Of each run the median
-time between two steps after the first ten counts; the ratio of a pair is guard / stop.
+time between two steps after the first ten counts, and the processor time of the whole
+run, which other programs disturb less; the ratio of a pair is guard / stop.
 
     bench/run guard_cost [--pairs N] [--steps N]
 """
@@ -16,11 +17,11 @@ import statistics
 import subprocess
 import tempfile
 
-from result import machine_of, print_result, spread
+from result import machine_of, print_result, processor_seconds, spread
 
 FIRST = 10  # steps that do not count
 WORKLOADS = {"small": {"width": 32, "depth": 1, "batch": 64},
-             "larger": {"width": 512, "depth": 3, "batch": 256}}
+             "larger": {"width": 256, "depth": 3, "batch": 128}}
 
 
 def make_table(path, rows=4096, columns=16):
@@ -38,33 +39,42 @@ def job_of(columns, workload, steps):
             "fields": {"x": {"columns": columns, "standardize": True},
                        "y": {"columns": ["y"]}},
             "loader": {"batch_size": workload["batch"], "cache": "ram",
-                       "tune": False},
+                       "tune": "off"},
             "model": {"kind": "tabular", "target": "y",
                       "width": workload["width"], "depth": workload["depth"]},
             "train": {"max_steps": steps, "threads": 1},
             "device": "cpu"}
 
 
-def step_seconds(program, folder, oom):
+def measured_run(program, folder, oom):
+    """Seconds between two steps, and of the processors in all."""
+    before = processor_seconds()
     done = subprocess.run(
         [program, "train", "job.json", "--json", "--set", f"train.oom={oom}"],
-        cwd=folder, check=True, text=True, capture_output=True)
+        cwd=folder, check=True, text=True, stdout=subprocess.PIPE)
+    used = processor_seconds() - before
     run = folder / json.loads(done.stdout)["run"]
     ends = [json.loads(line)["seconds"] for line in
             (run / "steps.jsonl").read_text().splitlines()][FIRST:]
-    return statistics.median(after - before
-                             for before, after in zip(ends, ends[1:]))
+    return statistics.median(
+        after - before for before, after in zip(ends, ends[1:])), used
 
 
 def measured(program, folder, pairs):
-    seconds = {"guard": [], "stop": []}
+    runs = {"guard": [], "stop": []}
     for pair in range(pairs):
         for oom in (("guard", "stop"), ("stop", "guard"))[pair % 2]:
-            seconds[oom].append(step_seconds(program, folder, oom))
-    ratios = [guard / stop for guard, stop in zip(*seconds.values())]
-    return {"step_ms": {oom: spread([1e3 * one for one in all_of])
-                        for oom, all_of in seconds.items()},
-            "ratio": spread(ratios)}
+            runs[oom].append(measured_run(program, folder, oom))
+
+    def compared(name, of, scale):
+        seconds = {oom: [run[of] for run in all_of]
+                   for oom, all_of in runs.items()}
+        return {name: {oom: spread([scale * one for one in all_of])
+                       for oom, all_of in seconds.items()},
+                f"ratio_of_{name}": spread([
+                    guard / stop for guard, stop in zip(*seconds.values())])}
+
+    return {**compared("step_ms", 0, 1e3), **compared("processor_s", 1, 1)}
 
 
 def main():
@@ -82,7 +92,7 @@ def main():
         for name, workload in WORKLOADS.items():
             (folder / "job.json").write_text(json.dumps(
                 job_of(columns, workload, chosen.steps)))
-            step_seconds(program, folder, "guard")  # warm up
+            measured_run(program, folder, "guard")  # warm up
             results.append({"workload": name, **workload,
                             **measured(program, folder, chosen.pairs)})
             load.append(os.getloadavg()[0])

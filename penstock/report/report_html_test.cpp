@@ -56,7 +56,7 @@ TEST(ReportHtml, ShowsTheMemoryOfTheDeviceOverTheRunAndWhatWasGivenUp) {
       "test");
   const std::string page = report_html(report);
   EXPECT_THAT(page, HasSubstr("all of the device"));
-  EXPECT_THAT(page, HasSubstr("4 KiB to 8 KiB"));
+  EXPECT_THAT(page, HasSubstr("4.0 KiB to 8.0 KiB"));
   EXPECT_THAT(page, HasSubstr("micro batch"));
   EXPECT_THAT(page, HasSubstr("&lt;b&gt;"));
   EXPECT_THAT(page, Not(HasSubstr("cached rows</b>")));

@@ -18,7 +18,7 @@ namespace penstock {
 namespace {
 
 /// A model that counts what it is shown, and may ask for the end or fail.
-struct CountingStepper final : Stepper {
+struct CountingStepper : Stepper {
   struct Trouble {
     int stop_at_look = -1;  ///< asks for the end in this look at held-out rows
     int fail_at_step = -1;  ///< has no memory for this step
@@ -74,6 +74,29 @@ struct CountingStepper final : Stepper {
                               .shape = {count}}});
     return state;
   }
+};
+
+/// Its first step fits after so many things were given up.
+struct ShortStepper final : CountingStepper, StepMemory {
+  explicit ShortStepper(int shortages) : left(shortages) { memory_ = this; }
+  int left;
+
+  void step(const std::shared_ptr<Batch>& batch, Stream& stream,
+            std::int64_t number) override {
+    if (left-- > 0) throw Error(ErrorKind::out_of_memory, {.what = "full"});
+    CountingStepper::step(batch, stream, number);
+  }
+  MemoryByOwner try_step(std::int64_t) override { return {}; }
+  MemoryByOwner fixed() const override { return {.parameters = 8}; }
+  MemoryByOwner peak() const override { return fixed(); }
+  MemoryByOwner take_peak() override { return {.activations = steps}; }
+  bool give_way(std::int64_t step, std::int64_t rows) override {
+    if (std::exchange(gave, true)) return false;
+    add({.step = step, .from = rows, .to = rows / 2, .action = "micro_batch"});
+    return true;
+  }
+  std::optional<std::int64_t> row_alone() const override { return 1; }
+  bool gave = false;
 };
 
 /// A loop over the demo's rows: 15 steps and 4 held-out batches per epoch.
@@ -371,8 +394,51 @@ TEST_F(LoopTest, AStepWithoutMemoryGetsThatOfTheRowsAndIsTakenAgain) {
 
 TEST_F(LoopTest, AStepWithoutMemoryFailsWhereTheDeviceKeepsNoRows) {
   CountingStepper stepper({.full_at_step = 3});
-  EXPECT_THROW(run(stepper, {}, {"loader.cache=ram"}), Error);
+  EXPECT_THROW(run(stepper, {}, {"loader.cache=ram", "loader.prefetch=1"}),
+               Error);
   EXPECT_EQ(read_resumption(folder_).state.steps_taken, 3);
+}
+
+TEST_F(LoopTest, RowsAndBatchesAheadAreGivenUpBeforeTheModelGivesWay) {
+  CountingStepper free;
+  const Ended expected = run(free);
+  ShortStepper stepper(3);
+  const Ended ended = run(stepper);
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(stepper.steps, free.steps);
+  EXPECT_EQ(ended.val_loss(1), expected.val_loss(1));
+  std::vector<std::string> actions;
+  for (const OomEvent& event : stepper.events()) {
+    EXPECT_EQ(event.step, 0);
+    EXPECT_EQ(event.from, 32);
+    actions.push_back(event.action);
+  }
+  EXPECT_THAT(actions, testing::ElementsAre("rows_to_host", "look_ahead",
+                                            "micro_batch"));
+  const Json account = ended.numbers.account.json();
+  EXPECT_EQ(account.find("activations")->array().size(),
+            static_cast<std::size_t>(stepper.steps));
+  EXPECT_EQ(account.find("activations")->array().back().integer(),
+            stepper.steps);
+  EXPECT_EQ(account.find("cache")->array().back().integer(), 0);
+  EXPECT_GT(account.find("look_ahead")->array().back().integer(), 0);
+}
+
+TEST_F(LoopTest, WhereNothingIsLeftTheEndNamesTheRowAndWhatWouldFit) {
+  ShortStepper stepper(4);
+  try {
+    run(stepper);
+    FAIL() << "it fits";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.parts().where, testing::HasSubstr("step 0, row 1, key"));
+    EXPECT_THAT(error.parts().why, testing::HasSubstr("parameters"));
+  }
+}
+
+TEST_F(LoopTest, WhereTheJobSaysSoTheFirstShortageEndsTheRun) {
+  ShortStepper stepper(1);
+  EXPECT_THROW(run(stepper, {}, {"train.oom=stop"}), Error);
+  EXPECT_TRUE(stepper.events().empty());
 }
 
 TEST_F(LoopTest, WhateverEndsItWhatWasDoneIsSaved) {

@@ -150,7 +150,7 @@ TEST_P(ReleaseMemory, BatchesAheadAreDroppedInMidEpoch) {
   if (loader->loader().threads()) {
     EXPECT_EQ(loader->loader().threads()->prefetch, 1);
   }
-  EXPECT_GT(freed, 0u);
+  EXPECT_EQ(freed > 0, GetParam() > 0);  // without workers none is ahead
   EXPECT_GE(loader->device().memory().free, before + freed);
   std::ranges::move(take(*loader, kAll), std::back_inserter(taken));
   EXPECT_EQ(taken, whole);

@@ -89,7 +89,8 @@ OwnStepper::OwnStepper(std::shared_ptr<Session> session, nb::object stepper)
     : Stepper({.has_model = true, .in_force = in_force_of(stepper)}),
       session_(std::move(session)),
       stepper_(std::move(stepper)),
-      step_memory_(stepper_.attr("memory")) {
+      step_memory_(nb::getattr(stepper_, "memory", nb::none())) {
+  if (step_memory_.is_none()) return;
   memory_ = this;
   micro_ = nb::cast<std::int64_t>(step_memory_.attr("micro_batch"));
 }
@@ -103,6 +104,7 @@ OwnStepper::~OwnStepper() {
 template <class Work>
 auto OwnStepper::calling(Work work) {
   return in_python([&] {
+    if (step_memory_.is_none()) return work();
     step_memory_.attr("micro_batch") = micro_;
     auto result = work();
     micro_ = nb::cast<std::int64_t>(step_memory_.attr("micro_batch"));

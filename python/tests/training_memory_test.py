@@ -204,7 +204,6 @@ class Estimate(Case):
                          "device=" + json.dumps(device))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("train.micro_batch: ", done.stderr)
-        self.assertIn("limited by memory", done.stderr)
         self.assertEqual(json.loads(done.stdout)["oom"], [])
 
     def test_a_batch_size_is_not_searched_for(self):

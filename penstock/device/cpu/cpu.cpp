@@ -32,7 +32,8 @@ class CpuDevice final : public Device {
   /// Counts against tensor_limit(), as a GPU's memory is shared with a model.
   Buffer allocate(std::size_t bytes) override {
     auto counted = std::make_shared<LimitedBatch>(bytes);
-    if (counted->too_much()) throw shortage("cpu", bytes, limited_memory());
+    if (counted->too_much())
+      throw shortage("cpu", bytes, limited_memory(bytes));
     AlignedBytes data = allocate_host(bytes, "cpu");
     return Buffer(data.release(), bytes, MemoryKind::cpu,
                   [counted](std::byte* freed, std::size_t) mutable {
@@ -49,11 +50,12 @@ class CpuDevice final : public Device {
   DeviceMemory memory() const override { return host_memory(); }
 
  private:
-  /// Free and total within the limit.
-  static DeviceMemory limited_memory() {
+  /// Free and total within the limit, without `asked` bytes that are counted.
+  static DeviceMemory limited_memory(std::size_t asked) {
     const std::size_t limit = tensor_limit();
     const LimitedBytes& all = limited_bytes();
-    const auto held = static_cast<std::size_t>(all.tensors + all.batches);
+    const auto held =
+        static_cast<std::size_t>(all.tensors + all.batches) - asked;
     return {.free = limit > held ? limit - held : 0, .total = limit};
   }
 };
