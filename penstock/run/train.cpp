@@ -521,7 +521,8 @@ TrainResult train_here(const Job& given, const TrainOptions& options,
 std::unique_ptr<RankGroup> ranks_of(const Job& job,
                                     const TrainOptions& options) {
   if (job.model.kind == "own")
-    return options.own ? options.own->open_ranks() : nullptr;
+    return options.own && options.own->open_ranks ? options.own->open_ranks()
+                                                  : nullptr;
   const std::optional<RankPlace> place = rank_place();
   return place ? open_ranks_of(*place) : nullptr;
 }

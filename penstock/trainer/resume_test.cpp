@@ -90,7 +90,8 @@ class ResumeTest : public testing::Test {
     OwnTrainer trainer{
         .cuda_unavailable_reason = [] { return std::string(); },
         .make_stepper = [&](const Job& of, const auto& session,
-                            std::int64_t steps) -> std::unique_ptr<Stepper> {
+                            std::int64_t steps,
+                            const auto&) -> std::unique_ptr<Stepper> {
           return std::make_unique<Stopping>(
               make_stepper(of.model, *session->opened()->facts().fitted,
                            session->device(), steps),
