@@ -27,9 +27,9 @@
 
 // One process starts the others and waits for them; it takes no part in the
 // training and needs no torch. It hears signals by waiting for them, so that
-// each goes on exactly once: the ranks are in process groups of their own, and
-// a Ctrl-C of the terminal, or a signal to the group of the launcher, does not
-// reach them a second time, which would end them at once.
+// each is passed on exactly once: the ranks are in process groups of their own,
+// and a Ctrl-C of the terminal, or a signal to the group of the launcher, does
+// not reach them a second time, which would end them at once.
 namespace penstock {
 namespace {
 
@@ -56,9 +56,9 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
                        "(ulimit -u)"});
 }
 
-/// A port of 127.0.0.1 that the system gives to nobody else while this exists.
-/// Rank 0 can listen on it: a socket that is bound and does not listen is in
-/// nobody's way who sets SO_REUSEADDR, as rank 0 does.
+/// A port of 127.0.0.1 that the system gives to no other process while this
+/// exists. Rank 0 can listen on it: a socket that is bound and does not listen
+/// leaves the port free for one that sets SO_REUSEADDR, as rank 0 does.
 class ReservedPort {
  public:
   ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -25,7 +25,7 @@ std::string hosts_text(const Json& report) {
   return text;
 }
 
-/// Rank 0 writes checkpoints between its steps, and nobody else does.
+/// Rank 0 writes checkpoints between its steps, and no other rank does.
 std::string reason_of(const std::string& cause, bool first) {
   if (cause == "input") return "its batches come late";
   if (cause != "compute") return cause;

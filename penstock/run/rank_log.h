@@ -14,8 +14,8 @@ namespace penstock {
 
 /// The log of one of several ranks, `ranks/N.log` in the folder of the run:
 /// what goes into the log of its process, from `info` up, and what it tells its
-/// listener, which of all ranks but the first nobody else hears. A line has its
-/// time in UTC. No other process writes the file. Thread-safe.
+/// listener, which shows it on rank 0 alone. A line has its time in UTC. No
+/// other process writes the file. Thread-safe.
 class RankLog {
  public:
   explicit RankLog(int rank);

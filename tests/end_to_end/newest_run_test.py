@@ -1,5 +1,5 @@
 """`penstock train JOB --resume latest --or-begin`: one command that begins a run
-of a job, goes on with it, and says when it is finished, however often it is
+of a job, continues it, and says when it is finished, however often it is
 called: as a scheduler calls a job that it puts back into its queue."""
 import json
 import signal
