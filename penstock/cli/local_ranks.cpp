@@ -27,7 +27,7 @@
 
 // One process starts the others and waits for them; it takes no part in the
 // training and needs no torch. It hears signals by waiting for them, so that
-// each continues exactly once: the ranks are in process groups of their own,
+// each is passed on exactly once: the ranks are in process groups of their own,
 // and a Ctrl-C of the terminal, or a signal to the group of the launcher, does
 // not reach them a second time, which would end them at once.
 namespace penstock {
@@ -56,9 +56,9 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
                        "(ulimit -u)"});
 }
 
-/// A port of 127.0.0.1 that no other process gets while this exists.
-/// Rank 0 can listen on it: a socket that is bound and does not listen is in
-/// the way of no process that sets SO_REUSEADDR, as rank 0 does.
+/// A port of 127.0.0.1 that the system gives to no other process while this
+/// exists. Rank 0 can listen on it: a socket that is bound and does not listen
+/// leaves the port free for one that sets SO_REUSEADDR, as rank 0 does.
 class ReservedPort {
  public:
   ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

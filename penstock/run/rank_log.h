@@ -13,9 +13,9 @@
 namespace penstock {
 
 /// The log of one of several ranks, `ranks/N.log` in the folder of the run:
-/// what goes into the log of its process, from `info` up, and the notes for its
-/// listener, of which the terminal shows those of rank 0. A line has its time
-/// in UTC. No other process writes the file. Thread-safe.
+/// what goes into the log of its process, from `info` up, and what it tells its
+/// listener, which shows it on rank 0 alone. A line has its time in UTC. No
+/// other process writes the file. Thread-safe.
 class RankLog {
  public:
   explicit RankLog(int rank);

@@ -39,7 +39,7 @@ TEST(RankLog, HoldsWhatTheLogAndTheListenerGet) {
                         "gone\n$"));
   EXPECT_THAT(text, Not(HasSubstr("too much")));
   EXPECT_THAT(text, Not(HasSubstr("after it")));
-  EXPECT_EQ(heard, "") << "rank 1 is not heard";
+  EXPECT_EQ(heard, "") << "rank 1 tells its log alone";
 }
 
 TEST(RankLog, RankZeroIsHeardToo) {

@@ -94,7 +94,7 @@ class StartRanks(train_ranks_test.RanksCase):
         self.assertTrue(answer.json()["interrupted"])
         self.assertGreater(self.steps_saved(), 0)
 
-    def test_request_to_save_saves_once_and_goes_on(self):
+    def test_request_to_save_saves_once_and_continues(self):
         process, ranks = self.under_way(2)
         process.send_signal(signal.SIGUSR1)
         log = self.newest_run("ranks/0.log") / "ranks" / "0.log"
