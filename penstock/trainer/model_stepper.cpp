@@ -177,6 +177,7 @@ class ModelStepper final : public Stepper, private StepMemory {
         looked_at_ = std::min(looked_at_, rows->integer());
       if (state.json.find(kRecomputes) != nullptr)
         recomputes_ |= model_->begin_recompute();
+      halved_at_ = emptied_at_ = -1;
       gradients_.begin_anew(has_gradients(state));
       copy_state(state, all_tensors());
     });
