@@ -134,7 +134,7 @@ class Resuming(RanksCase):
         return run, state["steps_taken"]
 
     def resumes(self, strategy, *sets):
-        """It goes on with two ranks, and with one; the weights are those of a
+        """It continues with two ranks, and with one; the weights are those of a
         run that was not stopped."""
         self.write_job(loader=LOADING)
         self.alone("--output", "one", *(part for one in sets
