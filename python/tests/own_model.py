@@ -101,9 +101,10 @@ class Case(unittest.TestCase):
         step = Stepper.step
 
         def stops(stepper, batch, number):
-            step(stepper, batch, number)
+            summed = step(stepper, batch, number)
             if number + 1 == steps:
                 os.kill(os.getpid(), signal.SIGINT)
+            return summed
 
         with unittest.mock.patch.object(Stepper, "step", stops), \
                 self.assertRaises(KeyboardInterrupt):

@@ -14,7 +14,7 @@ import penstock
 from own_model import Case
 from penstock import program
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 # Nothing is drawn, and nothing depends on which rows are in a batch together.
 NET = """
