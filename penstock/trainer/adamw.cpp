@@ -4,6 +4,7 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -31,12 +32,18 @@ AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options)
       parameters[0].value.options().dtype(at::kFloat).requires_grad(false));
 }
 
+// The kernel copies a gradient whose memory is laid out differently, as those
+// of convolutions may be, when it comes to it: it could run out of memory with
+// some of the weights moved already. So they are copied before.
 std::vector<at::Tensor> AdamW::gradients_of(const Group& group) {
   std::vector<at::Tensor> gradients;
   for (const Parameter& parameter : group.parameters) {
-    PENSTOCK_ASSERT(parameter.value.grad().defined(),
+    const at::Tensor& gradient = parameter.value.grad();
+    PENSTOCK_ASSERT(gradient.defined(),
                     "backward() leaves every parameter a gradient");
-    gradients.push_back(parameter.value.grad());
+    gradients.push_back(gradient.strides() == parameter.value.strides()
+                            ? gradient
+                            : at::empty_like(parameter.value).copy_(gradient));
   }
   return gradients;
 }
