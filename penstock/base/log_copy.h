@@ -3,9 +3,9 @@
 #include <functional>
 #include <string_view>
 
-#include "penstock/base/log.h"
-
 namespace penstock {
+
+enum class LogLevel;
 
 /// While it exists, `writer` gets each message of the log from `least` up,
 /// whatever the level of the log itself; see log(). One at a time.

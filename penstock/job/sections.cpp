@@ -342,6 +342,17 @@ const SettingsTable<LoaderSection>& loading_settings() {
   return table;
 }
 
+namespace {
+
+void check_validations(Spec& spec) {
+  if (spec.has("validate_every_steps") && spec.has("validate_every_epochs"))
+    spec.refuse("validate_every_steps",
+                "\"validate_every_epochs\" says when to validate already",
+                "leave one of the two out");
+}
+
+}  // namespace
+
 const SettingsTable<TrainSection>& training_settings() {
   using Training = TrainSection;
   static const SettingsTable<Training> table =
@@ -395,14 +406,7 @@ const SettingsTable<TrainSection>& training_settings() {
           .boolean("profile", &Training::profile,
                    "Whether to write a trace of steps 10 to 30 to the run's "
                    "folder, and the time of each stage at the end of an epoch")
-          .check([](Spec& spec, Training&) {
-            if (spec.has("validate_every_steps") &&
-                spec.has("validate_every_epochs"))
-              spec.refuse("validate_every_steps",
-                          "\"validate_every_epochs\" says when to validate "
-                          "already",
-                          "leave one of the two out");
-          });
+          .check([](Spec& spec, Training&) { check_validations(spec); });
   return table;
 }
 

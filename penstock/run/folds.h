@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 
-#include "penstock/run/train.h"
+#include "penstock/job/job.h"
+#include "penstock/run/train_result.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 

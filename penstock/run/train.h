@@ -5,16 +5,10 @@
 #include <vector>
 
 #include "penstock/job/job.h"
+#include "penstock/run/train_result.h"
 #include "penstock/session/session.h"
 
 namespace penstock {
-
-/// What a run leaves behind.
-struct TrainResult {
-  Json report;               ///< also written to report.json
-  bool interrupted = false;  ///< stopped by `stop`; state saved
-  int rank = 0;              ///< of this process, where there are several
-};
 
 /// Runs a job: prepares its data set, takes its steps, writes its run folder.
 TrainResult train(const Job& job, const TrainOptions& options);
