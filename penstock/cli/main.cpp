@@ -79,12 +79,12 @@ int run_program(int argc, char** argv, Invocation& invocation) {
 
 int main(int argc, char** argv) {
   using namespace penstock;
-  Invocation invocation{.command = {argv, argv + argc},
-                        .stop = &stop_requested(),
+  Invocation invocation{.stop = &stop_requested(),
                         .save = &save_requested(),
                         .json = wants_json(argc, argv)};
   try {
     check_core("the program", PENSTOCK_BUILD_NAME);
+    invocation.command = {argv, argv + argc};
     return run_program(argc, argv, invocation);
   } catch (const OutputClosed&) {
     // The exit code of a program that SIGPIPE ended; SIGPIPE itself would have

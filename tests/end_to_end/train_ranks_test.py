@@ -182,12 +182,14 @@ class TrainRanks(RanksCase):
 
     def test_ranks_that_run_out_of_memory_halve_together(self):
         """One of them has no memory for its share; or all of them."""
-        sets = ("--set", "model.width=256", "--set", "loader.batch_size=128",
-                "--set", "train.epochs=2")
+        sets = ("--set", "model.width=32", "--set", "model.depth=48", "--set",
+                "loader.batch_size=128", "--set", "train.epochs=2")
         whole, expected = self.trained(2, *sets)
         self.assertEqual(whole["oom"], [])
-        bytes_ = whole["memory"]["peak_by_owner"]
-        limit = sum(bytes_.values()) - bytes_["activations"] / 3
+        of_share = self.succeed(
+            "train", "job.json", "--estimate", "--json", *sets, "--set",
+            "loader.batch_size=64").json()["memory"]
+        limit = of_share["total"] - of_share["activations"] / 4
         device = "device=" + json.dumps(
             {"kind": "cpu", "memory_gib": limit / 2**30})
         for name, of_all, of_last in (("one", (), ("--set", device)),
@@ -256,7 +258,7 @@ class TrainRanks(RanksCase):
                 (("device=sim", "model=none"), "request", "ranks.on_sim",
                  "device"),
                 (("device=sim",), "request", "model.on_sim", "model"),
-                (("train.strategy=fsdp2",), "request", "settings.unknown_key",
+                (("train.strategy=fsdp2",), "request", "ranks.strategy",
                  "strategy")):
             arguments = [word for one in sets for word in ("--set", one)]
             answers = self.answers(self.ranks(2, *arguments))
