@@ -228,8 +228,8 @@ def _estimate(request: Mapping[str, Any]) -> int:
         request["resume"], request["manifest"])
     torch = torch_or_refused()
     with torch_as_asked(torch):
-        memory, line = _engine.estimate(settings, _Maker(torch, model),
-                                        Listener(sys.stderr))
+        maker = _Maker(torch, model, json.loads(settings), "")
+        memory, line = _engine.estimate(settings, maker, Listener(sys.stderr))
     if request["json"]:
         print(json.dumps({"memory": json.loads(memory)}, indent=2))
     else:

@@ -124,7 +124,7 @@ class Frames(unittest.TestCase):
     def test_all_examples_compile(self):
         with tempfile.TemporaryDirectory() as folder:
             found = sorted(EXAMPLES.glob("*.py"))
-            self.assertEqual(len(found), 11)
+            self.assertEqual(len(found), 12)
             for file in found:
                 py_compile.compile(str(file), f"{folder}/{file.name}c",
                                    doraise=True)

@@ -219,8 +219,9 @@ class OomGuard:
         yield both
         buffers.restore()
         state.restore()
-        totals = [one.total for one in (first, second, both)]
-        if both.short is not None or any(one is None for one in totals):
+        totals = [one.total for one in (first, second, both)
+                  if one.total is not None]
+        if both.short is not None or len(totals) < 3:
             return
         weights = [float(one.weight or 0) for one in (first, second, both)]
         # A sum that was given as a mean was multiplied by its weight.

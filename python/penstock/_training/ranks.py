@@ -41,7 +41,7 @@ def opened(torch: Any, trains_on_gpu: bool) -> Group | None:
     dist = torch.distributed
     if dist.is_available() and dist.is_initialized():
         return _of_caller(torch)
-    place = _engine.rank_place()
+    place: Any = _engine.rank_place()
     if place is None:
         return None
     if not dist.is_available():
