@@ -171,7 +171,7 @@ void OwnStepper::step(const std::shared_ptr<Batch>& batch, Stream&,
 // way back: a step that runs out of memory ends the run.
 void OwnStepper::join(RankGroup* ranks) {
   ranks_ = ranks;
-  memory_ = ranks == nullptr ? this : nullptr;
+  memory_ = ranks == nullptr && !step_memory_.is_none() ? this : nullptr;
   in_python([&] { stepper_.attr("join")(ranks != nullptr); });
 }
 

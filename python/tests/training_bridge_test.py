@@ -31,6 +31,10 @@ class Line:
         off = x @ self.weight - y
         self.weight -= numpy.float32(0.05) * (off @ x) / len(x)
         self.known.append(float((off ** 2).mean()))
+        return 0
+
+    def join(self, together):
+        assert not together
 
     def losses(self, wait):
         known, self.known = self.known, []
@@ -67,6 +71,9 @@ class Maker:
     def cuda_unavailable_reason(self):
         return "this is a test"
 
+    def open_ranks(self):
+        return None
+
     def stepper(self, facts):
         self.facts = json.loads(facts)
         self.made = Line(self.at)
@@ -93,7 +100,7 @@ class Bridge(Case):
         self.maker, self.listener = maker or Maker(), Listener()
         document = _engine.run_document(
             "", "" if resume else json.dumps(job), resume, [], "")
-        report, stopped, by = _engine.train(
+        report, rank, by = _engine.train(
             document, self.maker, self.listener, resume, 0, output,
             list(ending), list(saving))
         return json.loads(report), stopped, by
@@ -103,7 +110,7 @@ class Bridge(Case):
             "fields": {"kind": None, "big": None}, **sections})
 
     def test_it_learns_by_the_engines_loop(self):
-        report, stopped, by = self.run_job(self.job(train={"epochs": 5}),
+        report, rank, by = self.run_job(self.job(train={"epochs": 5}),
                                            output="left")
         self.assertEqual((stopped, by), (False, 0))
         losses = [epoch["val_loss"] for epoch in report["epochs"]]
@@ -139,7 +146,7 @@ class Bridge(Case):
         whole = self.run_job(self.job())[0]["run"]
         part = self.run_job(self.job(), Maker({5: lambda _: os.kill(
             os.getpid(), signal.SIGTERM)}), ending=[signal.SIGTERM])
-        self.assertEqual(part[1:], (True, signal.SIGTERM))
+        self.assertEqual(part[1:], (0, signal.SIGTERM))
         self.assertEqual(len(steps_of(part[0]["run"])), 6)
         again = self.run_job(None, resume=part[0]["run"])[0]["run"]
         self.assertEqual(weights_of(again), weights_of(whole))
