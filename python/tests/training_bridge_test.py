@@ -103,14 +103,15 @@ class Bridge(Case):
         report, rank, by = _engine.train(
             document, self.maker, self.listener, resume, 0, output,
             list(ending), list(saving))
-        return json.loads(report), stopped, by
+        self.assertEqual(rank, 0)
+        return json.loads(report), by != 0, by
 
     def job(self, **sections):
         return super().job("here.py:Line", **{
             "fields": {"kind": None, "big": None}, **sections})
 
     def test_it_learns_by_the_engines_loop(self):
-        report, rank, by = self.run_job(self.job(train={"epochs": 5}),
+        report, stopped, by = self.run_job(self.job(train={"epochs": 5}),
                                            output="left")
         self.assertEqual((stopped, by), (False, 0))
         losses = [epoch["val_loss"] for epoch in report["epochs"]]
@@ -146,7 +147,7 @@ class Bridge(Case):
         whole = self.run_job(self.job())[0]["run"]
         part = self.run_job(self.job(), Maker({5: lambda _: os.kill(
             os.getpid(), signal.SIGTERM)}), ending=[signal.SIGTERM])
-        self.assertEqual(part[1:], (0, signal.SIGTERM))
+        self.assertEqual(part[1:], (True, signal.SIGTERM))
         self.assertEqual(len(steps_of(part[0]["run"])), 6)
         again = self.run_job(None, resume=part[0]["run"])[0]["run"]
         self.assertEqual(weights_of(again), weights_of(whole))
