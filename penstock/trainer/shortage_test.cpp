@@ -384,7 +384,8 @@ TEST_F(ShortageTest, AValidationThatRanOutSeesTheSame) {
     fail_host_allocation(0);
     Json expected = table->validate(*stepper);
     const std::int64_t all = host_allocations();
-    for (std::int64_t number = 1; number <= all; ++number) {
+    const std::int64_t apart = std::max<std::int64_t>(1, all / 20);
+    for (std::int64_t number = 1; number <= all; number += apart) {
       const auto fresh = table->stepper();
       fail_host_allocation(number);
       Json found;
