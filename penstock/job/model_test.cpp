@@ -192,13 +192,11 @@ TEST(Switches, ThatAModelHasAreRead) {
   EXPECT_TRUE(job.model.learning.tf32);
 }
 
-TEST(Switches, OfMemoryAreNotThoseOfAnOwnModel) {
-  const Error error = error_of([] {
-    parse_job(job_with(R"({"kind": "own", "class": "a.py:A"})",
-                       R"({"micro_batch": 8})"));
-  });
-  EXPECT_EQ(error.parts().where, "train.micro_batch");
-  EXPECT_THAT(error.parts().next, HasSubstr("penstock.OomGuard"));
+TEST(Switches, OfMemoryAreThoseOfAnOwnModelToo) {
+  const Job job = parse_job(job_with(R"({"kind": "own", "class": "a.py:A"})",
+                                     R"({"micro_batch": 8, "oom": "stop"})"));
+  EXPECT_EQ(job.model.learning.micro_batch, 8);
+  EXPECT_EQ(job.model.learning.oom, Learning::OnShortage::stop);
 }
 
 TEST(Switches, WithoutAModelChangeNothing) {

@@ -97,7 +97,8 @@ Json outcome_of_fold(const Json& report, std::int64_t fold) {
 
 void add_folds(const std::vector<Json>& outcomes, Json& report) {
   report["folds"] = Json::Array{};
-  report["mean"] = report["spread"] = Json::Object{};
+  report["mean"] = Json::Object{};
+  report["spread"] = Json::Object{};
   for (const Json& one : outcomes) report["folds"].push_back(one);
   if (outcomes.empty()) return;
   for (const auto& [name, value] : outcomes[0].find("val")->object()) {
