@@ -226,7 +226,8 @@ class Stepper:
             if batch.rows == 0:
                 count = 0.0
             mean, learned = self._engine.together(loss, count)
-            self._check_loss(mean)
+            if mean.device.type == "cpu":
+                self._check_finite(float(mean.detach()))
             self._optimiser.scaled(learned / share).backward()
         if nothing:
             self._put_buffers_back()
@@ -234,13 +235,19 @@ class Stepper:
 
     def _computed(self, tensors: Mapping[str, Any]) -> tuple[Any, Any]:
         with self._switches.autocast():
-            return self._engine.compute(self._loss_of, tensors)
+            loss, count = self._engine.compute(self._loss_of, tensors)
+        self._check_learns(loss)
+        return loss, count
 
-    def _check_loss(self, loss: Any) -> None:
+    @staticmethod
+    def _check_learns(loss: Any) -> None:
         if not loss.requires_grad:
             refuse_loss("the loss depends on no trainable weight",
                         "compute the loss from the output of layers, "
                         "without detach(), item() or no_grad()")
+
+    def _check_loss(self, loss: Any) -> None:
+        self._check_learns(loss)
         if loss.device.type == "cpu":
             self._check_finite(float(loss.detach()))
 
