@@ -158,7 +158,7 @@ void check_part(const PartOfScan& which) {
        .next = "name one as K/N: 1/4 to 4/4"});
 }
 
-/// The source says something else than before it was read.
+/// The source has changed while it was read.
 [[noreturn]] void refuse_changed(const SharedScan& scan) {
   throw Error(ErrorKind::source,
               {.code = "prepare.changed",
