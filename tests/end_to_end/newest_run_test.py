@@ -43,8 +43,9 @@ class NewestRun(train_ranks_test.RanksCase):
         self.assertIn(f"the newest run of this job is runs/{first.name}", said)
         taken = self.steps(second)
         self.assertGreater(taken, self.steps(first))
-        # The length may change.
-        end = ("--set", f"train.max_steps={taken + 3}")
+        # The length may change. (The job's own 2 epochs are 12 steps, which
+        # both runs together can have taken before they were asked to end.)
+        end = (*long, "--set", f"train.max_steps={taken + 3}")
         answer = self.succeed("train", "job.json", *AGAIN, *end, "--json")
         report = answer.json()
         self.assertEqual(report["steps"], 3)
@@ -54,9 +55,9 @@ class NewestRun(train_ranks_test.RanksCase):
             self.assertEqual(answer.json(), report)
 
     def test_ranks_take_the_run_that_rank_0_finds(self):
-        first, _ = self.interrupted("--ranks", "2", "--set",
-                                    "train.epochs=100000")
-        end = ("--set", f"train.max_steps={self.steps(first) + 2}")
+        long = ("--set", "train.epochs=100000")
+        first, _ = self.interrupted("--ranks", "2", *long)
+        end = (*long, "--set", f"train.max_steps={self.steps(first) + 2}")
         for ranks in (3, 2):  # to its end; and then there is nothing to do
             answer = self.succeed("train", "job.json", *AGAIN, *end, "--ranks",
                                   ranks, "--json")
