@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/base/printable.h"
 #include "penstock/base/shown.h"
 #include "penstock/cli/child_program.h"
-#include "penstock/cli/table.h"
 
 namespace penstock {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "penstock/base/formatted.h"
+#include "penstock/base/table_text.h"
 #include "penstock/cli/output.h"
-#include "penstock/cli/table.h"
 
 namespace penstock {
 namespace {

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <functional>
 
+#include "penstock/base/printable.h"
 #include "penstock/base/shown.h"
-#include "penstock/cli/table.h"
+#include "penstock/base/table_text.h"
 
 namespace penstock {
 namespace {

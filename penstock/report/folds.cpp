@@ -1,9 +1,9 @@
 #include "penstock/report/folds.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "penstock/base/base.h"
+#include "penstock/base/table_text.h"
 #include "penstock/report/html_elements.h"
 #include "penstock/report/report_facts.h"
 
@@ -115,20 +115,8 @@ bool has_folds(const Json& report) {
 }
 
 std::string folds_text(const Json& report) {
-  const std::vector<std::vector<std::string>> rows = cells_of(report);
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      line += (i == 0 ? "" : "  ") +
-              std::string(widths[i] - row[i].size(), ' ') + row[i];
-    text += line + "\n";
-  }
-  return text + "runs: " + text_in(report, {"run"}) + "/folds\n";
+  return table_text(cells_of(report)) + "runs: " + text_in(report, {"run"}) +
+         "/folds\n";
 }
 
 std::string folds_html(const Json& report) {

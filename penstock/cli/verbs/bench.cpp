@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "penstock/base/shown.h"
+#include "penstock/base/table_text.h"
 #include "penstock/cli/output.h"
-#include "penstock/cli/table.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
 #include "penstock/inspect/inspect.h"

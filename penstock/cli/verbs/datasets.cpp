@@ -3,9 +3,10 @@
 #include <memory>
 
 #include "penstock/base/folder.h"
+#include "penstock/base/printable.h"
 #include "penstock/base/shown.h"
+#include "penstock/base/table_text.h"
 #include "penstock/cli/output.h"
-#include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
 #include "penstock/inspect/inspect.h"
 

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "penstock/cli/output.h"
-#include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
 #include "penstock/demo/demo.h"
 #include "penstock/device/device.h"

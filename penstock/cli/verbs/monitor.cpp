@@ -11,11 +11,12 @@
 
 #include "penstock/base/formatted.h"
 #include "penstock/base/kernel_files.h"
+#include "penstock/base/printable.h"
+#include "penstock/base/table_text.h"
 #include "penstock/base/user_file.h"
 #include "penstock/cli/interpreter_lock.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/screen.h"
-#include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
 #include "penstock/report/report.h"
 #include "penstock/session/session.h"

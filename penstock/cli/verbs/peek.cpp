@@ -1,8 +1,8 @@
 #include <cmath>
 #include <memory>
 
+#include "penstock/cli/columns_text.h"
 #include "penstock/cli/output.h"
-#include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
 #include "penstock/inspect/inspect.h"
 #include "penstock/job/job.h"

@@ -3,10 +3,11 @@
 #include <memory>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/base/printable.h"
 #include "penstock/base/shown.h"
+#include "penstock/base/table_text.h"
 #include "penstock/base/user_file.h"
 #include "penstock/cli/output.h"
-#include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
 #include "penstock/report/report.h"
 

@@ -1,4 +1,4 @@
-#include "penstock/cli/table.h"
+#include "penstock/cli/columns_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,20 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(Table, AColumnIsAsWideAsItsWidestCell) {
-  EXPECT_EQ(table_text({{"a", "bb"}, {"größe", "1"}, {"x", ""}}),
-            "a      bb\n"
-            "größe  1\n"
-            "x\n");
-}
-
-TEST(Table, NothingInACellIsATerminalsBusiness) {
-  EXPECT_EQ(printable("größe"), "größe");
-  EXPECT_EQ(printable("a\nb\x1b[31m\x7f\t"), "a\\nb\\u001b[31m\\u007f\\t");
-  EXPECT_EQ(table_text({{"a\nb", "c"}}), "a\\nb  c\n");
-}
-
-TEST(Table, WhatIsLeftOutStandsWithTheReasonAndNotWithoutEnd) {
+TEST(ColumnsText, WhatIsLeftOutStandsWithTheReasonAndNotWithoutEnd) {
   Json document(Json::Object{});
   EXPECT_EQ(left_out_text(document), "");
   for (int i = 0; i < 30; ++i) {
@@ -40,7 +27,7 @@ TEST(Table, WhatIsLeftOutStandsWithTheReasonAndNotWithoutEnd) {
   EXPECT_THAT(text, Not(HasSubstr("/x20")));
 }
 
-TEST(Table, FewValuesAreNamedAndTheSpreadOfManyIsDrawn) {
+TEST(ColumnsText, FewValuesAreNamedAndTheSpreadOfManyIsDrawn) {
   const std::string text =
       columns_text(Json::parse(R"([{"name": "class", "type": "text", "nulls": 1,
                        "min": "a", "max": "b", "distinct": 2,
