@@ -52,13 +52,16 @@ void write(LogLevel level, std::string_view text) {
     to.writer(level, message);
     return;
   }
-  std::string line = "penstock " +
-                     std::string(kNames[static_cast<std::size_t>(level)]) +
-                     ": " + message + "\n";
+  std::string line =
+      "penstock " + std::string(name_of(level)) + ": " + message + "\n";
   std::fputs(line.c_str(), stderr);
 }
 
 }  // namespace
+
+std::string_view name_of(LogLevel level) {
+  return kNames[static_cast<std::size_t>(level)];
+}
 
 bool log_level_from(std::string_view name, LogLevel& level) {
   for (std::size_t i = 0; i < std::size(kNames); ++i) {

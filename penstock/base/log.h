@@ -7,6 +7,7 @@ namespace penstock {
 
 enum class LogLevel { debug, info, warning, error, off };
 
+std::string_view name_of(LogLevel level);
 /// True and sets `level` for "debug", "info", "warning", "error" or "off".
 bool log_level_from(std::string_view name, LogLevel& level);
 

@@ -12,8 +12,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error",
-                                        "off"};
 constexpr std::size_t kMostKept = 1 << 20;  // bytes, where no folder is made
 
 }  // namespace
@@ -21,8 +19,7 @@ constexpr std::size_t kMostKept = 1 << 20;  // bytes, where no folder is made
 RankLog::RankLog(int rank)
     : rank_(rank),
       copy_(LogLevel::info, [this](LogLevel level, std::string_view text) {
-        add(std::string(kLevels[static_cast<std::size_t>(level)]) + ": " +
-            std::string(text));
+        add(std::string(name_of(level)) + ": " + std::string(text));
       }) {}
 
 // log() is not called under the lock: it would come back here.
