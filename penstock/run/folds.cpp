@@ -81,14 +81,13 @@ TrainResult train_folds(
   RunFolder folder(real_files(), job.output.dir,
                    run_json(job, *device, options.resume));
   TrainResult result;
+  result.report["version"] = kReportVersion;
+  result.report["run"] = folder.path().string();
+  result.report["settings"] = resolved_settings(job, *device);
   auto write_report = [&](bool all) {
     result.interrupted = !all;
-    result.report = Json();
-    result.report["version"] = kReportVersion;
-    result.report["run"] = folder.path().string();
     result.report["interrupted"] = !all;
     add_folds(outcomes, result.report);
-    result.report["settings"] = resolved_settings(job, *device);
     folder.write("report.json", result.report);
     folder.write_bytes("report.html", report_html(result.report),
                        Lasting::later);
