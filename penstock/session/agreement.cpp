@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "penstock/base/utf8.h"
+
 // A rank's text is a JSON document: its number, and either the facts or the
 // failure of its opening. All ranks get the same texts, sort them by rank and
 // look for the same things in the same order, so that all of them throw, or
@@ -45,15 +47,6 @@ Json document_of(const Rank& rank) {
   json["v"] = kVersion;
   json["rank"] = rank.rank;
   return json;
-}
-
-/// At most `longest` bytes, cut between two characters.
-std::string beginning_of(std::string text, std::size_t longest) {
-  if (text.size() <= longest) return text;
-  while (longest > 0 &&
-         (static_cast<unsigned char>(text[longest]) & 0xC0) == 0x80)
-    --longest;
-  return text.substr(0, longest) + "...";
 }
 
 ErrorKind kind_named(const std::string& name) {
@@ -126,7 +119,7 @@ std::string shown(const std::vector<std::int64_t>& ranks) {
 std::string shown_value(const std::string& path, const std::string& value) {
   constexpr std::size_t kDigits = 16;  // of a fingerprint
   if (path == "fingerprint") return value.substr(0, kDigits);
-  return value.empty() ? "''" : beginning_of(value, kLongestValue);
+  return value.empty() ? "''" : beginning(value, kLongestValue);
 }
 
 void add_leaves(const Json& json, const std::string& path,
@@ -238,7 +231,7 @@ std::string failure_text(const Rank& rank, std::string_view kind,
                          const std::string& message) {
   Json json = document_of(rank);
   json["failed"] = kind;
-  json["why"] = beginning_of(message, kLongestFailure);
+  json["why"] = beginning(message, kLongestFailure);
   return json.dump();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/ascii.h"
+#include "penstock/base/shown.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::sqlite {
@@ -35,12 +36,6 @@ Error no_table(const SourceSpec& spec, std::string what, std::string why,
                                     .where = spec.path,
                                     .why = std::move(why),
                                     .next = std::move(next)});
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
 }
 
 Entry chosen(const std::vector<Entry>& tables, const SourceSpec& spec) {
