@@ -7,6 +7,11 @@ std::atomic<std::size_t>& tensor_limit() {
   return limit;
 }
 
+std::atomic<std::size_t>& gpu_tensor_limit() {
+  static constinit std::atomic<std::size_t> limit{SIZE_MAX};
+  return limit;
+}
+
 LimitedBytes& limited_bytes() {
   static constinit LimitedBytes bytes;
   return bytes;

@@ -10,6 +10,9 @@ namespace penstock {
 /// together: memory_gib of that device. One for the process, as libtorch's
 /// allocator is; SIZE_MAX: no limit. Any thread may read it at any time.
 std::atomic<std::size_t>& tensor_limit();
+/// The same for what PyTorch's allocator takes of each GPU: memory_gib of that
+/// device.
+std::atomic<std::size_t>& gpu_tensor_limit();
 
 /// What counts against it. One for the process.
 struct LimitedBytes {
@@ -35,16 +38,18 @@ class LimitedBatch {
   bool too_much_ = false;
 };
 
-/// Sets the limit while it lives, then puts back the one before.
+/// Sets a limit while it lives, then puts back the one before.
 class TensorLimit {
  public:
-  explicit TensorLimit(std::size_t bytes)
-      : before_(tensor_limit().exchange(bytes)) {}
-  ~TensorLimit() { tensor_limit() = before_; }
+  explicit TensorLimit(std::size_t bytes,
+                       std::atomic<std::size_t>& limit = tensor_limit())
+      : limit_(limit), before_(limit.exchange(bytes)) {}
+  ~TensorLimit() { limit_ = before_; }
   TensorLimit(const TensorLimit&) = delete;
   TensorLimit& operator=(const TensorLimit&) = delete;
 
  private:
+  std::atomic<std::size_t>& limit_;
   const std::size_t before_;
 };
 

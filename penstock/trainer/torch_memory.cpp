@@ -1,15 +1,20 @@
 #include "penstock/trainer/torch_memory.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/core/AllocatorConfig.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "penstock/base/formatted.h"
+#include "penstock/base/log.h"
 #include "penstock/base/tensor_limit.h"
 
 // In front of each block stands its size, in as many bytes as keep the block
@@ -157,6 +162,29 @@ std::int64_t empty_allocator_cache(c10::Device device) {
   const std::int64_t before = reserved();
   allocator->emptyCache();
   return before - reserved();
+}
+
+std::string with_memory_share(const std::string& given, double share) {
+  return given + (given.empty() ? "" : ",") +
+         formatted("per_process_memory_fraction:%.6f", share);
+}
+
+void limit_gpu_tensors(const Device& device, c10::Device torch) {
+  static std::atomic<std::size_t> in_force{SIZE_MAX};
+  const std::size_t limit = gpu_tensor_limit();
+  if (!torch.is_cuda() || in_force.exchange(limit) == limit) return;
+  if (caching_allocator(torch) != nullptr) {
+    log(LogLevel::warning,
+        "device.memory_gib does not limit " + device.name() +
+            ": this process has used a GPU before the limit was set");
+    return;
+  }
+  const char* given = std::getenv("PYTORCH_ALLOC_CONF");
+  if (given == nullptr) given = std::getenv("PYTORCH_CUDA_ALLOC_CONF");
+  const double all = static_cast<double>(device.memory().total);
+  c10::CachingAllocator::setAllocatorSettings(
+      with_memory_share(given == nullptr ? "" : given,
+                        std::min(1.0, static_cast<double>(limit) / all)));
 }
 
 void fail_host_allocation(std::int64_t number) {

@@ -3,6 +3,9 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <string>
+
+#include "penstock/device/device.h"
 
 namespace penstock {
 
@@ -25,6 +28,14 @@ void begin_tensor_peak(c10::Device device);
 /// Gives memory that libtorch's allocator of a GPU keeps, and no tensor uses,
 /// back to the device; how many bytes. 0 on the host, which keeps none.
 std::int64_t empty_allocator_cache(c10::Device device);
+
+/// Limits what libtorch's allocator of a GPU may take to gpu_tensor_limit(). It
+/// can be limited only before the process uses a GPU by libtorch; later,
+/// another limit is a warning.
+void limit_gpu_tensors(const Device& device, c10::Device torch);
+/// The settings of that allocator, which the user may have `given`, with the
+/// limit as a share of a GPU's memory.
+std::string with_memory_share(const std::string& given, double share);
 
 /// For tests: the `number`-th allocation from now on fails, from 1; 0: none.
 void fail_host_allocation(std::int64_t number);

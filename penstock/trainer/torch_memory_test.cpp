@@ -69,5 +69,12 @@ TEST(HostMemory, KeepsNothing) {
   EXPECT_EQ(empty_allocator_cache(c10::Device(c10::DeviceType::CPU)), 0);
 }
 
+TEST(TorchMemory, TheLimitOfAGpuStandsBesideTheUsersSettings) {
+  EXPECT_EQ(with_memory_share("", 0.25),
+            "per_process_memory_fraction:0.250000");
+  EXPECT_EQ(with_memory_share("expandable_segments:True", 1),
+            "expandable_segments:True,per_process_memory_fraction:1.000000");
+}
+
 }  // namespace
 }  // namespace penstock
