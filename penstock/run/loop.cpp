@@ -272,7 +272,7 @@ void Loop::make_room(const Batch& batch, const Error& shortage) {
 
 /// Rows and batches on the device, which no step needs there.
 bool Loop::give_up_data(std::int64_t rows, const Error& shortage) {
-  auto gave = [&](const char* action, const std::string& what) {
+  auto gave = [&](OomAction action, const std::string& what) {
     log(LogLevel::warning,
         "the device is out of memory for a step: " + what +
             ", and the step is repeated: " + shortage.what());
@@ -286,12 +286,13 @@ bool Loop::give_up_data(std::int64_t rows, const Error& shortage) {
     return true;
   };
   if (const std::size_t freed = free_rows(); freed > 0)
-    return gave("rows_to_host", "its cached rows, " + shown_bytes(freed) +
-                                    ", move to host memory");
+    return gave(
+        OomAction::rows_to_host,
+        "its cached rows, " + shown_bytes(freed) + ", move to host memory");
   const std::size_t freed = p_.session.drop_look_ahead();
   if (freed == 0) return false;
   held_out_ = nullptr, held_out_ = held_out_rows(p_);
-  return gave("look_ahead",
+  return gave(OomAction::look_ahead,
               "one batch is kept ahead, which frees " + shown_bytes(freed));
 }
 

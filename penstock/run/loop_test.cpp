@@ -92,7 +92,10 @@ struct ShortStepper final : CountingStepper, StepMemory {
   MemoryByOwner take_peak() override { return {.activations = steps}; }
   bool give_way(std::int64_t step, std::int64_t rows) override {
     if (std::exchange(gave, true)) return false;
-    add({.step = step, .from = rows, .to = rows / 2, .action = "micro_batch"});
+    add({.step = step,
+         .from = rows,
+         .to = rows / 2,
+         .action = OomAction::micro_batch});
     return true;
   }
   std::optional<std::int64_t> row_alone() const override { return 1; }
@@ -407,14 +410,15 @@ TEST_F(LoopTest, RowsAndBatchesAheadAreGivenUpBeforeTheModelGivesWay) {
   EXPECT_TRUE(ended.all);
   EXPECT_EQ(stepper.steps, free.steps);
   EXPECT_EQ(ended.val_loss(1), expected.val_loss(1));
-  std::vector<std::string> actions;
+  std::vector<OomAction> actions;
   for (const OomEvent& event : stepper.events()) {
     EXPECT_EQ(event.step, 0);
     EXPECT_EQ(event.from, 32);
     actions.push_back(event.action);
   }
-  EXPECT_THAT(actions, testing::ElementsAre("rows_to_host", "look_ahead",
-                                            "micro_batch"));
+  EXPECT_THAT(actions, testing::ElementsAre(OomAction::rows_to_host,
+                                            OomAction::look_ahead,
+                                            OomAction::micro_batch));
   const Json account = ended.numbers.account.json();
   EXPECT_EQ(account.find("activations")->array().size(),
             static_cast<std::size_t>(stepper.steps));

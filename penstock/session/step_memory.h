@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,18 +10,29 @@
 
 namespace penstock {
 
+/// What can be given up for memory, the cheapest first.
+enum class OomAction : std::uint8_t {
+  rows_to_host,     ///< the cached rows on the device
+  look_ahead,       ///< batches on the device before their step
+  allocator_cache,  ///< what PyTorch keeps for later tensors
+  micro_batch,      ///< rows that go through the model at once
+  gradient_checkpointing,
+  validation_rows,  ///< as micro_batch, for validation
+};
+std::string_view name_of(OomAction action);
+/// Throws Error(internal) for another name.
+OomAction oom_action_named(std::string_view name);
+
 /// A reaction to a shortage of memory.
 struct OomEvent {
   std::int64_t step = 0;  ///< of the run, from 0
   /// Rows that went through the model at once before, and do so from here on.
   std::int64_t from = 0, to = 0;
-  /// "rows_to_host", "look_ahead", "allocator_cache", "micro_batch",
-  /// "gradient_checkpointing" or "validation_rows".
-  std::string action;
+  OomAction action = OomAction::micro_batch;
   bool exact = true;  ///< false: the result differs from that without shortage
 };
 Json json_of(const std::vector<OomEvent>& events);
-/// One entry of that.
+/// One entry of that. Throws Error(internal) for another document.
 OomEvent parse_oom_event(const Json& json);
 
 /// Bytes of a model on its device, by owner.
@@ -69,7 +80,7 @@ class StepMemory {
 
   /// In the order in which they happened.
   const std::vector<OomEvent>& events() const { return events_; }
-  void add(OomEvent event);
+  void add(const OomEvent& event);
 
  protected:
   std::int64_t micro_ = INT64_MAX;  ///< rows at once, at most

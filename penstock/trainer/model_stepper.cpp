@@ -9,7 +9,6 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "penstock/base/tensor_limit.h"
@@ -19,9 +18,9 @@
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/buffers.h"
 #include "penstock/trainer/gradients.h"
-#include "penstock/trainer/halves.h"
 #include "penstock/trainer/made_up_rows.h"
 #include "penstock/trainer/memory_use.h"
+#include "penstock/trainer/model_memory.h"
 #include "penstock/trainer/parts_of_batch.h"
 #include "penstock/trainer/pending_losses.h"
 #include "penstock/trainer/ranks/rank_share.h"
@@ -46,12 +45,6 @@ namespace {
 // What is drawn for a step is sent in at most two copies; this many steps may
 // be in flight.
 constexpr std::size_t kStagedSteps = 8;
-// Of a state: what a shortage has changed.
-constexpr const char* kMicroBatch = "micro_batch";
-constexpr const char* kValidationRows = "validation_rows";
-constexpr const char* kRecomputes = "gradient_checkpointing";
-// Beside these, in an event.
-constexpr const char* kAllocatorCache = "allocator_cache";
 
 /// Names with a prefix: a checkpoint distinguishes weights from the optimiser's
 /// own.
@@ -65,7 +58,7 @@ at::Tensor sum_of(const at::Tensor& sum, const at::Tensor& more) {
   return sum.defined() ? sum + more : more;
 }
 
-class ModelStepper final : public Stepper, private StepMemory {
+class ModelStepper final : public Stepper {
  public:
   ModelStepper(const ModelSpec& spec, const FittedFields& data, Device& device,
                at::Device torch, std::int64_t steps, MakeModel make)
@@ -102,21 +95,19 @@ class ModelStepper final : public Stepper, private StepMemory {
         })),
         buffers_(turns_.now([&] { return Buffers(model_->facts().buffers); })),
         made_up_(data, torch),
-        trials_(device.make_stream()) {
+        trials_(device.make_stream()),
+        of_steps_(*model_, optimizer_, learning_, torch,
+                  [this](std::int64_t rows) { return tried(rows); }) {
     const ModelFacts& model = model_->facts();
     facts_.in_force = switches_in_force(learning_, model, torch_.is_cuda());
     facts_.row_work = model.row_work;
     facts_.form = model.form;
     facts_.about = about_model(model, Json::Object{});
-    memory_ = this;
-    micro_ = asked_micro_batch();
-    begin_host_tensor_peak();
+    memory_ = &of_steps_;
   }
   ~ModelStepper() override { turns_.finish(); }
 
-  /// Throws Error(out_of_memory) where nothing would help, since what is always
-  /// there exceeds the limit.
-  void check_limit() const;
+  void check_limit() const { of_steps_.check_limit(); }
 
   void step(const std::shared_ptr<Batch>& batch, Stream& stream,
             std::int64_t number) override {
@@ -144,15 +135,15 @@ class ModelStepper final : public Stepper, private StepMemory {
     turn("validating the model", stream, [&] {
       at::NoGradGuard no_graph;
       averages_.use(true);
-      in_parts(BatchRows(*batch), looked_at_,
+      in_parts(BatchRows(*batch), of_steps_.validation_rows(),
                [&](const BatchRows& rows) { model_->look(rows); },
                learning_.oom == Learning::OnShortage::stop
                    ? Halved()
                    : [this](std::int64_t from, std::int64_t to) {
-                       add({.step = number_,
-                            .from = from,
-                            .to = to,
-                            .action = "validation_rows"});
+                       of_steps_.add({.step = number_,
+                                      .from = from,
+                                      .to = to,
+                                      .action = OomAction::validation_rows});
                      });
     });
   }
@@ -171,13 +162,7 @@ class ModelStepper final : public Stepper, private StepMemory {
   void restore(const ModelState& state) override {
     turn_now("restoring the model", [&] {
       check_description(description(), state.json);
-      if (const Json* rows = state.json.find(kMicroBatch))
-        micro_ = std::min(micro_, rows->integer());
-      if (const Json* rows = state.json.find(kValidationRows))
-        looked_at_ = std::min(looked_at_, rows->integer());
-      if (state.json.find(kRecomputes) != nullptr)
-        recomputes_ |= model_->begin_recompute();
-      halved_at_ = emptied_at_ = -1;
+      of_steps_.restore(state.json);
       gradients_.begin_anew(has_gradients(state));
       copy_state(state, all_tensors());
     });
@@ -204,9 +189,7 @@ class ModelStepper final : public Stepper, private StepMemory {
       ModelState state = state_of(all_tensors(), std::move(memory));
       averages_.use(averages);
       state.json = description();
-      if (micro_ != asked_micro_batch()) state.json[kMicroBatch] = micro_;
-      if (looked_at_ != INT64_MAX) state.json[kValidationRows] = looked_at_;
-      if (recomputes_) state.json[kRecomputes] = true;
+      of_steps_.save(state.json);
       return state;
     });
   }
@@ -287,8 +270,9 @@ class ModelStepper final : public Stepper, private StepMemory {
   /// together; its loss.
   MeanLoss learned(const BatchRows& batch, const DrawnFor& rows,
                    std::int64_t share) {
-    if (micro_ < batch.rows()) return learned_in_parts(batch, rows, share);
-    part_ = {0, batch.rows()};
+    if (of_steps_.micro_batch() < batch.rows())
+      return learned_in_parts(batch, rows, share);
+    of_steps_.work_on(0, batch.rows());
     MeanLoss loss = model_->loss(batch, rows);
     at::Tensor part = counted_.on() ? counted_.weighted(loss.mean, loss.counted)
                       : share == 1  ? loss.mean
@@ -303,9 +287,11 @@ class ModelStepper final : public Stepper, private StepMemory {
                             std::int64_t share) {
     const std::int64_t all = batch.rows();
     MeanLoss sums;
-    for (std::int64_t begin = 0; begin < all; begin += micro_) {
-      part_ = {begin, std::min(all, begin + micro_)};
-      const BatchRows some = batch.slice(part_.begin, part_.end);
+    const std::int64_t at_once = of_steps_.micro_batch();
+    for (std::int64_t begin = 0; begin < all; begin += at_once) {
+      const std::int64_t end = std::min(all, begin + at_once);
+      of_steps_.work_on(begin, end);
+      const BatchRows some = batch.slice(begin, end);
       const MeanLoss loss = model_->loss(
           some, {rows.epoch, some.ids(), rows.staging, rows.stream});
       const at::Tensor sum = loss.mean * loss.counted;
@@ -313,7 +299,7 @@ class ModelStepper final : public Stepper, private StepMemory {
       sums = {sum_of(sums.mean, sum.detach()),
               sum_of(sums.counted, loss.counted)};
     }
-    part_ = {0, all};
+    of_steps_.work_on(0, all);
     const at::NoGradGuard no_graph;
     const at::Tensor counted = sums.counted.clamp_min(kLeastCount);
     if (!counted_.on())
@@ -402,23 +388,8 @@ class ModelStepper final : public Stepper, private StepMemory {
     return json;
   }
 
-  std::int64_t asked_micro_batch() const {
-    return learning_.micro_batch.value_or(INT64_MAX);
-  }
-
-  MemoryByOwner try_step(std::int64_t rows) override;
-  MemoryByOwner tried(std::int64_t rows);
-  MemoryByOwner fixed() const override;
-  MemoryByOwner peak() const override;
-  MemoryByOwner take_peak() override;
-  bool give_way(std::int64_t step, std::int64_t rows) override;
-  void follow(const OomEvent& event) override;
-  bool halve(std::int64_t step, std::int64_t rows);
-  std::optional<std::int64_t> row_alone() const override {
-    if (part_.end - part_.begin != 1) return std::nullopt;
-    return part_.begin;
-  }
-  MemoryByOwner by_owner(std::int64_t total) const;
+  std::int64_t tried(std::int64_t rows);
+  std::int64_t peak_of_trial(std::int64_t rows);
 
   const int threads_;
   const at::Device torch_;
@@ -439,78 +410,28 @@ class ModelStepper final : public Stepper, private StepMemory {
   const std::unique_ptr<Stream> trials_;
   std::optional<RankShare> ranks_;
   bool checked_ = false;
-  std::int64_t number_ = 0;             // of the last step
-  std::int64_t looked_at_ = INT64_MAX;  // rows of a validation at once
-  struct {
-    std::int64_t begin = 0, end = 0;
-  } part_;  // rows of the batch that are at hand
-  // Steps that ran out of memory: whose batch was halved last, and for which
-  // the allocator gave back what it keeps.
-  std::int64_t halved_at_ = -1, emptied_at_ = -1;
-  bool recomputes_ = false;  // since a shortage
+  std::int64_t number_ = 0;  // of the last step
   std::size_t limit_ = SIZE_MAX;
-  std::int64_t most_ = 0;  // bytes, before the last take_peak()
-  MemoryByOwner tried_;
+  ModelMemory of_steps_;
 };
 
-MemoryByOwner ModelStepper::fixed() const {
-  const ModelFacts& model = model_->facts();
-  const std::int64_t learned = bytes_of(model.parameters);
-  return {.parameters = (model.bytes > 0 ? model.bytes : learned) +
-                        bytes_of(model.buffers),
-          .gradients = learning_.accumulate > 1 ? 2 * learned : learned,
-          .optimizer =
-              bytes_of(optimizer_.state()) + (learning_.ema > 0 ? learned : 0)};
-}
-
-MemoryByOwner ModelStepper::by_owner(std::int64_t total) const {
-  MemoryByOwner bytes = fixed();
-  bytes.activations = std::max<std::int64_t>(0, total - bytes.total());
-  return bytes;
-}
-
-MemoryByOwner ModelStepper::peak() const {
-  const std::int64_t most = std::max(most_, tensor_peak(torch_));
-  return most > 0 ? by_owner(most) : tried_;
-}
-
-MemoryByOwner ModelStepper::take_peak() {
-  const std::int64_t most = tensor_peak(torch_);
-  begin_tensor_peak(torch_);
-  most_ = std::max(most_, most);
-  return most > 0 ? by_owner(most) : tried_;
-}
-
-void ModelStepper::check_limit() const {
-  const MemoryByOwner bytes = fixed();
-  const std::size_t limit = torch_.is_cpu() ? tensor_limit().load() : SIZE_MAX;
-  const auto needed = static_cast<std::size_t>(bytes.total());
-  if (needed <= limit) return;
-  throw Error(
-      ErrorKind::out_of_memory,
-      {.code = "trainer.limit_too_low",
-       .what = "the model does not fit in memory",
-       .where = "device.memory_gib",
-       .why = "parameters, gradients and optimizer take " +
-              shown_bytes(needed) + ", and the limit is " + shown_bytes(limit),
-       .next = "raise device.memory_gib, or use a smaller model"});
-}
-
-MemoryByOwner ModelStepper::try_step(std::int64_t rows) {
+std::int64_t ModelStepper::tried(std::int64_t rows) {
   return in_torch("trying a step of the model", [&] {
-    tried_ = turns_.on(*trials_, [&] { return tried(rows); });
+    const std::int64_t most =
+        turns_.on(*trials_, [&] { return peak_of_trial(rows); });
     trials_->synchronize();
-    return tried_;
+    return most;
   });
 }
 
 // The optimiser makes nothing that lasts and little that does not: the peak is
 // in forward and backward.
-MemoryByOwner ModelStepper::tried(std::int64_t rows) {
+std::int64_t ModelStepper::peak_of_trial(std::int64_t rows) {
   const BatchRows made = made_up_.rows(rows);
+  const MemoryByOwner fixed = of_steps_.fixed();
   const std::int64_t before = torch_.is_cpu()
                                   ? host_tensor_bytes() - made_up_.bytes()
-                                  : fixed().total() - fixed().gradients;
+                                  : fixed.total() - fixed.gradients;
   const std::vector<at::Tensor> earlier = gradients_.set_aside(false);
   const bool averages = averages_.use(false);
   buffers_.keep(), counted_.keep();
@@ -520,63 +441,18 @@ MemoryByOwner ModelStepper::tried(std::int64_t rows) {
     made_up_.clear();
     begin_tensor_peak(torch_);
   };
-  most_ = std::max(most_, tensor_peak(torch_));
   try {
     const std::int64_t most = most_held(torch_.type(), [&] {
       learned(made, {0, made.ids(), staging_, *trials_}, 1);
     });
     restore();
-    return by_owner(before + most + fixed().gradients -
-                    bytes_of(model_->facts().parameters));
+    return before + most + fixed.gradients -
+           bytes_of(model_->facts().parameters);
   } catch (...) {
     restore();
     queue_.empty();
     throw;
   }
-}
-
-bool ModelStepper::give_way(std::int64_t step, std::int64_t rows) {
-  check_limit();
-  const std::int64_t now = std::min(micro_, rows);
-  auto gave = [&](const char* action) {
-    add({.step = step, .from = now, .to = now, .action = action});
-    return true;
-  };
-  if (std::exchange(emptied_at_, step) != step &&
-      empty_allocator_cache(torch_) > 0)
-    return gave(kAllocatorCache);
-  const bool helps = halved_at_ != step || halves_take_less(*this, now);
-  if (helps && halve(step, now)) return true;
-  if (model_->begin_recompute()) {
-    recomputes_ = true;
-    return gave(kRecomputes);
-  }
-  return !helps && halve(step, now);
-}
-
-void ModelStepper::follow(const OomEvent& event) {
-  if (event.action == kMicroBatch) micro_ = std::min(micro_, event.to);
-  if (event.action == kRecomputes) recomputes_ |= model_->begin_recompute();
-  if (event.action == kAllocatorCache) empty_allocator_cache(torch_);
-  add(event);
-}
-
-/// False where fewer rows may not go through the model at once.
-bool ModelStepper::halve(std::int64_t step, std::int64_t rows) {
-  const bool exact = model_->facts().buffers.empty();
-  if (rows <= learning_.micro_batch_min ||
-      (!exact && learning_.oom == Learning::OnShortage::exact))
-    return false;
-  micro_ = std::max(learning_.micro_batch_min,
-                    static_cast<std::int64_t>(
-                        std::bit_floor(static_cast<std::uint64_t>(rows - 1))));
-  halved_at_ = step;
-  add({.step = step,
-       .from = rows,
-       .to = micro_,
-       .action = kMicroBatch,
-       .exact = exact});
-  return true;
 }
 
 }  // namespace
@@ -585,12 +461,14 @@ std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
                                             const FittedFields& data,
                                             Device& device, std::int64_t steps,
                                             MakeModel make) {
+  const at::Device torch = torch_device(device);
+  limit_gpu_tensors(device, torch);
   std::unique_ptr<ModelStepper> stepper;
   {
     // What the model takes is known once it is there: an error can tell it.
     const TensorLimit none(SIZE_MAX);
-    stepper = std::make_unique<ModelStepper>(spec, data, device,
-                                             torch_device(device), steps, make);
+    stepper =
+        std::make_unique<ModelStepper>(spec, data, device, torch, steps, make);
   }
   stepper->check_limit();
   return stepper;

@@ -272,7 +272,8 @@ TEST_F(ShortageTest, ExactRefusesMicroBatchesOfBatchNormalization) {
 
 std::vector<std::string> actions_of(const StepMemory& memory) {
   std::vector<std::string> actions;
-  for (const OomEvent& event : memory.events()) actions.push_back(event.action);
+  for (const OomEvent& event : memory.events())
+    actions.emplace_back(name_of(event.action));
   return actions;
 }
 

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "python/engine/function.h"
@@ -112,7 +114,7 @@ auto OwnStepper::calling(Work work) {
       add({.step = nb::cast<std::int64_t>(event[0]),
            .from = nb::cast<std::int64_t>(event[1]),
            .to = nb::cast<std::int64_t>(event[2]),
-           .action = nb::cast<std::string>(event[3]),
+           .action = oom_action_named(nb::cast<std::string>(event[3])),
            .exact = nb::cast<bool>(event[4])});
     return result;
   });
@@ -297,6 +299,12 @@ Json facts_of_model(const Job& job, const Device& device, std::int64_t steps) {
   facts["device"] = device.memory_kind() == MemoryKind::cuda
                         ? "cuda:" + std::to_string(device.number())
                         : std::string("cpu");
+  facts["memory_share"] = Json();
+  if (device.memory_kind() == MemoryKind::cuda &&
+      std::isfinite(job.device.memory_gib))
+    facts["memory_share"] =
+        std::min(1.0, job.device.memory_gib * 0x1p30 /
+                          static_cast<double>(device.memory().total));
   facts["model"] = model_section(job.model);
   Learning learning = job.model.learning;
   learning.threads = threads_of(job.model);
