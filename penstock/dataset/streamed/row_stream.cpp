@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kBlocksAhead = 32;
 constexpr std::int64_t kWindowRows = 65536;  // about
+constexpr std::int64_t kFirstBatches = 8;    // of a window, for several takers
 constexpr std::size_t kWindowBytes = std::size_t{32} << 20;
 
 BlockParser::Options parsing_of(const std::vector<Field>& fields,
@@ -126,7 +127,8 @@ class WindowCutter {
   using Blocks = std::vector<std::shared_ptr<const PreparedBlock>>;
   using Places = std::vector<RowWindow::Place>;
 
-  explicit WindowCutter(std::int64_t batch) : batch_(batch) {}
+  WindowCutter(std::int64_t batch, int takers)
+      : batch_(batch), takers_(takers) {}
 
   void add(std::shared_ptr<const PreparedBlock> block) {
     if (block->count() == 0) return;
@@ -138,14 +140,15 @@ class WindowCutter {
   }
   bool full() const {
     const std::int64_t rows = std::ssize(places_);
-    return rows >= batch_ && (rows >= kWindowRows || bytes_ >= kWindowBytes);
+    return rows >= batch_ && (rows >= most_rows() || bytes_ >= kWindowBytes);
   }
   bool empty() const { return places_.empty(); }
-  /// The rows of whole batches, or all of them; the others stay.
+  /// The rows of whole batches, or what is left; the others stay.
   std::pair<Blocks, Places> cut(bool all) {
     const std::int64_t rows = std::ssize(places_);
-    const auto end =
-        static_cast<std::ptrdiff_t>(all ? rows : rows / batch_ * batch_);
+    const auto end = static_cast<std::ptrdiff_t>(
+        all ? rows : std::min(rows / batch_ * batch_, most_rows()));
+    ++cut_;
     std::pair<Blocks, Places> window{
         blocks_, Places(places_.begin(), places_.begin() + end)};
     Places rest(places_.begin() + end, places_.end());
@@ -160,7 +163,17 @@ class WindowCutter {
   }
 
  private:
+  /// Of the next window: doubled once each taker has had one.
+  std::int64_t most_rows() const {
+    const std::int64_t most = (kWindowRows + batch_ - 1) / batch_ * batch_;
+    if (takers_ == 1) return most;
+    const std::int64_t doubled = std::min<std::int64_t>(cut_ / takers_, 16);
+    return std::min(most, (kFirstBatches << doubled) * batch_);
+  }
+
   const std::int64_t batch_;
+  const int takers_;
+  std::int64_t cut_ = 0;
   Blocks blocks_;
   Places places_;
   std::size_t bytes_ = 0;  // of the blocks
@@ -263,7 +276,7 @@ void RowStream::add(RowsLeftOut& all, const PreparedBlock& block) const {
 }
 
 void RowStream::assemble() {
-  WindowCutter cutter(options_.batch_rows);
+  WindowCutter cutter(options_.batch_rows, options_.takers);
   RowsLeftOut left_out;
   std::int64_t rows = 0;
   const auto hand_on = [&](bool all) {
@@ -278,7 +291,8 @@ void RowStream::assemble() {
     tickets_.try_pop();
     add(left_out, **block);
     cutter.add(*std::move(block));
-    if (cutter.full() && !hand_on(false)) return;
+    while (cutter.full())
+      if (!hand_on(false)) return;
   }
   if (!cutter.empty() && !hand_on(true)) return;
   windows_.push({nullptr, std::move(left_out)});

@@ -16,6 +16,9 @@ struct RowStreamOptions {
   std::vector<Json> statistics;  ///< by field, of a run; null: it needs none
   int workers = 1;               ///< threads that parse; one reads beside them
   std::int64_t batch_rows = 1;   ///< windows are multiples, but for the last
+  /// Takers of windows, in turn. For several, the first windows are small, and
+  /// later ones grow, so that few rows are shared by all takers, too.
+  int takers = 1;
   bool skip_bad =
       false;  ///< rows that cannot be used are left out, and counted
 };
@@ -39,8 +42,9 @@ struct RowsLeftOut {
 /// windows that are data sets. Memory is bounded, however many rows there are:
 /// one window is handed out, one is ready, and one is being prepared.
 ///
-/// One consumer thread. The rows of a window, and of every batch of it, depend
-/// on the source alone, never on the number of workers.
+/// One consumer thread. The rows of a window depend on the source and the
+/// number of takers, and those of a batch on the source alone; neither depends
+/// on the number of workers.
 class RowStream {
  public:
   /// `source` was opened with requests_of(options.fields). Throws

@@ -75,6 +75,14 @@ TEST_P(RowStreamTest, CutsWindowsOfWholeBatches) {
   EXPECT_EQ(windows_.back() % 1000, 1);
 }
 
+TEST_P(RowStreamTest, GivesEachOfSeveralTakersAWindowOfTheSameSize) {
+  table_.rows = 5000;
+  options_.takers = 2;
+  const std::vector<std::int64_t> keys = keys_of(*open());
+  EXPECT_EQ(std::ssize(keys), 5000);
+  EXPECT_THAT(windows_, testing::ElementsAre(512, 512, 1024, 1024, 1928));
+}
+
 TEST_P(RowStreamTest, KeepsTheOrderOfArrivalWhereKeysAreScrambled) {
   table_.rows = 5000;
   table_.scrambled = true;

@@ -19,6 +19,7 @@ RowWindow::RowWindow(std::shared_ptr<const FittedFields> fields,
     : layout_(std::move(layout)),
       blocks_(std::move(blocks)),
       rows_(std::move(rows)),
+      first_(first),
       fingerprint_("rows from " + std::to_string(first) + " on") {
   const std::int64_t count = std::ssize(rows_);
   facts_.rows = count;

@@ -36,10 +36,12 @@ class RowWindow final : public Dataset {
     std::uint32_t block;
     std::uint32_t row;
   };
-  /// `first`: the number of its first row among all rows of the stream.
   RowWindow(std::shared_ptr<const FittedFields> fields, RowLayout layout,
             std::vector<std::shared_ptr<const PreparedBlock>> blocks,
             std::vector<Place> rows, std::int64_t first);
+
+  /// The number of its first row among all rows of the stream.
+  std::int64_t first() const { return first_; }
 
   const std::string& fingerprint() const override { return fingerprint_; }
   void select(Side, std::span<SampleId>) const override {}
@@ -64,6 +66,7 @@ class RowWindow final : public Dataset {
   const RowLayout layout_;
   const std::vector<std::shared_ptr<const PreparedBlock>> blocks_;
   const std::vector<Place> rows_;
+  const std::int64_t first_;
   const std::string fingerprint_;
   std::vector<std::size_t> varying_;  // the field of each output that varies
 };
