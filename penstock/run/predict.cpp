@@ -5,14 +5,23 @@
 #include <set>
 #include <utility>
 
+#include "penstock/base/sha256_of.h"
 #include "penstock/run/answer_table.h"
 #include "penstock/run/generated_texts.h"
+#include "penstock/run/ranks_of_run.h"
+#include "penstock/run/row_answers.h"
 
 // Rows are read in the order of their source and prepared by the statistics of
 // the run, window by window. Each window is a data set of its own, whose
 // batches are those that validation would make of these rows; the model looks
 // at one batch after the other, and its answers are written. While one window
 // is predicted, the batches of the next are begun.
+//
+// Of several ranks each reads all rows, for the order of a source is known only
+// by reading it, and takes every N-th window. When each has predicted one, all
+// send their answers to rank 0, which writes them in the order of the windows.
+// So a row is in the same batch, and has the same answer, however many ranks
+// there are.
 
 namespace penstock {
 namespace {
@@ -51,16 +60,26 @@ struct OpenWindow {
   std::shared_ptr<Session> session;
 };
 
+/// A window of each rank, as long as there are any.
+struct Round {
+  std::optional<OpenWindow> mine;
+  std::int64_t rows = 0;  ///< of all of them
+};
+
 class Prediction {
  public:
-  Prediction(const TrainedRun& run, const PredictOptions& options)
+  Prediction(const TrainedRun& run, const PredictOptions& options,
+             RankGroup* ranks)
       : run_(run),
         options_(options),
+        ranks_(ranks),
         fields_(run.fitted()),
-        job_(run.job),
+        job_(with_share_of_processors(run.job, ranks)),
         weights_(read_weights(run)),
         device_(device_of_run(run.job, {.own = options.own})) {
+    check_devices(*device_, ranks_);
     open();
+    check_same();
   }
 
   Predicted run();
@@ -68,20 +87,24 @@ class Prediction {
  private:
   void open();
   void open_stream(std::vector<Field> fields, const SourceSpec& spec);
-  std::optional<OpenWindow> next_window();
+  void compare(const Json& facts);
+  void check_same();
+  void check_same_rows();
+  Round next_round();
+  OpenWindow opened(std::shared_ptr<const RowWindow> rows);
   void begin(const std::optional<OpenWindow>& first);
   void use_weights();
-  void predict_window(const OpenWindow& window);
-  struct Answers {
-    std::vector<double> numbers;                        // row after row
-    std::vector<std::vector<std::int32_t>> texts = {};  // by row, or none
-  };
-  void write(const RowWindow& rows, const Batch& batch, const Answers& answers);
-  void leave_out(const RowWindow& rows, const RejectedSample& sample);
+  void predict_round(const Round& round);
+  std::optional<RowAnswers> next_answers(const OpenWindow& window);
+  std::vector<std::string> texts_of(const OpenWindow& window,
+                                    const std::shared_ptr<Batch>& batch);
+  void write(RowAnswers answers);
+  BadRow left_out(const RowWindow& rows, const RejectedSample& sample) const;
   Json key_of(const RowWindow& rows, SampleId sample) const;
 
   const TrainedRun& run_;
   const PredictOptions& options_;
+  RankGroup* const ranks_;     // null: this process is alone
   const FittedFields fields_;  // of the model
   Job job_;                    // of the windows
   const FileOfWeights weights_;
@@ -93,6 +116,7 @@ class Prediction {
   std::optional<AnswerTable> table_;
   std::optional<GeneratedTexts> texts_;
   std::unique_ptr<TableWriter> writer_;
+  std::int64_t read_ = 0;  // rows of all windows so far
   Predicted result_;
 };
 
@@ -126,6 +150,7 @@ void Prediction::open_stream(std::vector<Field> fields,
       .fields = std::move(fields),
       .workers = loader_options(job_, Side::val).workers,
       .batch_rows = loader_options(job_, Side::val).batch_size,
+      .takers = ranks_ != nullptr ? ranks_->rank().world : 1,
       .skip_bad = skips_bad_};
   for (const Field& field : rows.fields)
     rows.statistics.push_back(fields_.statistics_of(field.name));
@@ -138,10 +163,33 @@ void Prediction::open_stream(std::vector<Field> fields,
   stream_ = std::make_unique<RowStream>(std::move(source), std::move(rows));
 }
 
-std::optional<OpenWindow> Prediction::next_window() {
-  std::shared_ptr<const RowWindow> rows;
-  if (stream_ != nullptr) rows = stream_->next();
-  if (rows == nullptr) return std::nullopt;
+/// Ranks that have other weights or rows than the first would answer for the
+/// wrong ones.
+void Prediction::check_same() {
+  if (ranks_ == nullptr) return;
+  Json facts;
+  facts["weights"] = sha256_of(weights_.file->bytes());
+  facts["source"] = options_.source.dump();
+  const RowCount count =
+      stream_ != nullptr ? stream_->source().count() : RowCount{};
+  if (count.rows) facts["rows"]["in all"] = *count.rows;
+  compare(facts);
+}
+
+/// The rows of a source may change while the ranks read them.
+void Prediction::check_same_rows() {
+  if (ranks_ == nullptr) return;
+  Json facts;
+  facts["rows"]["read"] = read_;
+  compare(facts);
+}
+
+void Prediction::compare(const Json& facts) {
+  compare_ranks([&](const std::string& mine) { return ranks_->gather(mine); },
+                ranks_->rank(), facts);
+}
+
+OpenWindow Prediction::opened(std::shared_ptr<const RowWindow> rows) {
   Order order = order_of(loader_options(job_, Side::val), *rows);
   std::unique_ptr<Session> session = open_loader(
       job_, {.side = Side::val,
@@ -149,7 +197,20 @@ std::optional<OpenWindow> Prediction::next_window() {
              .stop = {std::shared_ptr<void>(), options_.stop},
              .device = device_,
              .rows = [&](const Job&, Device&, StopFlag) { return rows; }});
-  return OpenWindow{rows, std::move(session)};
+  return {rows, std::move(session)};
+}
+
+Round Prediction::next_round() {
+  const Rank rank = ranks_ != nullptr ? ranks_->rank() : Rank{};
+  Round round;
+  for (int of = 0; of < rank.world && stream_ != nullptr; ++of) {
+    std::shared_ptr<const RowWindow> rows = stream_->next();
+    if (rows == nullptr) break;
+    round.rows += rows->facts().rows;
+    if (of == rank.rank) round.mine = opened(std::move(rows));
+  }
+  read_ += round.rows;
+  return round;
 }
 
 /// Makes the model once the first rows are known, or that no row comes.
@@ -173,7 +234,8 @@ void Prediction::begin(const std::optional<OpenWindow>& first) {
   table_.emplace(predictor_->facts(),
                  named ? ColumnType::text : ColumnType::int64,
                  texts_.has_value());
-  if (options_.open) writer_ = options_.open(table_->columns());
+  if (options_.open && writes_for_all(ranks_))
+    writer_ = options_.open(table_->columns());
 }
 
 void Prediction::use_weights() try {
@@ -190,40 +252,85 @@ void Prediction::use_weights() try {
 }
 
 Predicted Prediction::run() {
-  std::optional<OpenWindow> current = next_window();
-  begin(current);
-  while (current) {
-    std::optional<OpenWindow> next = next_window();
-    predict_window(*current);
-    current->session->close();
-    current = std::move(next);
+  Round round = next_round();
+  begin(round.mine);
+  for (check_same_rows(); round.rows > 0; check_same_rows()) {
+    Round next = next_round();
+    predict_round(round);
+    if (round.mine) round.mine->session->close();
+    round = std::move(next);
   }
   const RowsLeftOut left_out =
       stream_ != nullptr ? stream_->left_out() : RowsLeftOut();
   result_.bad += left_out.count();
   result_.bad_rows.insert(result_.bad_rows.begin(), left_out.bad.begin(),
                           left_out.bad.end());
-  if (has_target_) result_.metrics = reported_measures(predictor_->measured());
+  if (has_target_)
+    result_.metrics = reported_measures(predictor_->measured(ranks_));
   if (writer_ != nullptr) writer_->finish();
+  if (ranks_ != nullptr) ranks_->gather("");  // rank 0 has written all
   return std::move(result_);
 }
 
-void Prediction::predict_window(const OpenWindow& window) {
-  while (std::optional<Batch> next = window.session->next()) {
-    const std::shared_ptr<Batch> batch =
-        window.session->shared(std::move(*next));
-    Answers answers{.numbers = predictor_->predict(batch, window.session)};
-    if (texts_)
-      answers.texts = predictor_->generate(batch, window.session, result_.rows,
-                                           texts_->settings());
-    for (const RejectedSample& sample : batch->rejected())
-      leave_out(*window.rows, sample);
-    write(*window.rows, *batch, answers);
+void Prediction::predict_round(const Round& round) {
+  RowAnswers mine;
+  while (round.mine) {
+    std::optional<RowAnswers> some = next_answers(*round.mine);
+    if (!some) break;
+    if (ranks_ != nullptr)
+      mine.append(std::move(*some));
+    else
+      write(std::move(*some));
   }
+  if (ranks_ == nullptr) return;
+  for (const std::string& of_rank : ranks_->gather(bytes_of(mine)))
+    if (ranks_->first()) write(row_answers_in(of_rank));
 }
 
-void Prediction::leave_out(const RowWindow& rows,
-                           const RejectedSample& sample) {
+/// Those of the window's next batch.
+std::optional<RowAnswers> Prediction::next_answers(const OpenWindow& window) {
+  std::optional<Batch> next = window.session->next();
+  if (!next) return std::nullopt;
+  const std::shared_ptr<Batch> batch = window.session->shared(std::move(*next));
+  const std::vector<double> numbers =
+      predictor_->predict(batch, window.session);
+  std::vector<std::string> texts;
+  if (texts_) texts = texts_of(window, batch);
+  RowAnswers answers;
+  const std::span<const SampleId> ids = batch->ids();
+  std::vector<bool> rejected(ids.size());
+  for (const RejectedSample& sample : batch->rejected()) {
+    rejected[static_cast<std::size_t>(sample.row)] = true;
+    answers.bad_rows.push_back(left_out(*window.rows, sample));
+    ++answers.bad;
+  }
+  const std::size_t each = predictor_->facts().names.size();
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (ids[row] < 0 || rejected[row]) continue;
+    answers.keys.push_back(key_of(*window.rows, ids[row]));
+    const auto first =
+        numbers.begin() + static_cast<std::ptrdiff_t>(row * each);
+    answers.numbers.insert(answers.numbers.end(), first,
+                           first + static_cast<std::ptrdiff_t>(each));
+    if (texts_) answers.texts.push_back(std::move(texts[row]));
+  }
+  return answers;
+}
+
+/// What is drawn for a row depends on its number in the source alone.
+std::vector<std::string> Prediction::texts_of(
+    const OpenWindow& window, const std::shared_ptr<Batch>& batch) {
+  const std::int64_t first =
+      window.rows->first() + (batch->rows() > 0 ? batch->ids()[0] : 0);
+  std::vector<std::string> texts;
+  for (const std::vector<std::int32_t>& tokens :
+       predictor_->generate(batch, window.session, first, texts_->settings()))
+    texts.push_back(texts_->text_of(tokens));
+  return texts;
+}
+
+BadRow Prediction::left_out(const RowWindow& rows,
+                            const RejectedSample& sample) const {
   const Json key = key_of(rows, sample.sample);
   BadRow bad{
       .key = key,
@@ -231,9 +338,23 @@ void Prediction::leave_out(const RowWindow& rows,
       .column = sample.place,
       .why = sample.why};
   if (!skips_bad_) refuse_bad_row(bad, shown_);
-  ++result_.bad;
-  if (result_.bad_rows.size() < RowsLeftOut::kMostNamed)
-    result_.bad_rows.push_back(std::move(bad));
+  return bad;
+}
+
+void Prediction::write(RowAnswers answers) {
+  result_.rows += answers.rows();
+  result_.bad += answers.bad;
+  for (BadRow& row : answers.bad_rows)
+    if (result_.bad_rows.size() < RowsLeftOut::kMostNamed)
+      result_.bad_rows.push_back(std::move(row));
+  if (writer_ == nullptr) return;
+  const std::size_t each = predictor_->facts().names.size();
+  for (std::size_t row = 0; row < answers.keys.size(); ++row) {
+    table_->add(answers.keys[row],
+                std::span(answers.numbers).subspan(row * each, each));
+    if (texts_) table_->add_text(answers.texts[row]);
+  }
+  writer_->write(table_->take());
 }
 
 /// Rows by position may have names, as files of pictures do.
@@ -245,28 +366,16 @@ Json Prediction::key_of(const RowWindow& rows, SampleId sample) const {
              : key;
 }
 
-void Prediction::write(const RowWindow& rows, const Batch& batch,
-                       const Answers& answers) {
-  const std::size_t each = predictor_->facts().names.size();
-  const std::span<const SampleId> ids = batch.ids();
-  std::vector<bool> rejected(ids.size());
-  for (const RejectedSample& sample : batch.rejected())
-    rejected[static_cast<std::size_t>(sample.row)] = true;
-  for (std::size_t row = 0; row < ids.size(); ++row) {
-    if (ids[row] < 0 || rejected[row]) continue;
-    ++result_.rows;
-    if (writer_ == nullptr) continue;
-    table_->add(key_of(rows, ids[row]),
-                std::span(answers.numbers).subspan(row * each, each));
-    if (texts_) table_->add_text(texts_->text_of(answers.texts[row]));
-  }
-  if (writer_ != nullptr) writer_->write(table_->take());
-}
-
 }  // namespace
 
 Predicted predict(const TrainedRun& run, const PredictOptions& options) {
-  return Prediction(run, options).run();
+  if (!options.place) return Prediction(run, options, nullptr).run();
+  const std::unique_ptr<RankGroup> ranks = open_ranks_of(*options.place);
+  return as_one_of(*ranks, [&] {
+    Predicted result = Prediction(run, options, ranks.get()).run();
+    result.rank = ranks->rank().rank;
+    return result;
+  });
 }
 
 }  // namespace penstock

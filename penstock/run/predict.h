@@ -27,6 +27,10 @@ struct PredictOptions {
       open;
   /// For a run whose model is "own".
   std::optional<OwnTrainer> own;
+  /// This process's place among several that share the rows; nullopt: it is
+  /// alone. All read the source, and each predicts a part of the rows. Rank 0
+  /// alone opens and writes the table.
+  std::optional<RankPlace> place = {};
 };
 
 /// What predictions came to.
@@ -37,6 +41,7 @@ struct Predicted {
   /// "loss" and the rest, as the run's report has them of the held-out rows;
   /// empty where the rows have no target.
   Json metrics = Json(Json::Object{});
+  int rank = 0;  ///< of this process; only rank 0 has all of the above
 };
 
 /// {"rows", "bad", "metrics", "out"}; "metrics" where the rows have the
@@ -51,8 +56,9 @@ std::string text_of_measures(const Predicted& predicted);
 /// weights of a run. Memory is bounded, whatever the number of rows. Each row
 /// is written with its key: "key"; for classes "prediction" and "p_CLASS" for
 /// each; for numbers a column with the target's name. Throws what reading and
-/// preparing rows throw, and Error(request) for weights of another model
-/// (predict.other_model).
+/// preparing rows throw, Error(request) for weights of another model
+/// (predict.other_model), and of several ranks what RankGroup throws, and
+/// "ranks.data" or "ranks.settings" where they have other rows or weights.
 Predicted predict(const TrainedRun& run, const PredictOptions& options);
 
 }  // namespace penstock

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,6 +29,20 @@ void check_devices(const Device& device, RankGroup* ranks);
 std::optional<std::pair<int, int>> ranks_of_one_gpu(
     const std::vector<std::string>& addresses,
     const std::vector<std::string>& hosts);
+
+/// Does the work of one of several ranks. An error of this rank goes into the
+/// store before its connections break, so that the others show it and do not
+/// just miss this one.
+template <class Work>
+auto as_one_of(RankGroup& ranks, Work work) try {
+  auto result = work();
+  ranks.leave();
+  return result;
+} catch (...) {
+  ranks.report(failure_text(ranks.rank(), std::current_exception()));
+  ranks.leave();
+  throw;
+}
 
 /// The run's own folder, of which a rank that is not the first has a part.
 std::filesystem::path run_of(const RunFolder& folder, const RankGroup* ranks);

@@ -529,8 +529,6 @@ std::unique_ptr<RankGroup> ranks_of(const Job& job,
 
 }  // namespace
 
-// An error of this rank goes into the store before its connections break, so
-// that the others show it and do not just miss this one.
 TrainResult train(const Job& job, const TrainOptions& options) {
   if (job.training.folds) {
     if (rank_place()) refuse_folds_of_ranks();
@@ -547,17 +545,16 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   TrainOptions of_rank = options;
   of_rank.ranks = ranks.get();
   of_rank.listener = log_of_rank.logged(options.listener);
-  try {
-    TrainResult result = train_here(job, of_rank, &log_of_rank);
-    result.rank = ranks->rank().rank;
-    ranks->leave();
-    return result;
-  } catch (...) {
-    log_of_rank.add_failure();
-    ranks->report(failure_text(ranks->rank(), std::current_exception()));
-    ranks->leave();
-    throw;
-  }
+  return as_one_of(*ranks, [&] {
+    try {
+      TrainResult result = train_here(job, of_rank, &log_of_rank);
+      result.rank = ranks->rank().rank;
+      return result;
+    } catch (...) {
+      log_of_rank.add_failure();
+      throw;
+    }
+  });
 }
 
 }  // namespace penstock

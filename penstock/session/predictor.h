@@ -11,6 +11,7 @@
 
 namespace penstock {
 
+class RankGroup;
 class Session;
 struct Job;
 
@@ -55,8 +56,9 @@ class Predictor {
       const std::shared_ptr<Batch>& batch,
       const std::shared_ptr<Session>& session) = 0;
   /// The metrics of the batches since the last call, by name, as a validation
-  /// has them. Empty where none had the target.
-  virtual Json measured() = 0;
+  /// has them: of those of all ranks where there are several (null: one), which
+  /// all call it. Empty where none had the target.
+  virtual Json measured(RankGroup* ranks) = 0;
   /// For each row of the batch the tokens that follow it: its prompt is what is
   /// no target of the loss, or where all is, all of it. `first` is the number
   /// of the first row, by which their random numbers are told apart. Throws

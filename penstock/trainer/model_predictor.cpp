@@ -5,9 +5,11 @@
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/parts_of_batch.h"
+#include "penstock/trainer/ranks/rank_share.h"
 #include "penstock/trainer/serial_stream.h"
 #include "penstock/trainer/state.h"
 #include "penstock/trainer/torch_error.h"
+#include "penstock/trainer/torch_memory.h"
 
 namespace penstock {
 namespace {
@@ -60,9 +62,13 @@ class ModelPredictor final : public Predictor {
     });
   }
 
-  Json measured() override {
+  Json measured(RankGroup* ranks) override {
     return in_torch("measuring the predictions", [&] {
-      return turns_.now([&] { return model_->seen(nullptr).metrics; });
+      return turns_.now([&] {
+        if (ranks == nullptr) return model_->seen(nullptr).metrics;
+        RankShare share(*ranks);
+        return model_->seen(&share).metrics;
+      });
     });
   }
 
@@ -104,8 +110,9 @@ std::unique_ptr<Predictor> make_model_predictor(const ModelSpec& spec,
                                                 const FittedFields& data,
                                                 Device& device,
                                                 MakeModel make) {
-  return std::make_unique<ModelPredictor>(spec, data, device,
-                                          torch_device(device), make);
+  const at::Device torch = torch_device(device);
+  limit_gpu_tensors(device, torch);
+  return std::make_unique<ModelPredictor>(spec, data, device, torch, make);
 }
 
 }  // namespace penstock

@@ -46,7 +46,7 @@ std::vector<double> OwnPredictor::predict(
   });
 }
 
-Json OwnPredictor::measured() {
+Json OwnPredictor::measured(RankGroup*) {
   return Json::parse(
       in_python(
           [&] { return nb::cast<std::string>(predictor_.attr("measured")()); }),

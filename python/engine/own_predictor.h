@@ -22,7 +22,7 @@ class OwnPredictor final : public Predictor {
   void use(const ModelState& weights) override;
   std::vector<double> predict(const std::shared_ptr<Batch>& batch,
                               const std::shared_ptr<Session>& session) override;
-  Json measured() override;
+  Json measured(RankGroup* ranks) override;
 
  private:
   nb::object predictor_;
