@@ -294,6 +294,28 @@ bool names_ranks(const std::vector<std::string>& command) {
   return command_of_rank(command).size() < command.size();
 }
 
+void check_no_rank() {
+  auto refuse = [](std::string why, std::string next) {
+    throw Error(ErrorKind::request, {.code = "cli.arguments",
+                                     .what = "cannot start the ranks",
+                                     .where = "--ranks",
+                                     .why = std::move(why),
+                                     .next = std::move(next)});
+  };
+  for (const char* name : {"WORLD_SIZE", "RANK"})
+    if (const char* value = std::getenv(name))
+      refuse("the environment has " + std::string(name) + "=" + value +
+                 ": this process has been started as one of several ranks",
+             "leave out --ranks where torchrun, srun or mpirun starts the "
+             "ranks, or unset " +
+                 std::string(name));
+  if (const std::optional<RankPlace> place = rank_place())
+    refuse("this process is rank " + std::to_string(place->rank.rank) + " of " +
+               std::to_string(place->rank.world) + ", started by " +
+               place->launcher,
+           "leave out --ranks: the launcher starts the ranks");
+}
+
 int run_as_ranks(const std::vector<std::string>& command, int ranks,
                  bool json) {
   RankProcesses processes(command_of_rank(command));

@@ -12,6 +12,10 @@ std::vector<std::string> command_of_rank(
 /// Whether the command has it.
 bool names_ranks(const std::vector<std::string>& command);
 
+/// Throws Error(request) where this process, which is asked to start ranks, has
+/// been started as one of several itself.
+void check_no_rank();
+
 /// Runs the command as `ranks` processes of this machine, which find each other
 /// by their environment (see rank_place()), and waits for all of them. Rank 0
 /// has this process's outputs; what the others write is shown where one of them

@@ -266,13 +266,6 @@ class TrainRanks(RanksCase):
             self.assertIn(code, codes)
             self.assertTrue(set(codes) <= {code, "ranks.failed"}, codes)
 
-    def test_predictions_are_made_by_one_process(self):
-        self.succeed("train", "job.json")
-        for verb in ("predict", "evaluate"):
-            answer = self.run_it(verb, "runs/latest", "t.csv", "--json",
-                                 RANK="0", WORLD_SIZE="2", MASTER_PORT="29500")
-            self.refused(answer, "request", "ranks.not_here", "2 ranks")
-
     def test_world_without_a_rank_is_refused(self):
         answer = self.run_it("train", "job.json", "--json", WORLD_SIZE="4")
         self.refused(answer, "request", "ranks.environment", "RANK")

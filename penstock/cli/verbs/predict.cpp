@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "penstock/cli/local_ranks.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/prediction_output.h"
 #include "penstock/cli/python_program.h"
@@ -16,6 +17,7 @@ namespace {
 struct PredictArguments {
   std::string run, source, out;
   bool measures = false;  ///< they are all that is asked for
+  int ranks = 1;
   Generation generation{.max_tokens = 0};
 };
 
@@ -45,37 +47,47 @@ void note_bad_rows(const Predicted& predicted, Terminal& terminal) {
   }
 }
 
-/// Each of several ranks would predict all rows, and write the same file.
-void check_one_process(const PredictArguments& arguments) {
-  const std::optional<RankPlace> place = rank_place();
-  if (!place) return;
+/// Rows are shared by the ranks of a model that Penstock has.
+void check_one_process(const PredictArguments& arguments,
+                       const std::optional<RankPlace>& place) {
+  if (!place && arguments.ranks == 1) return;
+  const int ranks = place ? place->rank.world : arguments.ranks;
   throw Error(
       ErrorKind::request,
       {.code = "ranks.not_here",
-       .what = "cannot predict rows on several ranks",
-       .where = arguments.source,
-       .why = "the environment describes " + std::to_string(place->rank.world) +
-              " ranks (" + place->launcher +
-              "), and each would predict all rows",
-       .next = "start the command once, without a launcher; to use several "
-               "GPUs, start it once for each part of the rows, with "
+       .what = "cannot predict rows with a model of your own on several ranks",
+       .where = arguments.run,
+       .why = std::to_string(ranks) +
+              " ranks are asked for, and each would predict all rows",
+       .next = "start the command once, without --ranks or a launcher; to use "
+               "several GPUs, start it once for each part of the rows, with "
                "CUDA_VISIBLE_DEVICES and an --out of its own"});
 }
 
 /// A signal ends it, and then no file is written.
 void run_predict(const PredictArguments& arguments,
                  Invocation& invocation) try {
-  check_one_process(arguments);
+  if (names_ranks(invocation.command)) check_no_rank();
+  const std::optional<RankPlace> place = rank_place();
   Terminal terminal;
   const TrainedRun run = read_trained_run(arguments.run);
   const Json source = source_in(arguments.source);
   if (!arguments.out.empty()) check_prediction_file(arguments.out, source);
-  if (run.job.model.kind == "own")
+  if (run.job.model.kind == "own") {
+    check_one_process(arguments, place);
     become_python("penstock.predictions",
                   request_of_predictions(arguments, invocation.json).dump());
+  }
+  if (arguments.ranks > 1) {
+    invocation.exit_code =
+        run_as_ranks(invocation.command, arguments.ranks, invocation.json);
+    return;
+  }
+  end_with_launcher();
   PredictOptions options{.source = source,
                          .measures = arguments.measures,
-                         .stop = invocation.stop};
+                         .stop = invocation.stop,
+                         .place = place};
   if (arguments.generation.max_tokens > 0)
     options.generation = arguments.generation;
   if (!arguments.out.empty())
@@ -85,6 +97,7 @@ void run_predict(const PredictArguments& arguments,
   else if (!arguments.measures && !invocation.json)
     options.open = predictions_to_output;
   const Predicted predicted = predict(run, options);
+  if (predicted.rank != 0) return;  // rank 0 shows what all of them did
   note_bad_rows(predicted, terminal);
   if (invocation.json) return print_document(json_of(predicted, arguments.out));
   if (arguments.measures) return print(text_of_measures(predicted));
@@ -92,6 +105,12 @@ void run_predict(const PredictArguments& arguments,
 } catch (const Error& error) {
   if (!is_stop(error)) throw;
   invocation.interrupted = true;
+}
+
+void add_ranks(Options& options, PredictArguments& arguments) {
+  options.add("--ranks", arguments.ranks,
+              "Share the rows among so many processes of this machine",
+              {.least = 1, .most = 1024});
 }
 
 RunVerb add_predict(Options& options, Invocation& invocation) {
@@ -117,6 +136,7 @@ RunVerb add_predict(Options& options, Invocation& invocation) {
               "Draw from the likeliest tokens that have this share together",
               {.least = 0, .most = 1});
   options.add("--seed", generation.seed, "Of what is drawn", {.least = 0});
+  add_ranks(options, *arguments);
   add_json(options, invocation,
            "How many rows were predicted, and their measures, as a document");
   return [arguments](Invocation& invoked) { run_predict(*arguments, invoked); };
@@ -131,6 +151,7 @@ RunVerb add_evaluate(Options& options, Invocation& invocation) {
   options.add("source", arguments->source,
               "The rows, with the target: " + source_examples(),
               {.required = true});
+  add_ranks(options, *arguments);
   add_json(options, invocation, "The measures as a document");
   return [arguments](Invocation& invoked) { run_predict(*arguments, invoked); };
 }

@@ -1,6 +1,5 @@
 #include <cctype>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -55,23 +54,10 @@ void check_resumption(const TrainArguments& arguments) {
            "name the folder of the run with --resume in place of 'latest'");
 }
 
-/// Several ranks train one job; nothing else is done by several.
+/// Several ranks train one job; what else the verb does, one process does.
 void check_ranks(const TrainArguments& arguments, bool given) {
   if (!given) return;
-  for (const char* name : {"WORLD_SIZE", "RANK"})
-    if (const char* value = std::getenv(name))
-      refuse("--ranks",
-             "the environment has " + std::string(name) + "=" + value +
-                 ": this process has been started as one of several ranks",
-             "leave out --ranks where torchrun, srun or mpirun starts the "
-             "ranks, or unset " +
-                 std::string(name));
-  if (const std::optional<RankPlace> place = rank_place())
-    refuse("--ranks",
-           "this process is rank " + std::to_string(place->rank.rank) + " of " +
-               std::to_string(place->rank.world) + ", started by " +
-               place->launcher,
-           "leave out --ranks: the launcher starts the ranks");
+  check_no_rank();
   const std::pair<const char*, bool> others[] = {
       {"--plan", arguments.plan},
       {"--estimate", arguments.estimate},
