@@ -99,7 +99,8 @@ const SettingsTable<DeviceSpec>& device_settings() {
                        1e-3, 1e5,
                        "Memory in GiB. sim: of the simulated device, 8 by "
                        "default; cpu: what the model's tensors and the "
-                       "batches may take. "
+                       "batches may take; cuda: what PyTorch may take of "
+                       "each GPU. "
                        "Default: no limit"),
                    read_memory, show_memory)
           .choice("clock", &DeviceSpec::virtual_time,

@@ -36,16 +36,19 @@ const FittedFields& fields_for(const ModelSpec& model,
                        "set \"model\" to \"none\""});
 }
 
-/// The device, which limits the tensors of the host while it lives, where the
-/// job sets a limit.
+/// The device, which limits the tensors on it while it lives, where the job
+/// sets a limit.
 std::shared_ptr<Device> limited(std::shared_ptr<Device> device,
                                 const DeviceSpec& spec) {
-  if (device->memory_kind() != MemoryKind::cpu ||
+  if (device->memory_kind() == MemoryKind::sim ||
       !std::isfinite(spec.memory_gib))
     return device;
   struct Limited {
     Limited(std::shared_ptr<Device> of, std::size_t bytes)
-        : device(std::move(of)), limit(bytes) {}
+        : device(std::move(of)),
+          limit(bytes, device->memory_kind() == MemoryKind::cuda
+                           ? gpu_tensor_limit()
+                           : tensor_limit()) {}
     std::shared_ptr<Device> device;
     TensorLimit limit;
   };

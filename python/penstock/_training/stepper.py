@@ -120,6 +120,8 @@ class Stepper:
         if self._switches.device.type == "cuda":
             self._torch.backends.cuda.matmul.allow_tf32 = self._switches.tf32
             self._torch.backends.cudnn.allow_tf32 = self._switches.tf32
+            self._torch.cuda.set_per_process_memory_fraction(
+                facts["memory_share"] or 1.0, self._switches.device)
 
     def _draw(self, purpose: str, number: int) -> None:
         """Random numbers that depend on the seed, the purpose, the number and,
