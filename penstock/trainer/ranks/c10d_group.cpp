@@ -51,8 +51,6 @@ constexpr auto kLongestStep = 30min;  // as torch.distributed
 constexpr auto kListSurvivors = 3s;
 constexpr auto kLeaveTogether = 5s;
 constexpr auto kAskAgain = 20ms;
-// All ranks have just voted, so that none is far behind.
-constexpr int kLongestNccl = 120;               // seconds
 constexpr std::size_t kBucketBytes = 25 << 20;  // as DistributedDataParallel
 
 static_assert(std::is_trivially_copyable_v<Ballot>);
@@ -272,12 +270,7 @@ class C10dGroup final : public RankGroup {
         log(LogLevel::warning, "gradients are added on the host: " + of_rank);
         return false;
       }
-    const std::string interface =
-        interface_to(facts_.place.master, facts_.place.port);
-    if (!interface.empty())
-      ::setenv("NCCL_SOCKET_IFNAME", interface.c_str(), 0);
-    nccl_ = plugin->open(c10::make_intrusive<c10d::PrefixStore>("nccl", store_),
-                         rank().rank, rank().world, kLongestNccl);
+    nccl_ = open_nccl(*plugin, store_, facts_.place);
     facts_.backend = "nccl";
     return true;
   }

@@ -5,6 +5,8 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "penstock/session/rank_place.h"
+
 namespace penstock {
 
 /// What adds numbers between GPUs: a plugin of its own, because it is linked to
@@ -23,5 +25,11 @@ inline constexpr const char* kNcclPluginEntry = "penstock_nccl_part";
 
 /// The plugin for the torch that is loaded. Throws Error(device).
 const NcclPlugin& nccl_plugin();
+
+/// Joins all ranks of `place`, over the network interface that leads to rank 0
+/// unless NCCL_SOCKET_IFNAME names one. `store` is that of all ranks.
+c10::intrusive_ptr<c10d::Backend> open_nccl(
+    const NcclPlugin& plugin, const c10::intrusive_ptr<c10d::Store>& store,
+    const RankPlace& place);
 
 }  // namespace penstock
