@@ -33,14 +33,14 @@ TEST(RowAnswers, AnotherRankReadsWhatOneHasWritten) {
 }
 
 TEST(RowAnswers, ARankWithoutRowsHasAnswersToo) {
-  const RowAnswers none = row_answers_in(bytes_of({}));
+  const RowAnswers none = row_answers_in(bytes_of(RowAnswers()));
   EXPECT_EQ(none.rows(), 0);
   EXPECT_TRUE(none.numbers.empty());
 }
 
 TEST(RowAnswers, LaterRowsComeBehindEarlierOnes) {
   RowAnswers all{.keys = {Json("a")}, .numbers = {1, 2}, .bad = 1};
-  all.append({.keys = {Json("b")}, .numbers = {3, 4}, .bad = 2});
+  all.append(RowAnswers{.keys = {Json("b")}, .numbers = {3, 4}, .bad = 2});
   EXPECT_EQ(all.keys, (Json::Array{Json("a"), Json("b")}));
   EXPECT_THAT(all.numbers, testing::ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(all.bad, 3);
@@ -48,7 +48,7 @@ TEST(RowAnswers, LaterRowsComeBehindEarlierOnes) {
 
 TEST(RowAnswers, OtherBytesAreRefused) {
   EXPECT_THROW(row_answers_in("abc"), Error);
-  std::string bytes = bytes_of({.keys = {Json("a")}, .numbers = {1}});
+  std::string bytes = bytes_of(RowAnswers{.keys = {Json("a")}, .numbers = {1}});
   EXPECT_THROW(row_answers_in(bytes.substr(0, bytes.size() - 1)), Error);
   EXPECT_THROW(row_answers_in(bytes.substr(0, 12)), Error);
 }

@@ -86,7 +86,7 @@ class PredictRanks(train_ranks_test.RanksCase):
         self.assertEqual((first.json()["rows"], first.json()["bad"]), (2999, 1))
         for answer in self.ranks_of("predict", 2, source, "--out", "bad.csv"):
             self.assertNotEqual(answer.code, 0)
-            self.assertIn("abc", answer.err)
+            self.assertIn("abc", answer.out + answer.err)
         self.assertFalse((self.folder / "bad.csv").exists())
 
     def test_ranks_with_other_weights_are_refused(self):
