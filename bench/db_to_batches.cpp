@@ -115,9 +115,9 @@ void add_stage_costs(const Workload& work, Device& device, StageCosts& costs) {
   auto dataset = TableDataset::prepare(options, device);
   for (const StageNumbers& stage : dataset->facts().scan->stages) {
     double cpu = seconds(stage.busy_cpu);
-    if (stage.name == "read") costs.read.add(cpu);
-    if (stage.name == "prepare") costs.prepare.add(cpu);
-    if (stage.name == "pack") costs.pack.add(cpu);
+    if (stage.work == StageWork::reads) costs.read.add(cpu);
+    if (stage.work == StageWork::parses) costs.prepare.add(cpu);
+    if (stage.name == "store") costs.pack.add(cpu);
   }
   costs.server.add(server_seconds(work) - server);
 }
