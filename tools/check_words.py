@@ -24,7 +24,7 @@ PHRASES = {
     "somebody": (1, 26, "a caller, another program"),
     "anew": (2, 6, "again"),
     "tells of": (1, 5, "describes, reports"),
-    "told of": (1, 6, "reported"),
+    "told of": (1, 4, "reported"),
     "goes on": (2, 37, "continues"),
 }
 ANY = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b")

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "penstock/trainer/layers.h"
-#include "penstock/trainer/model_stepper.h"
+#include "penstock/trainer/model.h"
 #include "penstock/trainer/target.h"
 
 namespace penstock {

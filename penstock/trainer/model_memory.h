@@ -8,7 +8,7 @@
 
 #include "penstock/session/session.h"
 #include "penstock/trainer/adamw.h"
-#include "penstock/trainer/model_stepper.h"
+#include "penstock/trainer/model.h"
 
 namespace penstock {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/trainer/model_stepper.h"
+#include "penstock/trainer/model.h"
 #include "penstock/trainer/outcome_details.h"
 
 namespace penstock {

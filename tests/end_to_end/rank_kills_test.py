@@ -21,7 +21,7 @@ JOB = ("--set", "train.epochs=1000", "--set", "train.max_steps=300", "--set",
 
 class RankKills(train_ranks_test.RanksCase):
     def whole(self, world):
-        """The weights of a run that nobody kills, and its seconds."""
+        """The weights of a run without a kill, and its seconds."""
         begun = time.monotonic()
         _, weights = self.trained(world, *JOB)
         return weights, time.monotonic() - begun

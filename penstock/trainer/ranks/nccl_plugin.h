@@ -5,7 +5,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "penstock/session/rank_place.h"
+#include "penstock/session/session.h"
 
 namespace penstock {
 
