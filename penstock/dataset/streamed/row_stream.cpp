@@ -19,7 +19,10 @@ namespace {
 
 constexpr std::size_t kBlocksAhead = 32;
 constexpr std::int64_t kWindowRows = 65536;  // about
-constexpr std::int64_t kFirstBatches = 8;    // of a window, for several takers
+// For several takers: a window's first batches, and its rows later. What they
+// make of their windows is brought together, so these are smaller.
+constexpr std::int64_t kFirstBatches = 8;
+constexpr std::int64_t kTakersRows = 8192;
 constexpr std::size_t kWindowBytes = std::size_t{32} << 20;
 
 BlockParser::Options parsing_of(const std::vector<Field>& fields,
@@ -165,7 +168,8 @@ class WindowCutter {
  private:
   /// Of the next window: doubled once each taker has had one.
   std::int64_t most_rows() const {
-    const std::int64_t most = (kWindowRows + batch_ - 1) / batch_ * batch_;
+    const std::int64_t rows = takers_ == 1 ? kWindowRows : kTakersRows;
+    const std::int64_t most = (rows + batch_ - 1) / batch_ * batch_;
     if (takers_ == 1) return most;
     const std::int64_t doubled = std::min<std::int64_t>(cut_ / takers_, 16);
     return std::min(most, (kFirstBatches << doubled) * batch_);
