@@ -4,6 +4,8 @@
 //     FAIL_ALWAYS=1                             and each one after it
 //     FAIL_KILL=1                               the program is killed instead,
 //                                               before the call
+//     FAIL_SLEEP_US=500                         the calls from FAIL_AT on take so
+//                                               much longer, and none fails
 //     FAIL_COUNT=FILE                           the calls of each kind, when
 //                                               main() has returned
 //
@@ -36,16 +38,21 @@ constexpr int kKinds = sizeof(kNames) / sizeof(kNames[0]);
 
 std::atomic<bool> counting{false};
 std::atomic<long> calls[kKinds];
-int failing = -1;  // set before counting begins, as are the next four
+int failing = -1;  // set before counting begins, as are the next five
 long at = 0;
 int with = EIO;
 bool always = false;
 bool kills = false;
+long sleeps = 0;  // microseconds
 
 /// Counts a call; true: it shall fail, and errno says why.
 bool fails(Kind kind) {
   if (!counting.load(std::memory_order_relaxed)) return false;
   const long number = ++calls[kind];
+  if (kind == failing && number >= at && sleeps > 0) {
+    ::usleep(static_cast<useconds_t>(sleeps));
+    return false;
+  }
   if (kind != failing || number < at || (number > at && !always)) return false;
   if (kills) ::kill(::getpid(), SIGKILL);
   errno = with;
@@ -65,6 +72,7 @@ void read_settings() {
   if (const char* number = ::getenv("FAIL_WITH")) with = ::atoi(number);
   always = ::getenv("FAIL_ALWAYS") != nullptr;
   kills = ::getenv("FAIL_KILL") != nullptr;
+  if (const char* number = ::getenv("FAIL_SLEEP_US")) sleeps = ::atol(number);
 }
 
 void write_counts() {

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""What do several ranks send and agree on in a step, and is a slow one named?
+
+Two ranks on this machine train a table of numbers, by gloo. Of one run: the bytes
+that a rank sends for a step, beside 2 (n - 1) / n of its gradients, which a ring
+sends; and the time of a vote. Then one rank of two is made slow, by turns either
+rank: its reads of the file take longer, or a busy program shares its processor. It
+counts how often the report names that rank and the cause.
+
+    bench/run ranks [--runs N] [--steps N]
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+
+from result import machine_of, print_result, spread
+
+SPIN = "while True: pass"
+
+
+def make_job(folder, width, steps):
+    drawn = random.Random(1)
+    with open(folder / "rows.csv", "w", encoding="utf-8") as file:
+        print(*[f"c{c}" for c in range(16)], "y", sep=",", file=file)
+        for _ in range(4096):
+            numbers = [round(drawn.gauss(0, 1), 3) for _ in range(16)]
+            print(*numbers, round(sum(numbers) / 4, 3), sep=",", file=file)
+    (folder / "job.json").write_text(json.dumps({
+        "source": {"kind": "csv", "path": "rows.csv"},
+        "fields": {"x": {"columns": [f"c{c}" for c in range(16)]},
+                   "y": {"columns": ["y"]}},
+        "loader": {"batch_size": 128, "tune": "off", "workers": 1},
+        "model": {"kind": "tabular", "target": "y", "width": width, "depth": 2},
+        "train": {"max_steps": steps, "epochs": 10**6, "threads": 1},
+        "device": "cpu"}))
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Ranks:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        self.processors = sorted(os.sched_getaffinity(0))[:2]
+
+    def run(self, *arguments, slow=None, variables=()):
+        """Rank 0's report of two ranks, each on its own processor. `variables`
+        are those of the rank `slow`."""
+        port, processes = free_port(), []
+        for rank in range(2):
+            processes.append(subprocess.Popen(
+                ["taskset", "-c", str(self.processors[rank]), self.program,
+                 "train", "job.json", "--json", *arguments],
+                cwd=self.folder, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, text=True,
+                env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2",
+                     "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2",
+                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                     **(dict(variables) if rank == slow else {})}))
+        outputs = [process.communicate()[0] for process in processes]
+        for process in processes:
+            if process.returncode != 0:
+                sys.exit(f"a rank ended with {process.returncode}: {outputs}")
+        return json.loads(outputs[0])
+
+    def sharing(self, slow):
+        """The rank's processor is shared with busy programs."""
+        spinning = [subprocess.Popen(
+            ["taskset", "-c", str(self.processors[slow]), sys.executable, "-c",
+             SPIN]) for _ in range(2)]
+        try:
+            return self.run(slow=slow)
+        finally:
+            for one in spinning:
+                one.kill()
+                one.wait()
+
+    def reading_slowly(self, slow, library):
+        return self.run("--set", "loader.cache=none", slow=slow, variables={
+            "LD_PRELOAD": library, "FAIL_CALL": "read", "FAIL_AT": "1",
+            "FAIL_SLEEP_US": "3000"})
+
+
+def named(reports, cause):
+    right = [report["ranks"]["slowest"] is not None
+             and report["ranks"]["slowest"]["rank"] == slow
+             and report["ranks"]["slowest"]["cause"] == cause
+             for slow, report in reports]
+    return {"runs": len(right), "named": sum(right), "must_reach": "all",
+            "others": [report["ranks"]["slowest"] for (_, report), ok
+                       in zip(reports, right) if not ok]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--program", default="build-bench/bin/penstock")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=1000)
+    options = parser.parse_args()
+    program = str(pathlib.Path(options.program).resolve())
+    library = os.environ.get("PENSTOCK_FAILING_CALLS", "")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        ranks = Ranks(program, folder)
+        make_job(folder, 256, options.steps)
+        votes = []
+        for _ in range(5):
+            report = ranks.run()
+            votes.append(report["ranks"]["vote_ms"])
+        gradients = 4 * report["model"]["learned"]
+        sent = report["ranks"]["bytes_per_step"]
+        results = [
+            {"workload": "two ranks", "steps": report["steps"],
+             "vote_ms": spread(votes), "must_reach": "vote_ms <= 0.5"},
+            {"workload": "bytes of a step", "gradients": gradients,
+             "sent": sent, "of_a_ring": round(sent / gradients, 4),
+             "must_reach": "of_a_ring <= 1.05"}]
+        make_job(folder, 64, options.steps // 3)
+        results.append({"workload": "a rank whose processor is shared", **named(
+            [(number % 2, ranks.sharing(number % 2))
+             for number in range(options.runs)], "compute")})
+        if library:
+            results.append({"workload": "a rank that reads slowly", **named(
+                [(number % 2, ranks.reading_slowly(number % 2, library))
+                 for number in range(options.runs)], "input")})
+        print_result("ranks", __doc__, "bench/run ranks "
+                     + " ".join(sys.argv[1:]),
+                     {"machine": machine_of(program), "results": results})
+
+
+if __name__ == "__main__":
+    main()
