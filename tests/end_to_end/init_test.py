@@ -166,6 +166,22 @@ class Init(Case):
         self.assertEqual(report["settings"]["model"]["kind"], "tabular")
         self.assertIn("residuals", report)
 
+    @unittest.skipUnless(has_part("hdf5"), "the part for HDF5 was not built")
+    def test_arrays_of_hdf5_are_trained_until_patience_ends(self):
+        shutil.copy(DATA / "hdf5/plain.h5", self.folder / "plain.h5")
+        self.init("plain.h5", "--target", "/flag", "--input", "/x")
+        sets = ("--set", "train.epochs=400", "--set", "train.lr=0.3")
+        report = self.succeed("train", "new.json", "--json", *sets, "--set",
+                              "train.patience=3").json()
+        best = report["best"]["epoch"]
+        self.assertLess(best, 100)
+        self.assertEqual(len(report["epochs"]), best + 4)
+        self.assertTrue((self.folder / report["run"] / "weights" /
+                         "best.safetensors").exists())
+        rest = self.succeed("train", "--resume", report["run"], "--json",
+                            "--set", "train.patience=4").json()
+        self.assertEqual(len(rest["epochs"]), 1)
+
     def texts(self):
         for path in EXAMPLE.iterdir():
             if path.is_file():
