@@ -4,7 +4,7 @@
 //     FAIL_ALWAYS=1                             and each one after it
 //     FAIL_KILL=1                               the program is killed instead,
 //                                               before the call
-//     FAIL_SLEEP_US=500                         the calls from FAIL_AT on take so
+//     FAIL_SLEEP_US=500                         from FAIL_AT on calls take that
 //                                               much longer, and none fails
 //     FAIL_COUNT=FILE                           the calls of each kind, when
 //                                               main() has returned

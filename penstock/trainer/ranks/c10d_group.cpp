@@ -188,7 +188,7 @@ class C10dGroup final : public RankGroup {
       store_->add("left", 1);
       if (rank().rank != 0 || facts_.place.store_is_served) return;
       const auto until = std::chrono::steady_clock::now() + kLeaveTogether;
-      while (store_->add("left", 0) < rank().world &&
+      while (store_->add("left", 0) < rank().world - missing_ &&
              std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(kAskAgain);
     } catch (const std::exception& error) {
@@ -366,10 +366,12 @@ class C10dGroup final : public RankGroup {
     do {
       refuse_reported();
       missing.clear();
+      missing_ = 0;
       for (int i = 0; i < rank().world; ++i)
-        if (!store_->check({survivor(i)}))
-          missing += (missing.empty() ? "rank " : ", rank ") +
+        if (!store_->check({survivor(i)})) {
+          missing += (missing_++ == 0 ? "rank " : ", rank ") +
                      std::to_string(i) + host_of(i);
+        }
       if (missing.empty()) return "a connection between the ranks";
       std::this_thread::sleep_for(kAskAgain);
     } while (std::chrono::steady_clock::now() < until);
@@ -390,6 +392,7 @@ class C10dGroup final : public RankGroup {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
   c10::intrusive_ptr<c10d::Backend> nccl_;
   bool asked_nccl_ = false;
+  int missing_ = 0;  // ranks that are lost, and will not leave
   std::optional<Error> lost_;
 };
 
