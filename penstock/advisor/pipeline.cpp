@@ -51,7 +51,7 @@ void read_stages(Spec& spec, const SettingSchema& setting, Pipeline& to) {
     if (!list->array()[i].is_object())
       spec.refuse(path,
                   "found " + list->array()[i].dump() + ", expected an object",
-                  "write a stage as an object");
+                  R"(write a stage as {"name": "read", "service_ms": 10})");
     Spec section(list->array()[i], spec.path_of(path));
     PipelineStage stage = stage_settings().parse(section);
     if (!names.insert(stage.name).second)

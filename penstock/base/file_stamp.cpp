@@ -51,11 +51,11 @@ bool may_be_gone_since(std::int64_t time_ns, const std::string& path) {
 void refuse_changed(const std::string& path, const std::string& how) {
   throw Error(ErrorKind::source,
               {.code = "files.changed",
-               .what = "cannot read '" + path + "' any further",
+               .what = "cannot continue to read the file",
                .where = path,
                .why = "the file has changed since it was opened: " + how,
-               .next = "start again when the file is complete; put new rows "
-                       "into new files"});
+               .next = "start again when the file is complete, and add new "
+                       "rows as new files"});
 }
 
 // The time of change (ctime) decides, which unlike that of modification cannot

@@ -29,9 +29,9 @@ const ColumnInfo& input_of(const NewJob& job,
   for (const ColumnInfo& column : arrays)
     if (column.name == job.input) return column;
   if (!job.input.empty())
-    refuse_inputs(
-        shown, "it has no arrays '" + job.input + "'",
-        "name one of them with --input: " + listed(arrays, &ColumnInfo::name));
+    refuse_inputs(shown, "there is no array '" + job.input + "'",
+                  "name one of its arrays with --input: " +
+                      listed(arrays, &ColumnInfo::name));
   refuse_inputs(
       shown,
       "it has several columns of arrays: " + listed(arrays, &ColumnInfo::name),

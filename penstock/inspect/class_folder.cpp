@@ -58,8 +58,11 @@ std::optional<ClassTable> class_table(const NewJob& job, StopFlag stop) {
   const ColumnSurvey& classes = survey.columns[0];
   if (!is_class(classes) || classes.many_values || classes.values.size() < 2)
     refuse_target(job.target,
-                  "it does not hold two or more classes that repeat, and the "
-                  "class of files is predicted",
+                  "the column holds " +
+                      std::string(classes.many_values ? "more than " : "") +
+                      std::to_string(classes.values.size()) +
+                      " different values in " + std::to_string(survey.rows) +
+                      " rows, expected at least two classes that repeat",
                   "name another column with --target");
   table->files.rows = survey.rows;
   table->files.classes = std::ssize(classes.values);

@@ -77,7 +77,7 @@ BaseModel base_model(const NewJob& job) {
                  .what = "cannot write a job that trains a language model",
                  .where = job.base.empty() ? "--base" : job.base,
                  .why = std::move(why),
-                 .next = "name the folder of a model of Hugging Face, with its "
+                 .next = "name the folder of a Hugging Face model with its "
                          "tokenizer.json and config.json: --base FOLDER"});
   };
   if (job.base.empty())

@@ -14,7 +14,7 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 
 [[noreturn]] void refuse_mapped(const std::string& path, std::string why) {
   refuse_weights(path, std::move(why),
-                 "name the safetensors file of such a model, its "
+                 "name the safetensors file of a model, its "
                  "model.safetensors.index.json, or their folder");
 }
 

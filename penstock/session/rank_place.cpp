@@ -32,7 +32,7 @@ constexpr Launcher kLaunchers[] = {
                                std::string next) {
   throw Error(ErrorKind::request,
               {.code = "ranks.environment",
-               .what = "cannot tell which rank this process is",
+               .what = "cannot set up the ranks of this run",
                .where = std::move(where),
                .why = std::move(why),
                .next = std::move(next)});
@@ -108,7 +108,7 @@ std::string master_of(const Variables& variables, const Launcher& launcher,
     return first_host(nodes);
   if (place.local_world == place.rank.world) return "127.0.0.1";
   refuse_place("MASTER_ADDR",
-               "it is not set, and " + std::string(launcher.name) +
+               "the variable is not set, and " + std::string(launcher.name) +
                    " has started " + std::to_string(place.rank.world) +
                    " ranks, of which " + std::to_string(place.local_world) +
                    " run on this machine",
@@ -124,7 +124,7 @@ std::uint16_t port_of(const Variables& variables, const RankPlace& place) {
   }
   if (place.attempt.empty())
     refuse_place(
-        "MASTER_PORT", "it is not set",
+        "MASTER_PORT", "the variable is not set",
         "set MASTER_PORT to the same free port on all ranks, or start them "
         "with torchrun");
   return static_cast<std::uint16_t>(kFirstPort +

@@ -17,9 +17,9 @@ constexpr std::size_t kMostGrowth = 32, kFreeGrowth = std::size_t{16} << 20;
       {.code = "tokenizer.growth",
        .what = "cannot tokenise a document",
        .where = "the normalizer of the tokenizer.json",
-       .why = "the normalizer produces more than " + std::to_string(most) +
-              " bytes of this document, which is the limit: 32 times "
-              "its size and 16 MiB",
+       .why = "the normalizer makes more than " + std::to_string(most) +
+              " bytes of one document; the limit is 32 times its size plus "
+              "16 MiB",
        .next = "check what its Replace, Prepend and Precompiled steps insert"});
 }
 

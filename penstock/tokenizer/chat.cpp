@@ -24,7 +24,8 @@ Error bad_chat(std::string why, std::string where = "") {
                 .what = "cannot render a chat",
                 .where = std::move(where),
                 .why = std::move(why),
-                .next = "correct the row, or leave it out"});
+                .next = "correct the row or the chat template, or leave the "
+                        "row out"});
 }
 
 /// A template that a model came with asks for more than it may have.
@@ -33,8 +34,7 @@ Error too_much(ErrorKind kind, std::string why, const std::string& origin) {
                                                          : "tokenizer.chat",
                       .what = "cannot use this chat template",
                       .where = origin,
-                      .why = "the template " + origin +
-                             " exceeds a limit: " + std::move(why),
+                      .why = "the template exceeds a limit: " + std::move(why),
                       .next = "check the template, or render the chats with "
                               "transformers and train on a column of texts"});
 }

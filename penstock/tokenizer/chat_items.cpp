@@ -33,10 +33,11 @@ class Characters {
 }  // namespace
 
 void refuse(const std::string& what, const Value& of) {
-  throw Failure{what + " of what is " +
-                (of.as<Value::Undefined>() != nullptr
-                     ? "not defined: '" + of.as<Value::Undefined>()->name + "'"
-                     : std::string(of.kind()))};
+  throw Failure{
+      what + " does not apply to " +
+      (of.as<Value::Undefined>() != nullptr
+           ? "the undefined value '" + of.as<Value::Undefined>()->name + "'"
+           : std::string(of.kind()))};
 }
 
 void add_item(Value::List& to, Value item) {

@@ -71,12 +71,13 @@ void throw_as_error(const char* doing) {
   } catch (const std::exception& error) {
     if (tells_of_no_host_memory(error.what()))
       throw shortage(doing, error.what());
-    throw Error(ErrorKind::internal,
-                {.code = "trainer.unexpected",
-                 .what = "something failed while " + std::string(doing),
-                 .where = kWhere,
-                 .why = error.what(),
-                 .next = "report this error with the job file"});
+    throw Error(
+        ErrorKind::internal,
+        {.code = "trainer.unexpected",
+         .what = "an unexpected error occurred while " + std::string(doing),
+         .where = kWhere,
+         .why = error.what(),
+         .next = "report this error with the job file"});
   }
 }
 

@@ -17,7 +17,7 @@ bool fits(Dtype dtype) {
 }
 
 constexpr const char* kNameModel =
-    "name the safetensors file of such a model, its "
+    "name the safetensors file of a model, its "
     "model.safetensors.index.json, or their folder";
 
 }  // namespace

@@ -213,8 +213,8 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
             {.code = "source.window",
              .what = "cannot read column '" + wanted.column + "'",
              .where = wanted.setting,
-             .why = "'" + found->setting + "' reads other windows of it",
-             .next = "give both fields one \"window\""});
+             .why = "'" + found->setting + "' reads different windows of it",
+             .next = "give both fields the same \"window\" and \"stride\""});
       // An integer keeps its 64 bits for all when one field needs them.
       if (wanted.as == ReadAs::integer) found->as = ReadAs::integer;
       found->rounded |= wanted.rounded;

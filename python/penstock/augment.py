@@ -76,8 +76,8 @@ def _fill(part: Any) -> Any:
     if isinstance(found, Mapping):
         raise refused("images.transform", "cannot make the pictures",
                       f"transform, {type(part).__name__}",
-                      "fill is a dict of kinds of inputs",
-                      "pass a number, or one for each channel")
+                      "fill is a dict by input type",
+                      "pass fill as a number, or as one number for each channel")
     if found is None:
         return 0
     whole = [int(one) for one in numbers_of(found)]

@@ -33,7 +33,7 @@ std::string shown(const Output& output) {
 }
 
 std::string shown(const std::vector<Output>& outputs, std::size_t at) {
-  return at < outputs.size() ? shown(outputs[at]) : "none";
+  return at < outputs.size() ? shown(outputs[at]) : "missing";
 }
 
 /// Begins to read the rows of each part.

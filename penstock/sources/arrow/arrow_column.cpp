@@ -234,10 +234,12 @@ class Converter {
     Column child = convert(array.values());
     const auto width = size_of(as_.type.dtype);
     if (child.length < (data.offset + data.length) * size)
-      damaged("the lists end before the rows");
+      damaged("the lists need " +
+              std::to_string((data.offset + data.length) * size) +
+              " values, but there are " + std::to_string(child.length));
     if (child.first * static_cast<std::int64_t>(width) >
         static_cast<std::int64_t>(child.values.size()))
-      damaged("the lists begin behind their end");
+      damaged("the lists begin beyond the end of their values");
     if (child.values.size() > 0)
       column.values =
           Bytes::borrow(child.values.span().subspan(

@@ -16,7 +16,7 @@ void fail(ArrowSays says, const files::DataFile& file,
   if (says.no_memory)
     throw Error(ErrorKind::out_of_memory,
                 {.code = "files.no_memory",
-                 .what = "cannot read '" + file.path + "'",
+                 .what = "cannot read the file",
                  .where = place,
                  .why = "Arrow reports: " + text,
                  .next = "write the file in smaller row groups or batches, or "
@@ -25,7 +25,7 @@ void fail(ArrowSays says, const files::DataFile& file,
     throw Error(
         ErrorKind::source,
         {.code = "files.unsupported",
-         .what = "cannot read '" + file.path + "'",
+         .what = "cannot read the file",
          .where = place,
          .why = "Arrow reports: " + text,
          .next = "the file may be intact: write it again with other types, "
@@ -34,7 +34,7 @@ void fail(ArrowSays says, const files::DataFile& file,
   files::check_unchanged(file);
   throw Error(ErrorKind::source,
               {.code = "files.damaged",
-               .what = "cannot read '" + file.path + "'",
+               .what = "cannot read the file",
                .where = place,
                .why = "Arrow reports: " + text,
                .next = "get an intact copy of the file: this one is damaged, "
@@ -44,7 +44,7 @@ void fail(ArrowSays says, const files::DataFile& file,
 void refuse_format(const files::DataFile& file, std::string why,
                    std::string next) {
   throw Error(ErrorKind::source, {.code = "files.damaged",
-                                  .what = "cannot read '" + file.path + "'",
+                                  .what = "cannot read the file",
                                   .where = file.path,
                                   .why = std::move(why),
                                   .next = std::move(next)});

@@ -101,7 +101,7 @@ void PythonChild::end() {
 
 void PythonChild::refuse(std::string why, std::string next) const {
   throw Error(ErrorKind::source, {.code = "source.pyarrow",
-                                  .what = "cannot read by pyarrow",
+                                  .what = "cannot read with pyarrow",
                                   .where = python_,
                                   .why = std::move(why),
                                   .next = std::move(next)});
@@ -245,7 +245,7 @@ void PythonChild::ended() {
   if (pyarrow_.empty() && WIFEXITED(status))
     throw Error(ErrorKind::source,
                 {.code = "source.part_missing",
-                 .what = "cannot read by pyarrow",
+                 .what = "cannot read with pyarrow",
                  .where = python_,
                  .why = words.empty() ? "it " + end_in_words(status) : words,
                  .next = kInstall});

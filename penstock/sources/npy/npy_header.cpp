@@ -120,7 +120,7 @@ class Dictionary {
 
 void damaged(const std::string& place, std::string why) {
   throw Error(ErrorKind::source, {.code = "files.damaged",
-                                  .what = "cannot read '" + place + "'",
+                                  .what = "cannot read the array",
                                   .where = place,
                                   .why = std::move(why),
                                   .next = "get an intact copy of the file"});
@@ -185,7 +185,9 @@ ArrayLayout read_npy_header(std::span<const std::byte> bytes,
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
                               bytes.size());
   if (!text.starts_with(kMagic) || text.size() < 12)
-    damaged(place, "the file does not begin as .npy files do (\x93NUMPY)");
+    damaged(place,
+            "the file does not start with the signature of .npy files "
+            "(\\x93NUMPY)");
   const auto version = static_cast<unsigned char>(text[6]);
   if (version < 1 || version > 3)
     damaged(place, "the file has version " + std::to_string(version) +

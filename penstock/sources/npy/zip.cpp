@@ -34,8 +34,10 @@ class Archive {
   std::span<const std::byte> part(std::uint64_t place,
                                   std::uint64_t size) const {
     if (place > bytes_.size() || size > bytes_.size() - place)
-      fail("the file ends before byte " + std::to_string(place) + " + " +
-           std::to_string(size) + ", where its directory lists data");
+      fail("the zip directory lists " + std::to_string(size) +
+           " bytes from byte " + std::to_string(place) +
+           " on, but the file has only " + std::to_string(bytes_.size()) +
+           " bytes");
     return bytes_.subspan(static_cast<std::size_t>(place),
                           static_cast<std::size_t>(size));
   }

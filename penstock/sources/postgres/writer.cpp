@@ -102,7 +102,8 @@ void PostgresWriter::make_room(const SourceSpec& spec, bool replace) {
   std::string word = relation_word(text_in(found, 0, 0)[0]);
   if (word != "table")
     refuse_table(spec, connection_.place(), "source.table_exists",
-                 "a " + word + " of this name exists", "choose another name");
+                 "the name is used by another object (" + word + ")",
+                 "choose another name");
   if (!replace)
     refuse_table(spec, connection_.place(), "source.table_exists",
                  "the table exists",

@@ -127,7 +127,8 @@ void SqliteWriter::make_room(const SourceSpec& spec, bool replace) {
   std::string type(text_at(statement.get(), 0, false));
   if (type != "table")
     refuse_table(spec, spec.path, "source.table_exists",
-                 "a " + type + " of this name exists", "choose another name");
+                 "the name is used by another object (" + type + ")",
+                 "choose another name");
   if (!replace)
     refuse_table(spec, spec.path, "source.table_exists", "the table exists",
                  "choose another name, or replace the table (--replace)");

@@ -24,7 +24,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 18;
                           const std::string& why) {
   throw Error(ErrorKind::source,
               {.code = "files.damaged",
-               .what = "cannot decompress '" + file.path + "'",
+               .what = "cannot decompress the file",
                .where = file.path + ", byte " + std::to_string(offset),
                .why = why,
                .next = "get an intact copy of the file"});
@@ -134,7 +134,7 @@ void unpack_zstd(const files::DataFile& file, Pieces& pieces,
 void unpack_zstd(const files::DataFile& file, Pieces&, const ByteSink&) {
   throw Error(ErrorKind::source,
               {.code = "files.unreadable",
-               .what = "cannot decompress '" + file.path + "'",
+               .what = "cannot decompress the file",
                .where = file.path,
                .why = "this program was built without zstd",
                .next = "install libzstd-dev and build again, or use gzip"});

@@ -25,8 +25,10 @@ void check_delimiter(Spec& section, FileSettings& of) {
   one("delimiter", of.delimiter, "tab");
   one("quote", of.quote, "none");
   if (!of.delimiter.empty() && of.delimiter == of.quote)
-    section.refuse("delimiter", "it is the quotation mark, too",
-                   "name two different characters");
+    section.refuse(
+        "delimiter",
+        "found '" + of.delimiter + "', which is also the quotation mark",
+        "choose two different characters");
   if (of.decimal == of.thousands)
     section.refuse("thousands", "it is the mark before a fraction, too",
                    "set \"decimal\" to the other one");

@@ -113,8 +113,8 @@ void read_end(Spec& spec, const SettingSchema& setting, Tokens& to) {
   if (!text && *given != Json(true) && *given != Json(false))
     spec.refuse(setting.key,
                 "found " + given->dump() +
-                    ", expected true, false or the text of a token",
-                "write true");
+                    ", expected true, false or a token such as \"</s>\"",
+                "write true, or the token that ends documents");
   to.eos = text || *given == Json(true);
   to.eos_token = text ? given->string() : "";
 }

@@ -175,7 +175,7 @@ def _explained(error: Exception, items: Any,
                 "into a batch",
             f"{len(items)} items" + (f" from {ids[0]!r} on" if ids else ""),
             f"{type(error).__name__}: {error}",
-            "give a collate_fn of your own")
+            "pass your own collate_fn")
     row, path, was, expected = found
     field = f", field {path}" if path else ""
     if expected is None:

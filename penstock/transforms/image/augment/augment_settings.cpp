@@ -138,7 +138,7 @@ Table affine() {
     check_ascending(spec, "shear", augment.shear);
     if (augment.translate.size() == 1 || augment.scale.size() == 1)
       spec.refuse(augment.scale.size() == 1 ? "scale" : "translate",
-                  "found one number", "write a list of two");
+                  "found one number", "write a list of two numbers");
     if (augment.shear.size() == 3)
       spec.refuse("shear", "found three numbers", "write one, two or four");
   }));
@@ -250,7 +250,7 @@ Table random_erasing() {
       const NumberList& of =
           key == std::string("scale") ? augment.scale : augment.ratio;
       if (of.size() != 2)
-        spec.refuse(key, "found one number", "write a list of two");
+        spec.refuse(key, "found one number", "write a list of two numbers");
       check_ascending(spec, key, of);
     }
   }));
