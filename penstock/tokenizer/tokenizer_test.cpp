@@ -198,7 +198,7 @@ TEST(Tokenizer, RefusesANormalizerThatFillsTheMemory) {
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.parts().code, "tokenizer.growth");
-      EXPECT_THAT(error.what(), HasSubstr("bytes of this document"));
+      EXPECT_THAT(error.what(), HasSubstr("bytes of one document"));
     }
   }
 }

@@ -236,10 +236,12 @@ RowStream::~RowStream() {
   windows_.close();
 }
 
+// The error comes first: as soon as what is read ends, the last window is cut
+// and the end is handed on, as if there were no more rows.
 void RowStream::end(std::exception_ptr error) {
+  windows_.fail(std::move(error));
   tickets_.close();
   raw_.close();
-  windows_.fail(std::move(error));
   prepared_.close();
 }
 
