@@ -159,7 +159,7 @@ TEST_F(PostgresWriter, DoesNotReplaceAView) {
   schema_.execute("CREATE VIEW t AS SELECT 1 AS x");
   Error error = error_of([&] { make(true); });
   EXPECT_EQ(error.parts().code, "source.table_exists");
-  EXPECT_THAT(error.what(), HasSubstr("a view of this name"));
+  EXPECT_THAT(error.what(), HasSubstr("another object (view)"));
 }
 
 TEST_F(PostgresWriter, DoesNotDropWhatOthersDependOn) {
