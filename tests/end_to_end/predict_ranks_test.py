@@ -1,13 +1,10 @@
 """`penstock predict` and `penstock evaluate` as several ranks: each predicts a
 part of the rows, and rank 0 writes all of them in their order."""
+import json
 import math
-import os
-import pathlib
-import subprocess
 import unittest
 
 import train_ranks_test
-from penstock_cli import PATIENCE_S, PROGRAM, Answer
 
 
 class PredictRanks(train_ranks_test.RanksCase):
@@ -23,25 +20,9 @@ class PredictRanks(train_ranks_test.RanksCase):
         (self.folder / "new.csv").write_text("\n".join(lines) + "\n")
         return "new.csv"
 
-    def ranks_of(self, verb, world, *arguments, of_rank=None):
-        port = train_ranks_test.free_port()
-        processes = []
-        for rank in range(world):
-            folder = self.folder if of_rank is None else of_rank(rank)
-            process = subprocess.Popen(
-                [PROGRAM, verb, "out", *map(str, arguments), "--json"],
-                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world),
-                     "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world),
-                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
-            self.addCleanup(lambda one=process: (one.kill(), one.communicate()))
-            processes.append(process)
-        answers = []
-        for process in processes:
-            out, err = process.communicate(timeout=PATIENCE_S)
-            answers.append(Answer(process.returncode, out, err))
-        return answers
+    def ranks_of(self, verb, world, *arguments, folder_of=None):
+        return self.answers(self.started_ranks(
+            world, lambda _: [verb, "out", *arguments, "--json"], folder_of))
 
     def assert_same_measures(self, some, others):
         self.assertEqual(some.keys(), others.keys())
@@ -98,7 +79,7 @@ class PredictRanks(train_ranks_test.RanksCase):
                      "other/out")
         for answer in self.ranks_of(
                 "predict", 2, source, "--out", "all.csv",
-                of_rank=lambda rank: other if rank else self.folder):
+                folder_of=lambda rank: other if rank else self.folder):
             self.refused(answer, "request", "ranks.settings", "weights")
 
     def test_ranks_with_other_rows_are_refused(self):
@@ -110,8 +91,22 @@ class PredictRanks(train_ranks_test.RanksCase):
         (other / source).write_text(text[:text.rindex("\n", 0, -1) + 1])
         for answer in self.ranks_of(
                 "predict", 2, source, "--out", "all.csv",
-                of_rank=lambda rank: other if rank else self.folder):
+                folder_of=lambda rank: other if rank else self.folder):
             self.refused(answer, "source", "ranks.data", "299", "300")
+
+    def test_model_of_your_own_is_predicted_by_one_process(self):
+        path = self.folder / "out" / "run.json"
+        about = json.loads(path.read_text())
+        about["job"]["model"] = {"kind": "own", "class": "net.py:Net",
+                                 "target": "kind"}
+        path.write_text(json.dumps(about))
+        (self.folder / "net.py").write_text("")
+        for verb in ("predict", "evaluate"):
+            answer = self.run_it(verb, "out", "t.csv", "--json",
+                                 RANK="0", WORLD_SIZE="2", MASTER_PORT="29500")
+            self.refused(answer, "request", "ranks.not_here", "2 ranks")
+            answer = self.run_it(verb, "out", "t.csv", "--json", "--ranks", 3)
+            self.refused(answer, "request", "ranks.not_here", "3 ranks")
 
     def test_refusals(self):
         source = self.rows(10)

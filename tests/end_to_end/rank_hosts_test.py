@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import train_ranks_test
-from penstock_cli import PATIENCE_S, PROGRAM, Answer, read_safetensors
+from penstock_cli import PROGRAM, read_safetensors
 
 ADDRESSES = "10.213.77.1", "10.213.77.2"
 
@@ -52,14 +52,10 @@ class RankHosts(train_ranks_test.RanksCase):
         self.addCleanup(lambda: (process.kill(), process.communicate()))
         return process
 
-    def answer(self, process):
-        out, err = process.communicate(timeout=PATIENCE_S)
-        return Answer(process.returncode, out, err)
-
     def test_master_addr_is_all_that_they_need(self):
         self.succeed("train", "job.json", "--output", "alone")
         ranks = [self.start_on(rank, "--output", "both") for rank in range(2)]
-        first, other = map(self.answer, ranks)
+        first, other = self.answers(ranks)
         self.assertEqual((first.code, other.code), (0, 0),
                          first.err + other.err)
         self.assertEqual(first.json()["ranks"]["world"], 2)
@@ -73,7 +69,8 @@ class RankHosts(train_ranks_test.RanksCase):
         self.newest_run("steps.jsonl", "state.json")
         ranks[1].kill()
         ranks[1].communicate()
-        error = self.refused(self.answer(ranks[0]), "device", "ranks.lost")
+        error = self.refused(*self.answers(ranks[:1]), "device",
+                             "ranks.lost")
         self.assertIn("rank 1 on ", error["where"])
         run = self.newest_run("state.json")
         self.assertGreaterEqual(
@@ -81,7 +78,7 @@ class RankHosts(train_ranks_test.RanksCase):
 
     def test_master_that_is_not_there_is_named(self):
         error = self.refused(
-            self.answer(self.start_on(1, MASTER_ADDR="10.213.77.9")),
+            *self.answers([self.start_on(1, MASTER_ADDR="10.213.77.9")]),
             "request", "ranks.master")
         self.assertIn("10.213.77.9", error["where"])
 

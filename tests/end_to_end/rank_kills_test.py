@@ -10,7 +10,6 @@ import time
 import unittest
 
 import train_ranks_test
-from penstock_cli import PATIENCE_S
 
 KILLS = int(os.environ.get("PENSTOCK_TEST_RANK_KILLS", "20"))
 MOST_S = 5  # until the other ranks have ended

@@ -52,15 +52,20 @@ class RanksCase(Case):
             "device": "cpu"})
 
     def ranks(self, world, *arguments, job="job.json", of_last=()):
+        """Starts the training once for each rank."""
+        return self.started_ranks(world, lambda rank: [
+            "train", *([job] if job else []), *arguments,
+            *(of_last if rank == world - 1 else ()), "--json"])
+
+    def started_ranks(self, world, arguments_of, folder_of=None):
         """Starts the program once for each rank."""
         port = free_port()
         processes = []
         for rank in range(world):
             process = subprocess.Popen(
-                [PROGRAM, "train", *([job] if job else []), *map(str, arguments),
-                 *(of_last if rank == world - 1 else ()), "--json"],
-                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                text=True,
+                [PROGRAM, *map(str, arguments_of(rank))],
+                cwd=self.folder if folder_of is None else folder_of(rank),
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world),
                      "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world),
                      "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
