@@ -14,32 +14,23 @@ import contextlib
 import json
 import os
 import pathlib
-import random
 import socket
 import subprocess
 import sys
 import tempfile
 
+from guard_cost import job_of, make_table
 from result import machine_of, print_result, spread
 
 SPIN = "while True: pass"
 
 
 def make_job(folder, width, steps):
-    drawn = random.Random(1)
-    with open(folder / "rows.csv", "w", encoding="utf-8") as file:
-        print(*[f"c{c}" for c in range(16)], "y", sep=",", file=file)
-        for _ in range(4096):
-            numbers = [round(drawn.gauss(0, 1), 3) for _ in range(16)]
-            print(*numbers, round(sum(numbers) / 4, 3), sep=",", file=file)
-    (folder / "job.json").write_text(json.dumps({
-        "source": {"kind": "csv", "path": "rows.csv"},
-        "fields": {"x": {"columns": [f"c{c}" for c in range(16)]},
-                   "y": {"columns": ["y"]}},
-        "loader": {"batch_size": 128, "tune": "off", "workers": 1},
-        "model": {"kind": "tabular", "target": "y", "width": width, "depth": 2},
-        "train": {"max_steps": steps, "epochs": 10**6, "threads": 1},
-        "device": "cpu"}))
+    job = job_of(make_table(folder / "rows.csv"),
+                 {"width": width, "depth": 2, "batch": 128}, steps)
+    job["loader"].update(cache="auto", workers=1)
+    job["train"]["epochs"] = 10**6
+    (folder / "job.json").write_text(json.dumps(job))
 
 
 def free_port():
