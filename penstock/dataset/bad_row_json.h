@@ -5,7 +5,7 @@
 
 namespace penstock {
 
-/// A bad row as stores keep it, and back.
+/// A bad row as stores keep it and ranks send it, and back.
 Json json_of(const BadRow& bad);
 BadRow bad_row_of(const Json& json);
 

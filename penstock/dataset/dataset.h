@@ -11,6 +11,7 @@
 ///                 rows->fingerprint().c_str());
 #include "penstock/dataset/arrays/array_dataset.h"
 #include "penstock/dataset/arrays/function_dataset.h"
+#include "penstock/dataset/bad_row_json.h"
 #include "penstock/dataset/batch_layout.h"
 #include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/dataset_facts.h"

@@ -13,22 +13,6 @@ void append_all(std::vector<T>& all, std::vector<T>&& more) {
              std::make_move_iterator(more.end()));
 }
 
-Json json_of(const BadRow& row) {
-  Json json;
-  json["key"] = row.key;
-  json["shown"] = row.shown_key;
-  json["column"] = row.column;
-  json["why"] = row.why;
-  return json;
-}
-
-BadRow bad_row_in(const Json& json) {
-  return {.key = *json.find("key"),
-          .shown_key = json.find("shown")->string(),
-          .column = json.find("column")->string(),
-          .why = json.find("why")->string()};
-}
-
 }  // namespace
 
 void RowAnswers::append(RowAnswers&& more) {
@@ -75,7 +59,7 @@ RowAnswers row_answers_in(std::string_view bytes) {
   for (const Json& text : json.find("texts")->array())
     answers.texts.push_back(text.string());
   for (const Json& row : json.find("bad_rows")->array())
-    answers.bad_rows.push_back(bad_row_in(row));
+    answers.bad_rows.push_back(bad_row_of(row));
   return answers;
 }
 
