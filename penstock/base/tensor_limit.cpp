@@ -12,6 +12,11 @@ std::atomic<std::size_t>& gpu_tensor_limit() {
   return limit;
 }
 
+std::atomic<std::size_t>* tensor_limit_of(MemoryKind memory) {
+  if (memory == MemoryKind::cpu) return &tensor_limit();
+  return memory == MemoryKind::cuda ? &gpu_tensor_limit() : nullptr;
+}
+
 LimitedBytes& limited_bytes() {
   static constinit LimitedBytes bytes;
   return bytes;

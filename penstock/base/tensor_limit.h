@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "penstock/base/tensor.h"
+
 namespace penstock {
 
 /// Bytes that libtorch's tensors and the batches of the device cpu may take
@@ -13,6 +15,8 @@ std::atomic<std::size_t>& tensor_limit();
 /// The same for what PyTorch's allocator takes of each GPU: memory_gib of that
 /// device.
 std::atomic<std::size_t>& gpu_tensor_limit();
+/// That of a device whose memory is of this kind; null: it has none of these.
+std::atomic<std::size_t>* tensor_limit_of(MemoryKind memory);
 
 /// What counts against it. One for the process.
 struct LimitedBytes {

@@ -45,9 +45,9 @@ struct OpenModel {
 /// free.
 std::int64_t limit_of(const Device& device, std::int64_t taken) {
   constexpr std::size_t kMost = INT64_MAX / 2;
-  std::size_t limit = SIZE_MAX;
-  if (device.memory_kind() == MemoryKind::cpu) limit = tensor_limit();
-  if (device.memory_kind() == MemoryKind::cuda) limit = gpu_tensor_limit();
+  const std::atomic<std::size_t>* const of_device =
+      tensor_limit_of(device.memory_kind());
+  const std::size_t limit = of_device == nullptr ? SIZE_MAX : of_device->load();
   return static_cast<std::int64_t>(
       limit != SIZE_MAX ? std::min(limit, kMost)
                         : static_cast<std::size_t>(taken) +

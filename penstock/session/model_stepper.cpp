@@ -40,20 +40,19 @@ const FittedFields& fields_for(const ModelSpec& model,
 /// sets a limit.
 std::shared_ptr<Device> limited(std::shared_ptr<Device> device,
                                 const DeviceSpec& spec) {
-  if (device->memory_kind() == MemoryKind::sim ||
-      !std::isfinite(spec.memory_gib))
-    return device;
+  std::atomic<std::size_t>* const limit =
+      tensor_limit_of(device->memory_kind());
+  if (limit == nullptr || !std::isfinite(spec.memory_gib)) return device;
   struct Limited {
-    Limited(std::shared_ptr<Device> of, std::size_t bytes)
-        : device(std::move(of)),
-          limit(bytes, device->memory_kind() == MemoryKind::cuda
-                           ? gpu_tensor_limit()
-                           : tensor_limit()) {}
+    Limited(std::shared_ptr<Device> of, std::size_t bytes,
+            std::atomic<std::size_t>& limit_of_device)
+        : device(std::move(of)), limit(bytes, limit_of_device) {}
     std::shared_ptr<Device> device;
     TensorLimit limit;
   };
   auto both = std::make_shared<Limited>(
-      std::move(device), static_cast<std::size_t>(spec.memory_gib * 0x1p30));
+      std::move(device), static_cast<std::size_t>(spec.memory_gib * 0x1p30),
+      *limit);
   return {both, both->device.get()};
 }
 

@@ -92,10 +92,7 @@ bool ModelMemory::give_way(std::int64_t step, std::int64_t rows) {
     return gave(OomAction::allocator_cache);
   const bool helps = halved_at_ != step || halves_take_less(*this, now);
   if (helps && halve(step, now)) return true;
-  if (model_.begin_recompute()) {
-    recomputes_ = true;
-    return gave(OomAction::gradient_checkpointing);
-  }
+  if (recompute()) return gave(OomAction::gradient_checkpointing);
   return !helps && halve(step, now);
 }
 
@@ -125,7 +122,12 @@ bool ModelMemory::halve(std::int64_t step, std::int64_t rows) {
   return true;
 }
 
-void ModelMemory::recompute() { recomputes_ |= model_.begin_recompute(); }
+/// False where activations were computed again already, or cannot be.
+bool ModelMemory::recompute() {
+  const bool begun = model_.begin_recompute();
+  recomputes_ |= begun;
+  return begun;
+}
 
 std::optional<std::int64_t> ModelMemory::row_alone() const {
   if (part_.end - part_.begin != 1) return std::nullopt;

@@ -48,7 +48,7 @@ class ModelMemory final : public StepMemory {
  private:
   MemoryByOwner by_owner(std::int64_t total) const;
   bool halve(std::int64_t step, std::int64_t rows);
-  void recompute();
+  bool recompute();
 
   Model& model_;
   const AdamW& optimizer_;
