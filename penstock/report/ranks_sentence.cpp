@@ -28,6 +28,7 @@ std::string hosts_text(const Json& report) {
 /// Rank 0 writes checkpoints between its steps, and no other rank does.
 std::string reason_of(const std::string& cause, bool first) {
   if (cause == "input") return "its batches come late";
+  if (cause == "processor") return "other programs use its processor";
   if (cause != "compute") return cause;
   return first ? "its steps and checkpoints take longer"
                : "its steps take longer";

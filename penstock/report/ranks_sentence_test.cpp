@@ -18,6 +18,9 @@ TEST(RanksSentence, NamesTheSlowestAndWhatItWaitsFor) {
                             "share": 0.12})"),
             "3 ranks on a, b (srun, gradients added by gloo). The others wait "
             "for rank 2 on b 12.0 % of the time: its batches come late.");
+  EXPECT_TRUE(sentence_of(R"({"rank": 1, "host": "b", "cause": "processor",
+                              "share": 0.5})")
+                  .ends_with(": other programs use its processor."));
   EXPECT_EQ(
       sentence_of(R"({"rank": 0, "host": "a", "cause": "compute",
                             "share": 0.5})"),

@@ -36,17 +36,26 @@ Vote counted(std::vector<Ballot> ballots) {
   return vote;
 }
 
+const char* SlowRanks::Lost::cause() const {
+  if (input > std::max(processor, compute)) return "input";
+  return processor > compute ? "processor" : "compute";
+}
+
 void SlowRanks::add(const Vote& vote) {
   const auto last = std::ranges::max_element(vote.ballots, {}, &Ballot::worked);
-  const Nanoseconds usual = median_worked(vote.ballots);
-  Lost& lost = lost_[static_cast<int>(last - vote.ballots.begin())];
-  const Nanoseconds late = last->worked - usual;
+  const Nanoseconds late = last->worked - median_worked(vote.ballots);
   const Nanoseconds by_input = std::min(late, last->input);
+  const Nanoseconds by_processor = std::min(late - by_input, last->queued);
+  Lost& lost = lost_[static_cast<int>(last - vote.ballots.begin())];
   lost.input += by_input;
-  lost.compute += late - by_input;
-  const Nanoseconds waited =
-      std::ranges::min_element(vote.ballots, {}, &Ballot::waited)->waited;
+  lost.processor += by_processor;
+  lost.compute += late - by_input - by_processor;
+  auto least = [&](Nanoseconds Ballot::*part) {
+    return (*std::ranges::min_element(vote.ballots, {}, part)).*part;
+  };
+  const Nanoseconds waited = least(&Ballot::waited);
   network_ += waited;
+  voted_ += least(&Ballot::voted);
   all_ += last->worked + waited;
   ++votes_;
 }
@@ -55,22 +64,25 @@ SlowRanks::Slowest SlowRanks::slowest() const {
   if (all_ <= Nanoseconds(0)) return {};
   Slowest found;
   for (const auto& [rank, lost] : lost_) {
-    const double share = as_double(lost.input + lost.compute) / as_double(all_);
-    if (share <= found.share) continue;
-    found = {.rank = rank,
-             .cause = lost.input > lost.compute ? "input" : "compute",
-             .share = share};
+    const double share = as_double(lost.all()) / as_double(all_);
+    if (share > found.share)
+      found = {.rank = rank, .cause = lost.cause(), .share = share};
   }
   const double network = as_double(network_) / as_double(all_);
-  if (network > found.share) {
-    found = {.cause = "network", .share = network};
-  }
+  if (network > found.share) found = {.cause = "network", .share = network};
   return found.share < kLeastShare ? Slowest{} : found;
 }
 
 double SlowRanks::vote_milliseconds() const {
   if (votes_ == 0) return 0;
-  return as_double(network_) / static_cast<double>(votes_) / 1e6;
+  return as_double(voted_) / static_cast<double>(votes_) / 1e6;
+}
+
+Nanoseconds RankGroup::waiting(const std::function<void()>& together) {
+  const Nanoseconds start = wall_clock().now(), queued = queue_.now();
+  together();
+  const Nanoseconds took = wall_clock().now() - start;
+  return took - std::min(took, queue_.now() - queued);
 }
 
 const Vote& RankGroup::vote(const Share& share) {
@@ -79,10 +91,12 @@ const Vote& RankGroup::vote(const Share& share) {
   mine.no_memory = share.no_memory;
   mine.counted = share.counted;
   mine.loss = share.loss;
-  mine.worked = start - began_;
-  last_ = counted(exchange(mine));
-  began_ = wall_clock().now();
-  wish_.waited = began_ - start;
+  mine.worked = start - began_ - (mine.waited - mine.voted);
+  const Nanoseconds queued = std::exchange(queued_, queue_.now());
+  mine.queued = queued_ - queued;
+  wish_.voted = wish_.waited =
+      waiting([&] { last_ = counted(exchange(mine)); });
+  began_ = start + wish_.voted;
   slow_.add(last_);
   ++votes_;
   return last_;
@@ -90,7 +104,7 @@ const Vote& RankGroup::vote(const Share& share) {
 
 void RankGroup::sum(std::span<const TensorView> tensors) {
   for (const TensorView& one : tensors) summed_bytes_ += one.bytes();
-  add_up(tensors);
+  wish_.waited += waiting([&] { add_up(tensors); });
 }
 
 std::string RankGroup::waits_for() const {

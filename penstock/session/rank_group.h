@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "penstock/base/clock.h"
 #include "penstock/base/json.h"
+#include "penstock/base/processor_queue.h"
 #include "penstock/base/tensor.h"
 #include "penstock/session/rank_place.h"
 
@@ -21,9 +23,11 @@ struct Ballot {
   bool save = false;       ///< it was asked for a checkpoint
   /// What its rows count in the step, and the sum of their losses times that.
   double counted = 0, loss = 0;
-  Nanoseconds worked{0};  ///< since the vote before
+  Nanoseconds worked{0};  ///< since the vote before, outside of `waited`
   Nanoseconds input{0};   ///< of that, what it waited for its batch
-  Nanoseconds waited{0};  ///< in the vote before, for the others
+  Nanoseconds queued{0};  ///< of that, ready to run and without a processor
+  Nanoseconds voted{0};   ///< in the vote before
+  Nanoseconds waited{0};  ///< for the others, in that vote and the sums since
 };
 
 /// What any of the ranks says, and what each has said, in their order.
@@ -34,13 +38,14 @@ struct Vote {
 };
 Vote counted(std::vector<Ballot> ballots);
 
-/// Which ranks the others wait for. A vote ends when its last rank arrives, so
-/// the time that one rank worked longer than the median of all is time that the
-/// others lost.
+/// Which ranks the others wait for. A vote or a sum ends when its last rank
+/// arrives, so the time that one rank worked longer than the median of all is
+/// time that the others lost.
 class SlowRanks {
  public:
-  /// The cause is the larger part of what made it late: "input", it waited for
-  /// its batch; "compute"; or "network", where even the last rank waits.
+  /// The cause is the largest part of what made it late: "input", it waited for
+  /// its batch; "processor", other programs had its processor; "compute"; or
+  /// "network", where even the last rank waits.
   struct Slowest {
     int rank = -1;           ///< of "network": all of them
     std::string cause = {};  ///< empty: all take the same time
@@ -52,10 +57,12 @@ class SlowRanks {
 
  private:
   struct Lost {
-    Nanoseconds input{0}, compute{0};
+    Nanoseconds input{0}, processor{0}, compute{0};
+    Nanoseconds all() const { return input + processor + compute; }
+    const char* cause() const;
   };
   std::map<int, Lost> lost_;
-  Nanoseconds all_{0}, network_{0};
+  Nanoseconds all_{0}, network_{0}, voted_{0};
   std::int64_t votes_ = 0;
 };
 
@@ -115,15 +122,23 @@ class RankGroup {
   Json report_json() const;
 
  protected:
+  /// For one that has started threads of its own: what they wait for a
+  /// processor, this rank waits.
+  void count_new_threads() { queue_.add_new_threads(); }
   RankGroupFacts facts_;
 
  private:
   virtual std::vector<Ballot> exchange(const Ballot& mine) = 0;
   virtual void add_up(std::span<const TensorView> tensors) = 0;
+  /// Calls it and returns what it waited for others in it: time in which this
+  /// thread was ready to run and had no processor is its own.
+  Nanoseconds waiting(const std::function<void()>& together);
 
   Ballot wish_;
   Vote last_;
   Nanoseconds began_ = wall_clock().now();  // the end of the last vote
+  ProcessorQueue queue_;
+  Nanoseconds queued_{0};  // queue_ at began_
   SlowRanks slow_;
   std::int64_t votes_ = 0;
   std::uint64_t summed_bytes_ = 0;

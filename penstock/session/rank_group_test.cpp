@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 namespace penstock {
 namespace {
 
@@ -43,13 +45,25 @@ TEST(SlowRanks, NamesTheRankThatComputesLonger) {
   EXPECT_EQ(slow.slowest().cause, "compute");
 }
 
+TEST(SlowRanks, NamesTheRankWhoseProcessorOtherProgramsHave) {
+  SlowRanks slow;
+  slow.add(vote_of({{.worked = milliseconds(30), .queued = milliseconds(1)},
+                    {.worked = milliseconds(90), .queued = milliseconds(55)}}));
+  EXPECT_EQ(slow.slowest().rank, 1);
+  EXPECT_EQ(slow.slowest().cause, "processor");
+}
+
 TEST(SlowRanks, TheNetworkIsWhatEvenTheLastRankWaitsFor) {
   SlowRanks slow;
-  slow.add(vote_of({{.worked = milliseconds(20), .waited = milliseconds(80)},
-                    {.worked = milliseconds(22), .waited = milliseconds(78)}}));
+  slow.add(vote_of({{.worked = milliseconds(20),
+                     .voted = milliseconds(30),
+                     .waited = milliseconds(80)},
+                    {.worked = milliseconds(22),
+                     .voted = milliseconds(28),
+                     .waited = milliseconds(78)}}));
   EXPECT_EQ(slow.slowest().cause, "network");
   EXPECT_EQ(slow.slowest().rank, -1);
-  EXPECT_NEAR(slow.vote_milliseconds(), 78, 1e-9);
+  EXPECT_NEAR(slow.vote_milliseconds(), 28, 1e-9);
 }
 
 /// A group of which the second rank always takes a second.
@@ -72,8 +86,20 @@ class WithASlowOne final : public RankGroup {
             {.worked = std::chrono::seconds(1),
              .input = std::chrono::milliseconds(900)}};
   }
-  void add_up(std::span<const TensorView>) override {}
+  void add_up(std::span<const TensorView>) override {
+    std::this_thread::sleep_for(milliseconds(40));
+  }
 };
+
+TEST(RankGroup, WaitingForTheOthersInASumIsNoWorkOfThisRank) {
+  WithASlowOne ranks;
+  ranks.vote({});
+  ranks.sum({});
+  const Ballot mine = ranks.vote({}).ballots[0];
+  EXPECT_GE(mine.waited, milliseconds(40));
+  EXPECT_LT(mine.worked, milliseconds(40));
+  EXPECT_LT(mine.voted, milliseconds(40));
+}
 
 TEST(RankGroup, NamesTheRankAndTheHostThatTheOthersWaitFor) {
   WithASlowOne ranks;

@@ -138,6 +138,7 @@ class C10dGroup final : public RankGroup {
       : RankGroup({.place = place, .backend = "gloo", .hosts = {}}),
         store_(open_store(place)) {
     talk("finding the other ranks", [&] { gloo_ = open_gloo(store_, place); });
+    count_new_threads();
     facts_.hosts = gather(host_name());
     test();
   }
