@@ -5,7 +5,8 @@
 //     FAIL_KILL=1                               the program is killed instead,
 //                                               before the call
 //     FAIL_SLEEP_US=500                         from FAIL_AT on calls take that
-//                                               much longer, and none fails
+//                                               much longer, and none fails; of
+//                                               reads those of files on a disk
 //     FAIL_COUNT=FILE                           the calls of each kind, when
 //                                               main() has returned
 //
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -45,12 +47,20 @@ bool always = false;
 bool kills = false;
 long sleeps = 0;  // microseconds
 
-/// Counts a call; true: it shall fail, and errno says why.
-bool fails(Kind kind) {
+/// A file of a disk: those of the kernel have no size.
+bool has_bytes(int file) {
+  struct stat about;
+  return ::fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_size > 0;
+}
+
+/// Counts a call; true: it shall fail, and errno says why. `file`: what it
+/// reads, if it is known.
+bool fails(Kind kind, int file = -1) {
   if (!counting.load(std::memory_order_relaxed)) return false;
   const long number = ++calls[kind];
   if (kind == failing && number >= at && sleeps > 0) {
-    ::usleep(static_cast<useconds_t>(sleeps));
+    if (file < 0 || has_bytes(file)) ::usleep(static_cast<useconds_t>(sleeps));
     return false;
   }
   if (kind != failing || number < at || (number > at && !always)) return false;
@@ -167,21 +177,21 @@ extern "C" {
 
 ssize_t read(int file, void* to, size_t bytes) {
   static const auto real = next<ssize_t (*)(int, void*, size_t)>("read");
-  return fails(kRead) ? -1 : real(file, to, bytes);
+  return fails(kRead, file) ? -1 : real(file, to, bytes);
 }
 ssize_t pread(int file, void* to, size_t bytes, off_t from) {
   static const auto real =
       next<ssize_t (*)(int, void*, size_t, off_t)>("pread");
-  return fails(kRead) ? -1 : real(file, to, bytes, from);
+  return fails(kRead, file) ? -1 : real(file, to, bytes, from);
 }
 ssize_t pread64(int file, void* to, size_t bytes, off64_t from) {
   static const auto real =
       next<ssize_t (*)(int, void*, size_t, off64_t)>("pread64");
-  return fails(kRead) ? -1 : real(file, to, bytes, from);
+  return fails(kRead, file) ? -1 : real(file, to, bytes, from);
 }
 ssize_t readv(int file, const iovec* to, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
-  return fails(kRead) ? -1 : real(file, to, count);
+  return fails(kRead, file) ? -1 : real(file, to, count);
 }
 
 dirent* readdir(DIR* folder) {
