@@ -44,7 +44,8 @@ Json Dataset::statistics() const {
   }
   if (!facts_.parts.empty()) return statistics_of(facts_.parts);
   if (facts_.fitted == nullptr) return {};
-  const auto& [fields, statistics] = *facts_.fitted;
+  const std::vector<Field>& fields = facts_.fitted->fields;
+  const std::vector<Json>& statistics = facts_.fitted->statistics;
   const bool scanned = facts_.scan != nullptr;
   Json all = scanned ? Json(Json::Object{}) : Json();
   for (std::size_t f = 0; f < statistics.size(); ++f)

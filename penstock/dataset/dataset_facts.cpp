@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/base/error.h"
+#include "penstock/dataset/dataset.h"
 
 namespace penstock {
 
@@ -10,6 +11,29 @@ const Json& FittedFields::statistics_of(const std::string& field) const {
   auto found = std::ranges::find(fields, field, &Field::name);
   PENSTOCK_ASSERT(found != fields.end(), "a field has this name");
   return statistics[static_cast<std::size_t>(found - fields.begin())];
+}
+
+std::vector<const FittedFields*> DatasetFacts::all_fitted() const {
+  std::vector<const FittedFields*> all;
+  if (fitted != nullptr) all.push_back(fitted.get());
+  for (const MixedRows& part : parts)
+    if (part.rows->facts().fitted != nullptr)
+      all.push_back(part.rows->facts().fitted.get());
+  return all;
+}
+
+std::vector<ColumnInfo> columns_of(const std::vector<Field>& fields,
+                                   const Schema& schema) {
+  std::vector<ColumnInfo> columns;
+  for (const Field& field : fields)
+    for (const ColumnRequest& request : field.kind->facts().columns) {
+      const ColumnInfo* found = schema.find(request.column);
+      if (found != nullptr &&
+          std::ranges::find(columns, found->name, &ColumnInfo::name) ==
+              columns.end())
+        columns.push_back(*found);
+    }
+  return columns;
 }
 
 }  // namespace penstock

@@ -33,10 +33,16 @@ struct MixedRows {
 struct FittedFields {
   std::vector<Field> fields = {};     ///< in the order of their tensors
   std::vector<Json> statistics = {};  ///< by field; null where it needs none
+  /// The columns that the fields read, as their source describes them.
+  std::vector<ColumnInfo> columns = {};
 
   /// Those of one field. Throws Error(internal) where there is no such field.
   const Json& statistics_of(const std::string& field) const;
 };
+
+/// The columns of these fields that the source has, each once.
+std::vector<ColumnInfo> columns_of(const std::vector<Field>& fields,
+                                   const Schema& schema);
 
 /// What the scan found that rows were prepared by, in this run or in the one
 /// that has written their store.
@@ -108,6 +114,9 @@ struct DatasetFacts {
   /// What a device finishes, on the train side and on others.
   std::array<std::vector<DeviceField>, 2> device_fields = {};
 
+  /// Those of these rows, or of each source that is mixed, as far as they are
+  /// known.
+  std::vector<const FittedFields*> all_fitted() const;
   const std::vector<DeviceField>& device_fields_of(Side side) const {
     return device_fields[side == Side::train ? 0 : 1];
   }

@@ -41,6 +41,11 @@ bool has_columns(const Schema& schema, const Field& field) {
                              });
 }
 
+bool guesses_types(const SourceSpec& spec) {
+  const SourceKind* kind = source_kind(spec.kind);
+  return kind != nullptr && kind->guesses_types;
+}
+
 /// Keys where the rows have such, else their numbers.
 std::unique_ptr<Source> open_rows_of(const SourceSpec& spec,
                                      const std::vector<Field>& fields,
@@ -123,14 +128,17 @@ class Prediction {
 /// The rows of the source with all fields, or without the target where the
 /// source has none.
 void Prediction::open() {
-  const SourceSpec spec = parse_source_spec(options_.source, "source");
+  SourceSpec spec = parse_source_spec(options_.source, "source");
   const std::string target = target_of(run_.job.model);
   std::vector<Field> fields = run_.job.fields;
-  if (!target.empty() && !options_.measures) {
+  const bool may_lack_target = !target.empty() && !options_.measures;
+  if (may_lack_target || guesses_types(spec)) {
     const Schema schema = read_schema(spec);
-    has_target_ = std::erase_if(fields, [&](const Field& field) {
-                    return field.name == target && !has_columns(schema, field);
-                  }) == 0;
+    spec = with_column_types(std::move(spec), schema, run_.columns);
+    auto lacks = [&](const Field& field) {
+      return field.name == target && !has_columns(schema, field);
+    };
+    if (may_lack_target) has_target_ = std::erase_if(fields, lacks) == 0;
   }
   const SourceSpec& trained =
       run_.job.sources.empty() ? run_.job.source : run_.job.sources[0].source;
@@ -247,8 +255,8 @@ void Prediction::use_weights() try {
                .what = "cannot make predictions",
                .where = weights_.path.string() + ", " + error.parts().where,
                .why = error.parts().why,
-               .next = "name the run that the weights are of, or put its own "
-                       "back"});
+               .next = "name the run that wrote the weights, or restore the "
+                       "weights of this run"});
 }
 
 Predicted Prediction::run() {

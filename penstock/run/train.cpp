@@ -57,6 +57,14 @@ void carry(const Job& job, const std::filesystem::path& folder, Json& about) {
   if (!carried.array().empty()) about["carried"] = carried;
 }
 
+/// Notes the types of the columns that the fields read, for predictions.
+void note_columns(const Dataset& rows, Json& about) {
+  for (const FittedFields* fitted : rows.facts().all_fitted())
+    for (const ColumnInfo& column : fitted->columns)
+      if (Json& type = about["columns"][column.name]; type.is_null())
+        type = column.declared;
+}
+
 /// The job beside its weights, so that the folder makes predictions by itself.
 void leave_job(OutputFolder& folder, Json about, const Job& job) {
   carry(job, folder.path(), about);
@@ -354,7 +362,10 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
   if (options.ranks != nullptr) stepper->join(options.ranks);
-  if (writes(options)) carry(of.job, of.folder.path(), of.about);
+  if (writes(options)) {
+    carry(of.job, of.folder.path(), of.about);
+    note_columns(session->rows(), of.about);
+  }
   const Json effective = told(stepper->facts().in_force, options.listener);
   if (Json& written = of.about["effective"];
       writes(options) && written != effective) {

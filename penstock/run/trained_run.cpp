@@ -110,6 +110,10 @@ TrainedRun read_trained_run(const std::string& folder) {
     refuse("predict.no_model", folder + "/run.json", "the job has no model",
            "name a run that has trained a model");
   run.statistics = statistics_of(folder, run.job.fields);
+  if (const Json* columns = about.find("columns");
+      columns != nullptr && columns->is_object())
+    for (const auto& [name, type] : columns->object())
+      if (type.is_string()) run.columns.emplace_back(name, type.string());
   return run;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/session/session.h"
@@ -23,6 +24,8 @@ struct TrainedRun {
   /// The job, whose files are those that the folder holds.
   Job job;
   std::vector<Json> statistics;  ///< by field; null: it needs none
+  /// The types of the columns that it read, as their source named them.
+  std::vector<std::pair<std::string, std::string>> columns;
 
   FittedFields fitted() const { return {job.fields, statistics}; }
 };

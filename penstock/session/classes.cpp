@@ -10,17 +10,6 @@ namespace {
 
 constexpr std::size_t kMostNamed = 4;  // fields, in a line
 
-/// Those of these rows, or of each source that is mixed, as far as they are
-/// known.
-std::vector<const FittedFields*> fitted_of(const Dataset& rows) {
-  std::vector<const FittedFields*> all;
-  if (rows.facts().fitted != nullptr) all.push_back(rows.facts().fitted.get());
-  for (const MixedRows& part : rows.facts().parts)
-    if (part.rows->facts().fitted != nullptr)
-      all.push_back(part.rows->facts().fitted.get());
-  return all;
-}
-
 /// Rows of an unknown class.
 struct UnknownRows {
   std::int64_t train = 0, others = 0;
@@ -69,7 +58,7 @@ std::optional<std::size_t> unknown_class(const Field& field,
 
 /// Empty: none.
 std::string unknown_class_text(const Job& job, const Dataset& rows) {
-  const std::vector<const FittedFields*> fitted = fitted_of(rows);
+  const std::vector<const FittedFields*> fitted = rows.facts().all_fitted();
   if (fitted.empty()) return {};
   const Json model = model_section(job.model);
   const Json* target = model.is_object() ? model.find("target") : nullptr;
@@ -105,7 +94,7 @@ std::string unknown_class_text(const Job& job, const Dataset& rows) {
 
 std::vector<Json> classes_of(const std::string& field, const Dataset& rows) {
   std::vector<std::string> others;
-  for (const FittedFields* of : fitted_of(rows))
+  for (const FittedFields* of : rows.facts().all_fitted())
     for (const Field& one : of->fields) {
       std::vector<Json> names = class_names(one, of->statistics_of(one.name));
       if (names.empty()) continue;

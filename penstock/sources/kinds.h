@@ -41,6 +41,8 @@ struct SourceKind {
   /// Its rows are in files and have no keys but their positions: of the
   /// settings of tables it has `where` alone.
   bool files = false;
+  /// The types of its columns are those that their values look like.
+  bool guesses_types = false;
   bool windows = false;  ///< it numbers windows of a column (ColumnRequest)
   /// How names of its files end, in lower case: {".parquet"}.
   std::vector<std::string> extensions = {};

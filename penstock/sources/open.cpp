@@ -5,6 +5,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/name_index.h"
 #include "penstock/base/plugin.h"
+#include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/sources.h"
 
@@ -93,6 +94,30 @@ Schema read_schema(const SourceSpec& spec) {
   if (spec.kind == kConcatenated) return read_schema(spec.sources.at(0));
   if (spec.kind == kJoined) return joined_schema(spec);
   return source_plugin(spec.kind, plugin_folders()).read_schema(spec);
+}
+
+SourceSpec with_column_types(
+    SourceSpec spec, const Schema& schema,
+    const std::vector<std::pair<std::string, std::string>>& types) {
+  const SourceKind* kind = source_kind(spec.kind);
+  if (kind == nullptr || !kind->guesses_types) return spec;
+  auto number = [](const std::string& type) {
+    return type == "int64" || type == "float64";
+  };
+  auto& chosen = std::any_cast<FileSettings&>(spec.own).columns;
+  const std::size_t own = chosen.size();
+  for (const auto& [name, type] : types) {
+    const ColumnInfo* column = schema.find(name);
+    if (column == nullptr || column->declared == type) continue;
+    if (number(column->declared) && number(type)) continue;
+    const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(own);
+    const bool named = std::any_of(chosen.begin(), end, [&](const auto& one) {
+      return one.first == name;
+    });
+    if (!named && std::ranges::count(column_type_names(), type) > 0)
+      chosen.emplace_back(name, type);
+  }
+  return spec;
 }
 
 std::unique_ptr<TableWriter> create_table(const SourceSpec& spec,

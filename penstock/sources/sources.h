@@ -14,6 +14,7 @@
 ///       });
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/sources/arrow/scanner.h"
@@ -54,6 +55,15 @@ std::unique_ptr<Source> open_joined(const SourceSpec& left,
 
 /// The schema alone, for `peek` and for checking a job.
 Schema read_schema(const SourceSpec& spec);
+
+/// The source with these types, by column, where its cells look like values of
+/// another one: a word in a column of numbers is then a bad cell, and the
+/// column stays one of numbers. Integers and fractions are alike. For kinds
+/// that guess types; a type that the source names itself stays. `schema`: of
+/// the source.
+SourceSpec with_column_types(
+    SourceSpec spec, const Schema& schema,
+    const std::vector<std::pair<std::string, std::string>>& types);
 
 /// Makes the table `spec.table`. An existing one is an Error(request) unless
 /// `replace`; a missing SQLite file is made.

@@ -293,14 +293,21 @@ class Table(Predicting):
             row.pop("species")
         rows[7]["mass"] = "heavy"
         self.write_csv("bad.csv", rows)
-        source = 'csv:bad.csv?columns={"mass":"float64"}'
-        self.refused(self.run_it("predict", "out", source, "--out", "a.csv",
+        # One word would make the column one of texts in a file by itself.
+        self.refused(self.run_it("predict", "out", "bad.csv", "--out", "a.csv",
                                  "--json"),
-                     "transform", "data.bad_rows", "row 7", "mass")
+                     "transform", "data.bad_rows", "row 7", "mass", "heavy")
         self.assertFalse((self.folder / "a.csv").exists())
-        told, found = self.predict(source + "&on_bad=skip")
-        self.assertEqual((told["rows"], told["bad"]), (199, 1))
-        self.assertNotIn("7", [row["key"] for row in found])
+        for run in "out", "runs/latest":
+            told, found = self.predict("csv:bad.csv?on_bad=skip", run=run)
+            self.assertEqual((told["rows"], told["bad"]), (199, 1))
+            self.assertNotIn("7", [row["key"] for row in found])
+
+    def test_a_type_that_the_source_names_counts(self):
+        source = f"csv:{self.without('species')}"
+        self.refused(self.run_it("predict", "out", source +
+                                 '?columns={"mass":"text"}', "--json"),
+                     "transform", "data.bad_rows", "mass")
 
     def test_classes_that_training_has_not_seen(self):
         rows = birds()

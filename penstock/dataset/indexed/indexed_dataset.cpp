@@ -65,7 +65,8 @@ IndexedDataset::IndexedDataset(IndexedOptions options, BoundSource source)
     facts_.preparations = {options_.preparation};
   const auto fitted = std::make_shared<const FittedFields>(
       FittedFields{.fields = options_.fields,
-                   .statistics = statistics_for(options_, bound_)});
+                   .statistics = statistics_for(options_, bound_),
+                   .columns = columns_of(options_.fields, source_->schema())});
   facts_.fitted = fitted;
   sides_ = sides_by_position(options_.split, *source_, facts_.rows);
   facts_.on_side = sides_.sizes();

@@ -34,7 +34,9 @@ TableDataset::TableDataset(std::shared_ptr<const TableOrigin> origin,
     facts_.preparations = {origin_->options.preparation};
   facts_.draws = found_->draws;
   facts_.fitted = std::make_shared<const FittedFields>(
-      FittedFields{.fields = fields(), .statistics = found_->statistics});
+      FittedFields{.fields = fields(),
+                   .statistics = found_->statistics,
+                   .columns = columns_of(fields(), origin_->source->schema())});
   facts_.scan = {found_, &found_->scan};
   find_lengths();
   if (placement_.larger.keeping && !origin_->options.plan_only)

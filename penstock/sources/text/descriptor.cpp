@@ -10,6 +10,7 @@ SourceKind text_kind(const std::string& name, const std::string& shown,
     for (const char* packed : {".gz", ".zst"})
       extensions.push_back(extensions[at] + packed);
   SourceKind kind = file_kind(name, shown, "text", std::move(extensions), own);
+  kind.guesses_types = true;
   kind.to_run = "zlib1g libzstd1 libsimdjson14";
   kind.to_build = "zlib1g-dev libzstd-dev libsimdjson-dev";
   return kind;
