@@ -205,8 +205,10 @@ def _program(request: Mapping[str, Any]) -> None:
     named = json.loads(_engine.model_of_run(request["run"]))
     out, measures = request["out"], request["measures"]
     to = out or ("" if measures or request["json"] else "-")
-    document, _ = _by_module(request["run"], json.dumps(request["source"]), to,
-                             modules.found(named["class"]), measures, False)
+    with program_log.prints_aside():
+        document, _ = _by_module(
+            request["run"], json.dumps(request["source"]), to,
+            modules.found(named["class"]), measures, False)
     if request["json"]:
         print(json.dumps(document, indent=2))
     elif measures:

@@ -223,13 +223,15 @@ def main() -> NoReturn:
 
 def _estimate(request: Mapping[str, Any]) -> int:
     """Prints what a step of the job's model takes."""
-    settings, model = _settings_of(
-        request["job"] or None, request["model"] or None, request["sets"],
-        request["resume"], request["manifest"])
-    torch = torch_or_refused()
-    with torch_as_asked(torch):
-        maker = _Maker(torch, model, json.loads(settings), "")
-        memory, line = _engine.estimate(settings, maker, Listener(sys.stderr))
+    with program_log.prints_aside(request["json"]):
+        settings, model = _settings_of(
+            request["job"] or None, request["model"] or None, request["sets"],
+            request["resume"], request["manifest"])
+        torch = torch_or_refused()
+        with torch_as_asked(torch):
+            maker = _Maker(torch, model, json.loads(settings), "")
+            memory, line = _engine.estimate(settings, maker,
+                                            Listener(sys.stderr))
     if request["json"]:
         print(json.dumps({"memory": json.loads(memory)}, indent=2))
     else:
@@ -238,13 +240,14 @@ def _estimate(request: Mapping[str, Any]) -> int:
 
 
 def _program(request: Mapping[str, Any]) -> int:
-    trained, stopped_by = _run(
-        request["job"] or None, request["model"] or None, request["sets"],
-        request["resume"], request["skip"], request["output"],
-        Listener(sys.stderr),
-        [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU],
-        [signal.SIGUSR1, signal.SIGUSR2], request["trace"],
-        request["manifest"])
+    with program_log.prints_aside(request["json"]):
+        trained, stopped_by = _run(
+            request["job"] or None, request["model"] or None, request["sets"],
+            request["resume"], request["skip"], request["output"],
+            Listener(sys.stderr),
+            [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU],
+            [signal.SIGUSR1, signal.SIGUSR2], request["trace"],
+            request["manifest"])
     if trained.rank > 0:
         pass  # rank 0 prints what all of them did
     elif request["json"]:

@@ -112,6 +112,10 @@ class Own(Predicting):
             penstock.predict("left", "sqlite:train.sqlite#rows")
 
     def test_the_program_becomes_this_python(self):
+        # What the module prints does not get among the rows.
+        self.write("net.py", NET.replace("        return self.layers",
+                                         "        print('forward')\n"
+                                         "        return self.layers"))
         self.train(self.job(), output="left")
         package = str(pathlib.Path(penstock.__file__).parent.parent)
         done = subprocess.run(
@@ -122,6 +126,8 @@ class Own(Predicting):
                 "PENSTOCK_PYTHON": sys.executable})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(done.stdout.splitlines()), 201)
+        self.assertNotIn("forward", done.stdout)
+        self.assertIn("forward", done.stderr)
         self.assertIn("200 rows predicted", done.stderr)
 
 

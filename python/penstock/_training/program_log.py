@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sys
+from typing import Any, ContextManager
 
-__all__ = ["write_to_stderr"]
+__all__ = ["prints_aside", "write_to_stderr"]
 
 
 class _Format(logging.Formatter):
@@ -19,3 +22,11 @@ def write_to_stderr() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Format())
     logging.getLogger("penstock").addHandler(handler)
+
+
+def prints_aside(aside: bool = True) -> ContextManager[Any]:
+    """While it lasts, what a module prints goes to standard error: standard
+    output holds the answer of the program, JSON or CSV, and nothing else."""
+    if aside:
+        return contextlib.redirect_stdout(sys.stderr)
+    return contextlib.nullcontext()
