@@ -69,14 +69,16 @@ std::string summary_of_check(const Json& json) {
                  ? ""
                  : ", test " + json.find("test")->dump()) +
             ", too short " + json.find("too_short")->dump() + "\n";
-  if (const std::string why = text_in(json, {"no_batch"}); !why.empty())
-    text += "no batch can be made of the train rows: " + why + "\n";
+  const std::string no_batch = text_in(json, {"no_batch"});
   if (const Json* twice = json.find("duplicate_keys"))
     text += twice->dump() +
             " keys belong to more than one row: name a column with unique "
             "values as source.key\n";
-  else if (bad == 0)
+  else if (bad == 0 && no_batch.empty())
     text += "all rows can be used\n";
+  if (!no_batch.empty())
+    text += (bad == 0 ? "each row can be read, but no batch" : "no batch") +
+            std::string(" can be made of the train rows: ") + no_batch + "\n";
   if (const Json* columns = json.find("columns"))
     text += undecided_text(*columns);
   if (bad == 0) return text;
