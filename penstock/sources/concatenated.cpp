@@ -23,25 +23,26 @@ namespace {
 void check_alike(const Source& source, const Source& first) {
   if (source.types().size() != first.types().size())
     refuse(source, first,
-           "the source gives " + std::to_string(source.types().size()) +
-               " columns, but the first one gives " +
+           "the source has " + std::to_string(source.types().size()) +
+               " columns, and the first source has " +
                std::to_string(first.types().size()));
   for (std::size_t c = 0; c < first.types().size(); ++c)
     if (source.types()[c] != first.types()[c])
       refuse(source, first,
              "column " + std::to_string(c + 1) + " is " +
                  std::string(name_of(source.types()[c])) +
-                 ", but that of the first one is " +
+                 ", and that of the first source is " +
                  std::string(name_of(first.types()[c])));
   const Abilities &its = source.abilities(), &other = first.abilities();
   if (its.by_key != other.by_key || its.by_position != other.by_position)
     refuse(source, first,
-           "one source is read by keys and the other by positions");
+           "rows of one source are found by key, and rows of the other by "
+           "position");
   if (its.by_key && source.facts().key != first.facts().key)
     refuse(source, first,
            "the keys of the source are " +
                std::string(name_of(source.facts().key)) +
-               ", but those of the first one are " +
+               ", and those of the first source are " +
                std::string(name_of(first.facts().key)));
 }
 

@@ -9,6 +9,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/sources/arrow/arrow_error.h"
+#include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/decimal_units.h"
 #include "penstock/sources/files/checked_column.h"
 
@@ -109,8 +110,7 @@ class Converter {
   }
 
   [[noreturn]] void damaged(const std::string& why) const {
-    fail(arrow::Status::Invalid("column '" + as_.name + "': " + why), file_,
-         where_);
+    refuse_damaged(file_, where_, "column '" + as_.name + "': " + why);
   }
 
   template <class Array>
@@ -130,7 +130,7 @@ class Converter {
 
   void check_offsets(const Column& column, std::int64_t end) const {
     if (!files::offsets_ascend(column, end))
-      damaged("the offsets do not ascend");
+      damaged("its offsets do not ascend");
   }
 
   void check_text(Column& column) {
@@ -162,7 +162,9 @@ class Converter {
     Column column{.type = as_.type};
     const auto width = static_cast<std::size_t>(array.byte_width());
     const bool uuid = column.type == ColumnType::uuid;
-    if (uuid && width != 16) damaged("a uuid has 16 bytes");
+    if (uuid && width != 16)
+      damaged("a UUID has 16 bytes, but its values have " +
+              std::to_string(width));
     for (std::int64_t row = 0; row < array.length(); ++row) {
       const std::uint8_t* value = array.GetValue(row);
       if (array.IsNull(row))

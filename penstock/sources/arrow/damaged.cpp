@@ -6,13 +6,20 @@
 #include "penstock/base/utf8.h"
 
 namespace penstock::arrow_files {
+namespace {
+
+std::string place_in(const files::DataFile& file, const std::string& where) {
+  return file.path + (where.empty() ? "" : ", ") + where;
+}
+
+}  // namespace
 
 void fail(ArrowSays says, const files::DataFile& file,
           const std::string& where) {
   std::string text = beginning(says.text, 300);
   for (char& c : text)
     if (c == '\n') c = ' ';
-  const std::string place = file.path + (where.empty() ? "" : ", ") + where;
+  const std::string place = place_in(file, where);
   if (says.no_memory)
     throw Error(ErrorKind::out_of_memory,
                 {.code = "files.no_memory",
@@ -30,13 +37,18 @@ void fail(ArrowSays says, const files::DataFile& file,
          .why = "Arrow reports: " + text,
          .next = "the file may be intact: write it again with other types, "
                  "encodings or compression, or choose other columns"});
+  refuse_damaged(file, where, "Arrow reports: " + text);
+}
+
+void refuse_damaged(const files::DataFile& file, const std::string& where,
+                    std::string why) {
   // What another program has changed is not damaged.
   files::check_unchanged(file);
   throw Error(ErrorKind::source,
               {.code = "files.damaged",
                .what = "cannot read the file",
-               .where = place,
-               .why = "Arrow reports: " + text,
+               .where = place_in(file, where),
+               .why = std::move(why),
                .next = "get an intact copy of the file: this one is damaged, "
                        "cut off or in another format"});
 }

@@ -20,7 +20,10 @@ struct ArrowSays {
 [[noreturn]] void fail(ArrowSays says, const files::DataFile& file,
                        const std::string& where);
 
-/// Error(source), files.damaged, for what we see ourselves.
+/// Error(source), files.damaged or files.changed, for what we see ourselves.
+[[noreturn]] void refuse_damaged(const files::DataFile& file,
+                                 const std::string& where, std::string why);
+/// The same of a file that is in another format than it seems.
 [[noreturn]] void refuse_format(const files::DataFile& file, std::string why,
                                 std::string next);
 

@@ -243,12 +243,13 @@ void PythonChild::ended() {
   process_ = 0;
   const std::string words = last_words();
   if (pyarrow_.empty() && WIFEXITED(status))
-    throw Error(ErrorKind::source,
-                {.code = "source.part_missing",
-                 .what = "cannot read with pyarrow",
-                 .where = python_,
-                 .why = words.empty() ? "it " + end_in_words(status) : words,
-                 .next = kInstall});
+    throw Error(
+        ErrorKind::source,
+        {.code = "source.part_missing",
+         .what = "cannot read with pyarrow",
+         .where = python_,
+         .why = words.empty() ? "that Python " + end_in_words(status) : words,
+         .next = kInstall});
   refuse("the process that reads files " + end_in_words(status) +
              (words.empty() ? "" : ": " + words),
          "get an intact copy of the file, or free some memory, and try again");

@@ -154,7 +154,7 @@ class ScanReader final : public files::ChunkReader {
 
   [[noreturn]] void damaged(const files::FileColumn& of,
                             const std::string& why) const {
-    fail(ArrowSays{"column '" + of.name + "': " + why}, file_->file_, where_);
+    refuse_damaged(file_->file_, where_, "column '" + of.name + "': " + why);
   }
 
   Block block_of(const std::shared_ptr<const ArrowTable>& rows,
@@ -180,8 +180,8 @@ class ScanReader final : public files::ChunkReader {
         file_->of_->empty->columns()[file_->places_[columns_[at]]];
     const std::optional<std::size_t> found = names.find(of.name);
     if (!found)
-      fail(ArrowSays{"the file has no column '" + of.name + "'"}, file_->file_,
-           where_);
+      refuse_damaged(file_->file_, where_,
+                     "the file no longer has the column '" + of.name + "'");
     const std::size_t place = found.value();
     const ArrowColumn& is = rows.columns()[place];
     if (is.type != was.type || is.element != was.element || is.item != was.item)
@@ -216,12 +216,12 @@ class ScanReader final : public files::ChunkReader {
               ? column.children[0].length
               : static_cast<std::int64_t>(column.values.size());
       if (!files::offsets_ascend(column, end))
-        damaged(of, "the offsets do not ascend");
+        damaged(of, "its offsets do not ascend");
     }
     if (column.type == ColumnType::text) files::drop_bad_text(column, problem);
     if (of.type == ColumnType::json) column.type = of.type;
     if (of.type == ColumnType::uuid && !make_uuids(column))
-      damaged(of, "a uuid has 16 bytes");
+      damaged(of, "a UUID has 16 bytes, but its values do not");
   }
 
   const std::shared_ptr<const FileOfScanner> file_;

@@ -155,7 +155,7 @@ TEST_F(ScannedFileTest, ValuesBecomeWhatTheyMean) {
       1);
   EXPECT_THAT(
       rows({.chunks = {{{bytes("z", {"short"})}}}, .meaning = {"uuid"}}),
-      ElementsAre(HasSubstr("a uuid has 16 bytes")));
+      ElementsAre(HasSubstr("a UUID has 16 bytes")));
   EXPECT_THAT(rows({.chunks = {{{bytes("u", {"[1]"})}}}, .meaning = {"json"}}),
               ElementsAre("[1]"));
 }

@@ -221,7 +221,7 @@ class FileReader final : public Reader {
                 {.code = "source.row_gone",
                  .what = "cannot read position " + std::to_string(position),
                  .where = place_of(opened_->spec),
-                 .why = "it has " + std::to_string(rows) + " rows",
+                 .why = "the source has " + std::to_string(rows) + " rows",
                  .next = "start the run again"});
   }
 

@@ -21,7 +21,7 @@ int opened(const DataFile& file) {
   const int number = open_regular_file(file.path.c_str());
   if (number >= 0) return number;
   throw Error(ErrorKind::source, {.code = "files.unreadable",
-                                  .what = "cannot read '" + file.path + "'",
+                                  .what = "cannot open the file",
                                   .where = file.path,
                                   .why = why_not_opened(errno),
                                   .next = "check the permissions of the file"});

@@ -61,7 +61,7 @@ void refuse_stored(const std::string& path, std::string says) {
   says = beginning(says, 300);
   std::ranges::replace(says, '\n', ' ');
   throw Error(ErrorKind::source, {.code = "files.store",
-                                  .what = "cannot read '" + path + "'",
+                                  .what = "cannot read the object",
                                   .where = path,
                                   .why = "the store reports: " + says,
                                   .next = advice(says)});

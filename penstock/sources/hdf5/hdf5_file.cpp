@@ -455,7 +455,7 @@ void add_labels(const FileSettings& settings, Indexer& indexer,
               {.code = "hdf5.lengths",
                .what = "cannot add labels to the rows",
                .where = settings.row_labels,
-               .why = "it has " + std::to_string(columns.rows) +
+               .why = "the file of labels has " + std::to_string(columns.rows) +
                       " rows, but the files have " + std::to_string(rows),
                .next = "name a file with one label for each row, in the same "
                        "order, as source.labels"});

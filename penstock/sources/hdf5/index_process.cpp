@@ -32,7 +32,7 @@ constexpr std::uint64_t kMostFrame =
 Error failed(const files::DataFile& file, std::string code, std::string why,
              std::string next) {
   return Error(ErrorKind::source, {.code = std::move(code),
-                                   .what = "cannot read '" + file.path + "'",
+                                   .what = "cannot read the HDF5 file",
                                    .where = file.path,
                                    .why = std::move(why),
                                    .next = std::move(next)});

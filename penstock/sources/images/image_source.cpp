@@ -136,7 +136,7 @@ class ImageReader final : public Reader {
                 {.code = "source.row_gone",
                  .what = "cannot read position " + std::to_string(position),
                  .where = shown_,
-                 .why = "it has " + std::to_string(rows) + " " +
+                 .why = "the source has " + std::to_string(rows) + " " +
                         opened_->files.media->one + "s",
                  .next = "start the run again"});
   }

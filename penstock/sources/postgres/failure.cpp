@@ -222,7 +222,7 @@ Error statement_failure(const About& about, std::string_view sqlstate,
                   .what = about.doing,
                   .where = about.place,
                   .why = "libpq reports: " + says,
-                  .next = "free some memory, or give the program more of it"});
+                  .next = "free some memory, or give the program more memory"});
   // A client that cancels and a time limit share one SQLSTATE.
   if (sqlstate == "57014" && says.find("user request") != says.npos)
     return refusal(about, "postgres.cancelled", says,

@@ -314,7 +314,7 @@ Error Connection::error() const {
   if (failed.code() == SQLITE_NOMEM || failed.status == SQLITE_IOERR_NOMEM)
     return refusal(ErrorKind::out_of_memory, "sqlite.out_of_memory", doing_,
                    path_, failed.says,
-                   "free some memory, or give the program more of it");
+                   "free some memory, or give the program more memory");
   Advice advice = advice_on(failed, path_, where_, get());
   return refusal(ErrorKind::source, std::move(advice.code), doing_, path_,
                  std::move(failed.says), std::move(advice.next));
@@ -333,8 +333,8 @@ std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
                 {.code = "sqlite.out_of_memory",
                  .what = "cannot read a text of a SQLite database",
                  .where = path_of(sqlite3_db_handle(row)),
-                 .why = "there is no memory to convert it to UTF-8",
-                 .next = "free some memory, or give the program more of it"});
+                 .why = "there is no memory to convert the text to UTF-8",
+                 .next = "free some memory, or give the program more memory"});
   auto bytes = static_cast<std::size_t>(sqlite3_value_bytes(value));
   return {static_cast<const char*>(text), bytes};
 }

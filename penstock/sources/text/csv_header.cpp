@@ -89,7 +89,7 @@ bool CsvStart::skip_lines(CsvHeader& to) {
     if (at_ == end())
       throw Error(ErrorKind::source,
                   {.code = "files.damaged",
-                   .what = "cannot read '" + text_.file().path + "'",
+                   .what = "cannot read the CSV file",
                    .where = text_.file().path,
                    .why = "the file is empty",
                    .next = "remove the file, or leave it out of source.path"});

@@ -184,7 +184,7 @@ Transcoder::~Transcoder() { iconv_close(converter_); }
 void Transcoder::refuse(std::size_t at) const {
   throw Error(ErrorKind::source,
               {.code = "files.encoding",
-               .what = "cannot read '" + file_.path + "' as text",
+               .what = "cannot read the file as text",
                .where = file_.path + ", byte " + std::to_string(taken_ + at),
                .why = "the bytes are not a character of the encoding '" +
                       encoding_ + "'",

@@ -24,7 +24,7 @@ constexpr std::size_t kSampled = 100;
                           std::string why) {
   throw Error(ErrorKind::source,
               {.code = "files.damaged",
-               .what = "cannot read '" + path + "'",
+               .what = "cannot read the TFRecord file",
                .where = path + ", record " + std::to_string(record),
                .why = std::move(why),
                .next = "get an intact copy of the file"});

@@ -44,10 +44,15 @@ struct Room {
 [[noreturn]] [[maybe_unused]] void lack(const std::string& place,
                                         const std::string& codec,
                                         const std::string& package) {
-  files::refuse_array(place, codec,
-                      "the chunk is compressed with " + codec +
-                          ", but this build does not have its library (" +
-                          package + ")");
+  throw Error(ErrorKind::source,
+              {.code = "arrays.type",
+               .what = "cannot decompress a chunk of the array",
+               .where = place,
+               .why = "the chunk is compressed with " + codec +
+                      ", and Penstock was built without its library",
+               .next = "install the package " + package +
+                       " and build Penstock again, or write the array with "
+                       "another codec"});
 }
 
 #ifdef PENSTOCK_ZLIB
