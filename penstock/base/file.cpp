@@ -420,7 +420,7 @@ class RealFiles final : public FileSystem {
                    .what = "cannot make the link",
                    .where = link.string(),
                    .why = "something that is not a link has this name",
-                   .next = "move it elsewhere"});
+                   .next = "move it to another place"});
     if (!make_link(target, link))
       refuse(ErrorKind::request, "make the link", link, errno);
     remove_leftovers(link);

@@ -22,7 +22,7 @@ Buffer lazy_host_memory(std::size_t bytes, Buffer grown) {
                 {.code = "memory.host",
                  .what = "cannot reserve " + shown_bytes(size) +
                          " of host memory for the data set",
-                 .where = "this process",
+                 .where = "loader.cache",
                  .why = std::strerror(errno),
                  .next = "use \"loader.cache\": \"none\""});
   grown.release();

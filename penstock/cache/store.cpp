@@ -239,14 +239,15 @@ Store::Store(FileSystem& files, const std::filesystem::path& path)
   const std::span<const std::byte> text =
       file.subspan(footer.directory, footer.directory_bytes);
   if (hash64(text) != footer.directory_hash)
-    refuse(path, "the directory of the store is damaged");
+    refuse(path, "the index of the store is damaged");
   Json directory = Json::parse(
       {reinterpret_cast<const char*>(text.data()), text.size()}, path.string());
   s.about = directory["about"];
   std::size_t first_hash = footer.directory, end = 0;
   auto check_gap = [&](std::size_t next) {
     if (next < end || next > footer.directory)
-      refuse(path, "the arrays of the store are not where its directory says");
+      refuse(path,
+             "the arrays of the store are not where its index places them");
     auto gap = file.subspan(end, next - end);
     if (std::ranges::count(gap, std::byte(0)) != std::ssize(gap))
       refuse(path,

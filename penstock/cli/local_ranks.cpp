@@ -335,10 +335,11 @@ int run_as_ranks(const std::vector<std::string>& command, int ranks,
               {.code = "ranks.lost",
                .what = "the training was not finished",
                .where = "rank 0",
-               .why = "it " + ending_of(first),
-               .next = "look for what ended it (SIGKILL often means that "
-                       "memory ran out); then add --resume latest --or-begin "
-                       "to continue from the last checkpoint"}),
+               .why = "the process of rank 0 " + ending_of(first),
+               .next =
+                   "look for what ended the process (SIGKILL often means that "
+                   "memory ran out); then add --resume latest --or-begin "
+                   "to continue from the last checkpoint"}),
         json);
   return processes.exit_code();
 }

@@ -38,7 +38,7 @@ void print_as_is(const std::string& text) {
                .what = "cannot write the result",
                .where = "standard output",
                .why = std::strerror(reason),
-               .next = "write it to a disk with free space"});
+               .next = "write the output to a disk with free space"});
 }
 
 void print_document(const Json& json) { print(json.dump(2) + "\n"); }
@@ -59,8 +59,8 @@ Error lack_of_memory() {
   return Error(ErrorKind::out_of_memory,
                {.code = "memory.host",
                 .what = "the host is out of memory",
-                .where = "this process",
-                .why = "a memory allocation failed",
+                .where = "a memory allocation",
+                .why = "the system refused it",
                 .next = "set \"loader.cache\" to \"none\", or give the job "
                         "more memory"});
 }

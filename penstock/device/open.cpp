@@ -47,7 +47,7 @@ std::unique_ptr<Device> open_device(const DeviceSpec& spec,
               {.code = "device.unknown",
                .what = "cannot open device '" + spec.kind + "'",
                .where = "device",
-               .why = "there is no device kind of this name",
+               .why = "no kind of device has this name",
                .next = "use auto, cpu, sim or cuda"});
 }
 

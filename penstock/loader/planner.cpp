@@ -92,7 +92,7 @@ void BatchPlanner::refuse_size(const Slot& slot) const {
        .what = "a batch exceeds its size limit",
        .where = "epoch " + std::to_string(slot.plan.at.epoch) + ", step " +
                 std::to_string(slot.plan.at.step),
-       .why = "it takes " + std::to_string(slot.layout.tensors) +
+       .why = "the batch takes " + std::to_string(slot.layout.tensors) +
               " bytes, at most " + std::to_string(options_.batch_bytes) +
               " are allowed" + longest,
        .next = "raise the limit, lower 'loader.batch_size', or leave out the "

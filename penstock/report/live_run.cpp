@@ -39,12 +39,12 @@ LiveRun::LiveRun(const std::string& path) {
   std::error_code none;
   if (found.report.find("unfinished") == nullptr ||
       !fs::is_directory(folder_, none))
-    throw Error(ErrorKind::request,
-                {.code = "monitor.run_ended",
-                 .what = "cannot watch the run",
-                 .where = path,
-                 .why = "the run has ended",
-                 .next = "penstock explain " + path + " shows what it did"});
+    throw Error(ErrorKind::request, {.code = "monitor.run_ended",
+                                     .what = "cannot watch the run",
+                                     .where = path,
+                                     .why = "the run has ended",
+                                     .next = "'penstock explain " + path +
+                                             "' shows what the run did"});
   run_ = object_in(folder_ / "run.json");
   look();
 }

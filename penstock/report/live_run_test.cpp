@@ -93,8 +93,8 @@ TEST_F(LiveRunTest, EndsWithTheReportWhoseVerdictItHas) {
   run.look();
   EXPECT_TRUE(run.ended());
   EXPECT_EQ(run.verdict(), verdict_sentence(sample_report()));
-  EXPECT_EQ(refused(), "monitor.run_ended: penstock explain " +
-                           folder_.string() + " shows what it did");
+  EXPECT_EQ(refused(), "monitor.run_ended: 'penstock explain " +
+                           folder_.string() + "' shows what the run did");
 }
 
 TEST_F(LiveRunTest, FilesThatAreDamagedOrOfAnotherFormTellNothing) {

@@ -154,7 +154,7 @@ WrittenModel merge_adapters(const TrainedRun& run, const std::string& out,
                 {.code = "model.no_adapters",
                  .what = "cannot merge a run",
                  .where = run.folder.string(),
-                 .why = "its model has no adapters",
+                 .why = "the model of the run has no adapters",
                  .next = "name a run of \"causal_lm\" with \"lora\""});
   const MappedWeights base(model.path);
   ModelWriter writer(base, out);

@@ -24,7 +24,7 @@ namespace {
       {.code = "loader.closed",
        .what = "cannot use the loader",
        .where = "the loader",
-       .why = "it was closed",
+       .why = "the loader was closed",
        .next = "open the loader again, and close it after the last batch"});
 }
 

@@ -9,7 +9,7 @@ Error no_text_error() {
                {.code = "predict.no_text",
                 .what = "cannot generate a text",
                 .where = "the model of the run",
-                .why = "it does not predict tokens",
+                .why = "the model does not predict tokens",
                 .next = "name a run of a \"causal_lm\" model, or leave out "
                         "--max-tokens"});
 }

@@ -17,13 +17,12 @@ void check_there_is_a_current_folder() {
   if (!std::filesystem::current_path(failed).empty() ||
       failed != std::errc::no_such_file_or_directory)
     return;
-  throw Error(
-      ErrorKind::request,
-      {.code = "file.current_folder",
-       .what = "cannot load the training plugin",
-       .where = "this process",
-       .why = "the current folder has been removed, and libtorch needs it",
-       .next = "change to an existing folder"});
+  throw Error(ErrorKind::request,
+              {.code = "file.current_folder",
+               .what = "cannot load the training plugin",
+               .where = "the current folder",
+               .why = "the folder has been removed, and libtorch needs it",
+               .next = "change to an existing folder"});
 }
 
 std::string how_to_install(const std::vector<std::string>& releases) {
@@ -71,9 +70,9 @@ const TrainerPlugin& load_trainer(
         ErrorKind::out_of_memory,
         {.code = "trainer.out_of_memory",
          .what = "cannot load the training plugin",
-         .where = "this process",
+         .where = "the address space of this process",
          .why = "libtorch needs " + std::to_string(kTrainerBytes >> 20) +
-                " MiB of address space, and a limit leaves less",
+                " MiB, and the limit of the process leaves less",
          .next = "raise the limit (ulimit -v), or set \"model\": "
                  "\"none\" to measure the input alone"});
   const TrainerChoice chosen = choose_trainer(kTrainerPrefix, folders);

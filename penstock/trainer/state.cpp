@@ -12,13 +12,13 @@ namespace penstock {
 namespace {
 
 [[noreturn]] void refuse_state(const std::string& name, std::string why) {
-  throw Error(
-      ErrorKind::request,
-      {.code = "resume.other_model",
-       .what = "cannot continue from the checkpoint",
-       .where = "tensor '" + name + "'",
-       .why = std::move(why),
-       .next = "resume with the job that wrote it, or start a new run"});
+  throw Error(ErrorKind::request,
+              {.code = "resume.other_model",
+               .what = "cannot continue from the checkpoint",
+               .where = "tensor '" + name + "'",
+               .why = std::move(why),
+               .next = "resume with the job that wrote the checkpoint, or "
+                       "start a new run"});
 }
 
 std::string described(Dtype dtype, const Shape& shape) {

@@ -62,13 +62,13 @@ void check_description(const Json& ours, const Json& found) {
               "): the run continues, but not bit for bit");
       continue;
     }
-    throw Error(
-        ErrorKind::request,
-        {.code = "resume.other_model",
-         .what = "cannot continue from the checkpoint",
-         .where = "model." + key,
-         .why = std::move(why),
-         .next = "resume with the job that wrote it, or start a new run"});
+    throw Error(ErrorKind::request,
+                {.code = "resume.other_model",
+                 .what = "cannot continue from the checkpoint",
+                 .where = "model." + key,
+                 .why = std::move(why),
+                 .next = "resume with the job that wrote the checkpoint, or "
+                         "start a new run"});
   }
 }
 

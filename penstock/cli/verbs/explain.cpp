@@ -23,14 +23,15 @@ void compare(const FoundRun& first, const FoundRun& second,
              const Invocation& invocation) {
   for (const FoundRun* run : {&first, &second})
     if (has_folds(run->report))
-      throw Error(ErrorKind::request,
-                  {.code = "explain.folds",
-                   .what = "cannot compare the runs",
-                   .where = text_in(run->report, {"run"}),
-                   .why = "it is a run of train.folds, which has a run for "
-                          "each fold",
-                   .next = "name one of them: " +
-                           text_in(run->report, {"run"}) + "/folds/0"});
+      throw Error(
+          ErrorKind::request,
+          {.code = "explain.folds",
+           .what = "cannot compare the runs",
+           .where = text_in(run->report, {"run"}),
+           .why = "the folder is a run of train.folds, which has a run for "
+                  "each fold",
+           .next = "name one of them: " + text_in(run->report, {"run"}) +
+                   "/folds/0"});
   const Json comparison = compare_runs(first.report, second.report);
   if (invocation.json) {
     Json json;

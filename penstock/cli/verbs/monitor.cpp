@@ -156,7 +156,7 @@ Json read_summary(const std::string& file) {
               {.code = "monitor.compare",
                .what = "cannot compare with an earlier summary",
                .where = file,
-               .why = "it is not a summary of 'penstock monitor'",
+               .why = "the file is not a summary of 'penstock monitor'",
                .next = "write one with 'penstock monitor --output FILE'"});
 }
 

@@ -40,12 +40,13 @@ void run_quantize(const ModelArguments& arguments,
 void run_merge(const ModelArguments& arguments, const Invocation& invocation) {
   Dtype dtype = Dtype::bfloat16;
   if (!dtype_from(arguments.dtype, dtype) || !is_half(dtype))
-    throw Error(ErrorKind::request, {.code = "settings.value",
-                                     .what = "cannot use an option",
-                                     .where = "--dtype",
-                                     .why = "found \"" + arguments.dtype +
-                                            "\", expected bfloat16 or float16",
-                                     .next = "leave it out for bfloat16"});
+    throw Error(ErrorKind::request,
+                {.code = "settings.value",
+                 .what = "cannot use an option",
+                 .where = "--dtype",
+                 .why = "found \"" + arguments.dtype +
+                        "\", expected bfloat16 or float16",
+                 .next = "leave the option out for bfloat16"});
   show(merge_adapters(read_trained_run(arguments.model), arguments.out, dtype),
        arguments, "merged", invocation.json);
 }

@@ -138,7 +138,7 @@ std::string write_new_job(const TrainArguments& arguments, Terminal& terminal,
                  .what = "cannot write the job file",
                  .where = name,
                  .why = "the file exists",
-                 .next = "train it with 'penstock train " + name +
+                 .next = "train the model with 'penstock train " + name +
                          "', or name another with --out"});
   if (source.kind != "images")
     terminal.note("reading the rows once to find what they hold");

@@ -165,7 +165,8 @@ void check_part(const PartOfScan& which) {
                .what = "cannot prepare a part of the rows",
                .where = scan.origin.source->shown(),
                .why = "the source changed while the part was read",
-               .next = "prepare all parts again when it is no longer written"});
+               .next = "prepare all parts again when no other program writes "
+                       "to the source"});
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ const Vote& RankShare::vote(const RankGroup::Share& share) {
               {.code = "trainer.out_of_memory",
                .what = "out of memory while taking a step of the model",
                .where = short_ones,
-               .why = "the share of the batch does not fit there",
+               .why = "the share of the batch does not fit into memory there",
                .next = "use a smaller loader.batch_size, or more ranks"});
 }
 
@@ -71,8 +71,8 @@ void RankShare::check_same(const std::vector<Parameter>& tensors) {
        .what = "the ranks do not hold the same weights",
        .where =
            "rank " + std::to_string(rank) + " on " + ranks_.facts().hosts[rank],
-       .why = "the SHA-256 of its weights is " + *other + ", that of rank 0 " +
-              all.front(),
+       .why = "the SHA-256 of the weights on that rank is " + *other +
+              ", and on rank 0 " + all.front(),
        .next = "check the memory of that machine ('penstock doctor'), then "
                "start all ranks again with --resume latest"});
 }
