@@ -42,7 +42,7 @@ def job_of(columns, workload, steps):
                        "tune": "off"},
             "model": {"kind": "tabular", "target": "y",
                       "width": workload["width"], "depth": workload["depth"]},
-            "train": {"max_steps": steps, "threads": 1},
+            "train": {"max_steps": steps, "epochs": 10**6, "threads": 1},
             "device": "cpu"}
 
 
@@ -51,7 +51,8 @@ def measured_run(program, folder, oom):
     before = processor_seconds()
     done = subprocess.run(
         [program, "train", "job.json", "--json", "--set", f"train.oom={oom}"],
-        cwd=folder, check=True, text=True, stdout=subprocess.PIPE)
+        cwd=folder, check=True, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL)
     used = processor_seconds() - before
     run = folder / json.loads(done.stdout)["run"]
     ends = [json.loads(line)["seconds"] for line in
