@@ -130,7 +130,7 @@ class Converter {
 
   void check_offsets(const Column& column, std::int64_t end) const {
     if (!files::offsets_ascend(column, end))
-      damaged("its offsets do not ascend");
+      damaged("the offsets do not ascend");
   }
 
   void check_text(Column& column) {
@@ -163,8 +163,8 @@ class Converter {
     const auto width = static_cast<std::size_t>(array.byte_width());
     const bool uuid = column.type == ColumnType::uuid;
     if (uuid && width != 16)
-      damaged("a UUID has 16 bytes, but its values have " +
-              std::to_string(width));
+      damaged("the values have " + std::to_string(width) +
+              " bytes, expected 16, as UUIDs have");
     for (std::int64_t row = 0; row < array.length(); ++row) {
       const std::uint8_t* value = array.GetValue(row);
       if (array.IsNull(row))
@@ -324,7 +324,7 @@ class Converter {
       case Id::DECIMAL256:
         return decimals(array, column);
       default:
-        damaged("the type is " + type.ToString() + ", but was another type");
+        damaged("found type " + type.ToString() + ", expected " + as_.declared);
     }
   }
 

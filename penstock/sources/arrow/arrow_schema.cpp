@@ -168,13 +168,12 @@ void add_columns(const arrow::Field& field, ColumnPath path,
                  const files::DataFile& file, Found& found) {
   const arrow::DataType& type = *field.type();
   if (!is_utf8(field.name()))
-    throw Error(
-        ErrorKind::source,
-        {.code = "files.encoding",
-         .what = "cannot use the names of the columns of '" + file.path + "'",
-         .where = file.path,
-         .why = "one of the names is " + shown_text(field.name()),
-         .next = "write the file again with another name for this column"});
+    throw Error(ErrorKind::source,
+                {.code = "files.encoding",
+                 .what = "cannot use a column name",
+                 .where = file.path,
+                 .why = "the name of the column is " + shown_text(field.name()),
+                 .next = "rename the column and write the file again"});
   path.names.push_back(field.name());
   if (type.id() == Id::STRUCT && type.num_fields() > 0) {
     for (int at = 0; at < type.num_fields(); ++at) {

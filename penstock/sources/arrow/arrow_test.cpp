@@ -212,7 +212,7 @@ TEST_P(ArrowTest, RefusesTheNameOfAColumnThatIsNotUtf8) {
   auto table = table_of({arrow::field("\xff", arrow::int8())},
                         array_from(arrow::int8(), "[1]"));
   EXPECT_THAT(files::shown_rows(section(write("n", table))),
-              ElementsAre(HasSubstr("one of the names is text x'ff'")));
+              ElementsAre(HasSubstr("the name of the column is text x'ff'")));
 }
 
 TEST_P(ArrowTest, NamesAFileThatIsCutOff) {

@@ -197,9 +197,9 @@ ParquetFile::ParquetFile(const files::DataFile& file, StopFlag stop)
     for (int group = 0; group < metadata_->num_row_groups(); ++group) {
       const std::int64_t more = metadata_->RowGroup(group)->num_rows();
       if (more < 0 || more > (std::int64_t{1} << 48))
-        fail(
-            arrow::Status::Invalid("row group ", group, " has ", more, " rows"),
-            file_, where);
+        refuse_damaged(file_, where,
+                       "row group " + std::to_string(group) + " declares " +
+                           std::to_string(more) + " rows, expected 0 to 2^48");
       facts_.chunk_ends.push_back(rows += more);
     }
     for (std::size_t at = 0; at < columns_.size(); ++at) {

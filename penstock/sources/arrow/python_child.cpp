@@ -116,7 +116,7 @@ void PythonChild::start() {
     const int failed = errno;
     for (int end : to)
       if (end >= 0) ::close(end);
-    refuse(std::string("it cannot be started: ") + std::strerror(failed),
+    refuse(std::string("Python cannot be started: ") + std::strerror(failed),
            "raise the limit of open files (ulimit -n)");
   }
   ::fcntl(from[1], F_SETPIPE_SZ, kPipe);  // a smaller one is slower
@@ -136,7 +136,7 @@ void PythonChild::start() {
   ::close(from[1]);
   if (failed != 0) {
     process_ = 0;
-    refuse(std::string("it cannot be started: ") + std::strerror(failed),
+    refuse(std::string("Python cannot be started: ") + std::strerror(failed),
            kInstall);
   }
 }
@@ -151,8 +151,8 @@ void PythonChild::greet() {
                                     .next = text_in(*error, {"next"})});
   const std::string version = text_in(said, {"penstock"});
   if (!own_build().starts_with(version + " "))
-    refuse("it has penstock " + version + ", and this program is " +
-               std::string(own_build()),
+    refuse("found penstock " + version + ", expected " +
+               std::string(own_build()) + ", as this program",
            kInstall);
   pyarrow_ = text_in(said, {"pyarrow"});
 }
@@ -172,12 +172,16 @@ Json PythonChild::answer() {
   constexpr std::uint32_t kMost = 1U << 30;
   std::uint32_t size = 0;
   read(&size, sizeof(size));
-  if (size > kMost) refuse("it answers with something else", kInstall);
+  if (size > kMost)
+    refuse(
+        "the answer of this Python is not one of penstock: it is longer than 1 "
+        "GiB",
+        kInstall);
   std::string text(size, '\0');
   read(text.data(), text.size());
   Json said = Json::parse(text, python_);
   if (const std::string failed = text_in(said, {"failed"}); !failed.empty())
-    refuse(failed, "report it, with the file that was read");
+    refuse(failed, "report this error, and attach the file that was read");
   const Json* refused = said.find("refused");
   if (refused == nullptr) return said;
   throw ScanFailure{.says = text_in(*refused, {"says"}),

@@ -185,7 +185,8 @@ class ScanReader final : public files::ChunkReader {
     const std::size_t place = found.value();
     const ArrowColumn& is = rows.columns()[place];
     if (is.type != was.type || is.element != was.element || is.item != was.item)
-      damaged(of, "the type is " + is.info.declared + ", but was another type");
+      damaged(of, "found type " + is.info.declared + ", expected " +
+                      was.info.declared);
     Column column = values_of(of, rows, batch, place);
     auto problem = [&](std::int64_t row, const std::string& why) {
       problems.push_back(
@@ -216,12 +217,12 @@ class ScanReader final : public files::ChunkReader {
               ? column.children[0].length
               : static_cast<std::int64_t>(column.values.size());
       if (!files::offsets_ascend(column, end))
-        damaged(of, "its offsets do not ascend");
+        damaged(of, "the offsets do not ascend");
     }
     if (column.type == ColumnType::text) files::drop_bad_text(column, problem);
     if (of.type == ColumnType::json) column.type = of.type;
     if (of.type == ColumnType::uuid && !make_uuids(column))
-      damaged(of, "a UUID has 16 bytes, but its values do not");
+      damaged(of, "the values do not have 16 bytes, as UUIDs must");
   }
 
   const std::shared_ptr<const FileOfScanner> file_;

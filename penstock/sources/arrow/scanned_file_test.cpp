@@ -155,7 +155,7 @@ TEST_F(ScannedFileTest, ValuesBecomeWhatTheyMean) {
       1);
   EXPECT_THAT(
       rows({.chunks = {{{bytes("z", {"short"})}}}, .meaning = {"uuid"}}),
-      ElementsAre(HasSubstr("a UUID has 16 bytes")));
+      ElementsAre(HasSubstr("16 bytes, as UUIDs must")));
   EXPECT_THAT(rows({.chunks = {{{bytes("u", {"[1]"})}}}, .meaning = {"json"}}),
               ElementsAre("[1]"));
 }
@@ -196,7 +196,7 @@ TEST_F(ScannedFileTest, WhatIsDamagedIsNamed) {
   FakeArray text = bytes("u", {"x"});
   text.name = "n";
   EXPECT_THAT(rows({.chunks = {{{numbers({1})}, {text}}}}),
-              ElementsAre("1.0", HasSubstr("was another type")));
+              ElementsAre("1.0", HasSubstr("found type")));
   EXPECT_THAT(rows({.chunks = {{{numbers({1})}}}, .ends = {5}}),
               ElementsAre("1.0", HasSubstr("t.parquet")));
 }

@@ -175,8 +175,8 @@ std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
   if (spec.kind == "hf") files::refuse_writing(spec, columns, replace);
   std::error_code none;
   if (!replace && std::filesystem::exists(spec.path, none))
-    refuse_file(spec, "source.table_exists", "there is a file of that name",
-                "name another file");
+    refuse_file(spec, "source.table_exists",
+                "a file with this name already exists", "name another file");
   return std::make_unique<ArrowTableFile>(spec, columns);
 }
 
