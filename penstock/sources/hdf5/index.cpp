@@ -43,13 +43,16 @@ std::int64_t number(const Json& of, const char* key, std::int64_t most) {
   const Json& found = part(of, key);
   const auto* value = std::get_if<std::int64_t>(&found.value());
   if (value == nullptr || *value < 0 || *value > most)
-    refuse("its " + std::string(key) + " is " + found.dump());
+    refuse("the index of the file gives " + std::string(key) + " as " +
+           found.dump());
   return *value;
 }
 
 std::string text(const Json& of, const char* key) {
   const Json& found = part(of, key);
-  if (!found.is_string()) refuse("its " + std::string(key) + " is not text");
+  if (!found.is_string())
+    refuse("the index of the file gives " + std::string(key) + " as " +
+           found.dump() + ", expected a string");
   return found.string();
 }
 
@@ -65,7 +68,9 @@ std::vector<std::int64_t> extents(const Json& of, const char* key,
                                   std::int64_t least) {
   const Json& found = part(of, key);
   std::vector<std::int64_t> dims;
-  if (!found.is_array()) refuse("its " + std::string(key) + " are not a list");
+  if (!found.is_array())
+    refuse("the index of the file gives " + std::string(key) + " as " +
+           found.dump() + ", expected a list");
   std::int64_t values = 1;
   for (const Json& size : found.array()) {
     const auto* value = std::get_if<std::int64_t>(&size.value());
@@ -170,7 +175,9 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
   }
   std::int64_t chunks = 1;
   for (std::size_t d = 0; d < set.dims.size(); ++d) chunks *= set.grid(d);
-  if (std::ssize(places) != chunks) refuse("the number of chunks differs");
+  if (std::ssize(places) != chunks)
+    refuse("found " + std::to_string(places.size()) + " chunks, expected " +
+           std::to_string(chunks));
   const auto end = static_cast<std::uint64_t>(file_bytes);
   for (std::size_t at = 0; at < places.size(); ++at)
     if (places[at].bytes > end || places[at].offset > end - places[at].bytes)
@@ -201,12 +208,13 @@ void add_contiguous(const Json& described, std::int64_t file_bytes,
     if (static_cast<double>(values_of(set.dims)) *
             static_cast<double>(set.type.bytes) >
         kMostAbsentBytes)
-      refuse("its values were never written");
+      refuse("the values of the data set were never written");
     return;
   }
   if (set.offset > file_bytes || set.stored > file_bytes - set.offset)
     refuse(
-        "its values lie beyond the end of the file: the file was not written "
+        "the values of the data set extend beyond the end of the file: the "
+        "file was not written "
         "completely");
   if (set.stored / set.type.bytes < values_of(set.dims))
     refuse("the data set has fewer values than its header declares");
@@ -222,7 +230,7 @@ void add_mappings(const Json& described, DataSet& set) {
                     .from = number(one, "from", kMostValues)};
     if (!mapping.path.starts_with('/')) mapping.path = "/" + mapping.path;
     if (set.dims.empty() || mapping.first + mapping.rows > set.dims[0])
-      refuse("it maps rows that do not exist");
+      refuse("the virtual data set maps rows that do not exist");
     set.mappings.push_back(std::move(mapping));
   }
   std::int64_t mapped = 0;
@@ -254,7 +262,7 @@ DataSet set_from(const Json& described, std::int64_t file_bytes,
     if (std::ssize(set.fill) != set.type.bytes) set.fill.clear();
   }
   if (layout == "chunked") {
-    if (next >= chunks.size()) refuse("its chunks are missing");
+    if (next >= chunks.size()) refuse("the chunks of the data set are missing");
     add_chunks(described, file_bytes, std::move(chunks[next++]), set);
   } else if (layout == "contiguous") {
     add_contiguous(described, file_bytes, set);
@@ -356,12 +364,13 @@ FileIndex index_from(const std::string& path, std::int64_t file_bytes,
       index.skipped.emplace_back(text(one, "path"), text(one, "why"));
     return index;
   } catch (const std::string& why) {
-    throw Error(ErrorKind::source,
-                {.code = "hdf5.damaged",
-                 .what = "cannot read '" + path + "'",
-                 .where = where,
-                 .why = why,
-                 .next = "get an intact copy of the file, or write it again"});
+    throw Error(
+        ErrorKind::source,
+        {.code = "hdf5.damaged",
+         .what = "cannot read the HDF5 file",
+         .where = where,
+         .why = why,
+         .next = "get an intact copy of the file, or write the file again"});
   }
 }
 

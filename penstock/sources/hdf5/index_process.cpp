@@ -210,7 +210,7 @@ void IndexProcess::died(const files::DataFile& file, int status) {
                         ? shown_signal(WTERMSIG(status))
                         : "status " + std::to_string(WEXITSTATUS(status))) +
                    " while it read the index of the file in a separate process",
-               "get an intact copy of the file, or write it again");
+               "get an intact copy of the file, or write the file again");
 }
 
 // Who is to blame decides what is done. A process that died by its own fault

@@ -15,14 +15,13 @@ namespace {
 
 using Is = ValueType::Is;
 
-Error failed(const IndexedFile& file, const char* code, std::string where,
-             std::string why, std::string next) {
-  return Error(ErrorKind::source,
-               {.code = code,
-                .what = "cannot read rows of '" + file.data.path + "'",
-                .where = std::move(where),
-                .why = std::move(why),
-                .next = std::move(next)});
+Error failed(const char* code, std::string where, std::string why,
+             std::string next) {
+  return Error(ErrorKind::source, {.code = code,
+                                   .what = "cannot read the rows",
+                                   .where = std::move(where),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
 }
 
 bool is_below(const std::string& path, const std::string& group) {
@@ -33,7 +32,8 @@ bool is_below(const std::string& path, const std::string& group) {
 LeftOutColumn unreadable(const IndexedFile& file, const DataSet& set) {
   if (set.layout == DataSet::Layout::other)
     return {set.path, set.why,
-            "write it again (h5repack; -l CHUNK=... makes smaller chunks)"};
+            "write the data set again with h5repack (-l CHUNK=... makes "
+            "smaller chunks)"};
   if (set.layout == DataSet::Layout::chunked) {
     const FilterFault fault = fault_of(set.filters);
     if (!fault.why.empty()) return {set.path, fault.why, fault.next};
@@ -205,15 +205,16 @@ class Finder {
   }
 
   Error no_rows() const {
-    LeftOutColumn first{.next =
-                            "list its content with h5dump -H FILE, or name "
-                            "another group as source.group"};
+    LeftOutColumn first{
+        .next =
+            "list the content of the file with h5dump -H FILE, or name "
+            "another group as source.group"};
     if (!found_.refused.empty())
       first = found_.refused[0];
     else if (!file_->index.skipped.empty())
       std::tie(first.name, first.why) = file_->index.skipped[0];
     return failed(
-        *file_, "hdf5.no_rows", file_->data.path + ", " + settings_.group,
+        "hdf5.no_rows", file_->data.path + ", " + settings_.group,
         "the group has no data set that can be read as rows" +
             (first.why.empty() ? std::string()
                                : "; " + first.name + ": " + first.why),
@@ -243,11 +244,10 @@ class Finder {
     const std::string& name = *offsets_of(one.view.set->path);
     const DataSet* set = file_->index.find(name);
     auto refuse = [&](std::string why) {
-      return failed(
-          *file_, "hdf5.offsets", file_->data.path + ", " + name,
-          std::move(why),
-          "source.ragged maps a data set of values to a data set of row "
-          "offsets: where each row begins, and where the last ends");
+      return failed("hdf5.offsets", file_->data.path + ", " + name,
+                    std::move(why),
+                    "set source.ragged to {\"VALUES\": \"OFFSETS\"}: for n "
+                    "rows, OFFSETS has n + 1 ascending integers");
     };
     if (set == nullptr) throw refuse("there is no such data set");
     const RowView view{.file = file_.get(), .set = set};
@@ -311,12 +311,12 @@ class Finder {
       inside.push_back(groups ? rest.substr(slash) : "data");
     }
     if (names.empty())
-      throw failed(*file_, "hdf5.no_rows",
-                   file_->data.path + ", " + settings_.group,
-                   groups ? "the group contains no groups with data sets"
-                          : "the group contains no data sets",
-                   "list its content with h5dump -H FILE, or name another "
-                   "group as source.group");
+      throw failed(
+          "hdf5.no_rows", file_->data.path + ", " + settings_.group,
+          groups ? "the group contains no groups with data sets"
+                 : "the group contains no data sets",
+          "list the content of the file with h5dump -H FILE, or name another "
+          "group as source.group");
     found_.rows = std::ssize(names);
     found_.row_bytes.assign(names.size(), 0);
     std::map<std::string, std::vector<const DataSet*>> columns;

@@ -94,7 +94,9 @@ void refuse(Json& set, const std::string& why) {
 // value was written may have no address; all of its values are the fill value.
 void add_contiguous(hid_t id, hid_t properties, Json& set) {
   if (H5Pget_external_count(properties) > 0)
-    return refuse(set, "its values are in other files (external storage)");
+    return refuse(
+        set,
+        "the values of the data set are in other files (external storage)");
   const hsize_t stored = H5Dget_storage_size(id);
   const haddr_t offset = stored == 0 ? 0 : H5Dget_offset(id);
   set["layout"] = "contiguous";
@@ -112,7 +114,8 @@ void add_compact(hid_t id, hid_t type, Json& set) {
   set["layout"] = "compact";
   if (bytes > 0 &&
       H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data.data()) < 0)
-    return refuse(set, "its values cannot be read");
+    return refuse(set,
+                  "libhdf5 cannot read the values of the compact data set");
   set["data"] = hexadecimal(data);
 }
 
@@ -129,10 +132,11 @@ void add_chunked(hid_t properties, std::size_t rank, hid_t type, Json& set) {
     bytes *= static_cast<double>(size);
   }
   if (bytes > static_cast<double>(kMostChunkBytes))
-    return refuse(set, "its chunks have " +
+    return refuse(set, "the chunks of the data set have " +
                            std::to_string(static_cast<std::int64_t>(bytes)) +
                            " bytes each, but at most 1 GiB is supported");
-  if (!add_filters(properties, set)) refuse(set, "its filters cannot be read");
+  if (!add_filters(properties, set))
+    refuse(set, "libhdf5 cannot read the filters of the data set");
 }
 
 Json number_of(hid_t attribute, hid_t type) {
@@ -258,7 +262,7 @@ Json described_data_set(hid_t id, const std::string& path) {
   set["singles"] = singles_of(id);
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 0 || H5Sget_simple_extent_type(space) == H5S_NULL) {
-    refuse(set, "it has no values");
+    refuse(set, "the data set has no values");
     return set;
   }
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank)), most(dims);
@@ -266,14 +270,16 @@ Json described_data_set(hid_t id, const std::string& path) {
   for (std::size_t d = 0; d < dims.size(); ++d) {
     set["dims"].push_back(Json(static_cast<std::int64_t>(dims[d])));
     if (dims[d] <= most[d]) continue;  // H5S_UNLIMITED is the largest number
-    refuse(set, "its size is damaged: " + std::to_string(dims[d]) +
-                    " along dimension " + std::to_string(d) + ", of " +
-                    std::to_string(most[d]) + " at most");
+    refuse(set,
+           "the size of the data set is damaged: " + std::to_string(dims[d]) +
+               " along dimension " + std::to_string(d) + ", of " +
+               std::to_string(most[d]) + " at most");
     return set;
   }
   if (!is_flat(type) && !has_addresses_of_64_bits(id)) {
     refuse(set,
-           "it holds values of variable length, but the file does not use "
+           "the data set holds values of variable length, but the file does "
+           "not use "
            "64-bit addresses");
     return set;
   }
@@ -292,7 +298,7 @@ Json described_data_set(hid_t id, const std::string& path) {
       add_mappings(properties, set);
       break;
     default:
-      refuse(set, "its layout is unknown");
+      refuse(set, "the layout of the data set is unknown");
   }
   return set;
 }

@@ -56,7 +56,7 @@ IndexFailure damaged(const std::string& place) {
             "the index is too large for the memory, or the file is damaged: "
             "try h5dump -H FILE"};
   return {"hdf5.damaged", why,
-          "get an intact copy of the file, or write it again"};
+          "get an intact copy of the file, or write the file again"};
 }
 
 /// Refuses what another program writes, before libhdf5 fails in other words.
