@@ -103,7 +103,8 @@ std::vector<DataFile> stored_files(const SourceKind& kind,
     });
     if (found.empty())
       refuse_path("files.missing", path, "no file matches this pattern",
-                  "* does not match '/'; **/ matches any folders");
+                  "correct the pattern: * does not match '/', and **/ matches "
+                  "any folders");
     return found;
   }
   const std::vector<StoredObject> objects = store->list(path);
@@ -153,7 +154,8 @@ std::vector<DataFile> files_of(const SourceKind& kind,
         });
     if (found.empty())
       refuse_path("files.missing", path, "no file matches this pattern",
-                  "* does not match '/'; **/ matches any folders");
+                  "correct the pattern: * does not match '/', and **/ matches "
+                  "any folders");
     return found;
   }
   if (!there || !fs::is_directory(path, unknown))

@@ -252,8 +252,11 @@ class Parser {
       }
       left = std::move(made);
       if (is_more())
-        fail("comparisons follow one another",
-             "put one of them into parentheses, or AND between");
+        fail(
+            "found a second comparison, expected AND, OR or the end of the "
+            "condition",
+            "write AND between the comparisons, or put one comparison in "
+            "parentheses");
     }
   }
   bool is_more() const {

@@ -249,7 +249,7 @@ TEST_F(WhereTest, RefusesByNameAndPositionWhatItDoesNotKnow) {
   EXPECT_THAT(refusal("a = (SELECT 1)"), HasSubstr("'SELECT'"));
   EXPECT_THAT(refusal("a > 1 -- all"), HasSubstr("comment"));
   EXPECT_THAT(refusal("a = 'x"), AllOf(HasSubstr("no end"), HasSubstr("'")));
-  EXPECT_THAT(refusal("a < b < 3"), HasSubstr("follow one another"));
+  EXPECT_THAT(refusal("a < b < 3"), HasSubstr("second comparison"));
   EXPECT_THAT(refusal(""), HasSubstr("condition is empty"));
   EXPECT_THAT(refusal("a >"), HasSubstr("the condition ends here"));
   EXPECT_THAT(refusal("a IN 3"), HasSubstr("( is expected"));

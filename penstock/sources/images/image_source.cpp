@@ -233,7 +233,14 @@ class ImageReader final : public Reader {
     const int reason = errno;
     struct stat found {};
     if (reason == ENOENT && ::lstat(path.c_str(), &found) != 0)
-      refuse_changed(path, "the file is gone");
+      throw Error(
+          ErrorKind::source,
+          {.code = "files.changed",
+           .what = "cannot read the file",
+           .where = path,
+           .why = "the file was listed, but no longer exists",
+           .next = "restore the file, or start the run again without the "
+                   "file"});
     errno = reason;
   }
 

@@ -181,7 +181,7 @@ TEST_F(ImagesTest, APictureThatVanishesEndsTheRun) {
   fs::remove(folder_.path("cat/a.jpg"));
   EXPECT_THAT(error_of_read(*source, 0),
               AllOf(HasSubstr("files.changed"), HasSubstr("cat/a.jpg"),
-                    HasSubstr("file is gone")));
+                    HasSubstr("no longer exists")));
 }
 
 TEST_F(ImagesTest, APictureThatIsRewrittenOrReplacedEndsTheRun) {

@@ -173,7 +173,8 @@ std::vector<FoundPicture> pictures_of_labels(
   }
   if (all.empty())
     refuse("images.none", path, std::string("the file lists no ") + media.one,
-           "write a line for each with its path and its class");
+           std::string("write one line for each ") + media.one +
+               ", with its path and class");
   return all;
 }
 

@@ -244,12 +244,12 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
               {.code = "source.decimal",
                .what = "cannot determine what column '" + name + "' holds",
                .where = path,
-               .why = "the cells are numbers with a decimal comma",
-               .next = "write 'csv:" + path + "?" + marks +
-                       "' (in a job \"decimal\": \",\"" +
+               .why = "the cells may be text, or numbers with a decimal comma",
+               .next = "to read numbers, write 'csv:" + path + "?" + marks +
+                       "' (in a job, \"decimal\": \",\"" +
                        (grouped ? ", \"thousands\": \".\"" : "") +
-                       "), or for texts \"columns\": {" + Json(name).dump() +
-                       ": \"text\"}"});
+                       "); to read text, set \"columns\": {" +
+                       Json(name).dump() + ": \"text\"}"});
 }
 
 /// Of a first line that may be a row.

@@ -246,20 +246,19 @@ void check_names(const PlainText& text, const std::vector<std::string>& names) {
   auto bad = std::ranges::find_if(
       names, [](const std::string& name) { return !is_utf8(name); });
   auto refuse = [&](const char* code, std::string why, std::string next) {
-    throw Error(ErrorKind::source,
-                {.code = code,
-                 .what = "cannot use the names of the columns of '" +
-                         text.file().path + "'",
-                 .where = text.place(1),
-                 .why = std::move(why),
-                 .next = std::move(next)});
+    throw Error(ErrorKind::source, {.code = code,
+                                    .what = "cannot use the column names",
+                                    .where = text.place(1),
+                                    .why = std::move(why),
+                                    .next = std::move(next)});
   };
   if (bad != names.end())
-    refuse("files.encoding", "one of the names is " + shown_text(*bad),
+    refuse("files.encoding", "the name of a column is " + shown_text(*bad),
            "name the file's encoding as source.encoding: \"latin1\", "
            "\"cp1252\", \"utf-16\"");
   if (twice != sorted.end())
-    refuse("files.header", "two of the names are '" + std::string(*twice) + "'",
+    refuse("files.header",
+           "two columns are named '" + std::string(*twice) + "'",
            "give the columns different names, or set \"header\": false if the "
            "first line is a row");
 }

@@ -171,7 +171,7 @@ TEST_F(TextTest, NamesANumberThatDoesNotFit) {
 
 TEST_F(TextTest, RefusesAHeaderThatNamesAColumnTwice) {
   EXPECT_THAT(csv("a,a\n1,2\n"),
-              ElementsAre(HasSubstr("two of the names are 'a'")));
+              ElementsAre(HasSubstr("two columns are named 'a'")));
   EXPECT_THAT(csv(""), ElementsAre(HasSubstr("the file is empty")));
 }
 

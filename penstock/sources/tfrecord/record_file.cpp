@@ -21,13 +21,14 @@ constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
 constexpr std::size_t kSampled = 100;
 
 [[noreturn]] void damaged(const std::string& path, std::size_t record,
-                          std::string why) {
+                          std::string why,
+                          std::string next = "get an intact copy of the file") {
   throw Error(ErrorKind::source,
               {.code = "files.damaged",
                .what = "cannot read the TFRecord file",
                .where = path + ", record " + std::to_string(record),
                .why = std::move(why),
-               .next = "get an intact copy of the file"});
+               .next = std::move(next)});
 }
 
 /// TFRecord turns a CRC around, so that a CRC over bytes that hold CRCs is not
@@ -171,7 +172,8 @@ struct RecordFile final : files::RowFile,
       const auto data = data_of(all, r);
       if (!has_crc(data, data.data() + data.size())) continue;
       std::string why = read_example(message_of(data), features);
-      if (!why.empty()) damaged(path, r, why);
+      if (!why.empty())
+        damaged(path, r, why, "write the records as tf.train.Example");
       for (const auto& [name, message] : features) {
         why = read_feature(message, feature);
         if (!why.empty()) damaged(path, r, why);
@@ -183,7 +185,8 @@ struct RecordFile final : files::RowFile,
         if (of.kind != FeatureKind::empty && of.kind != feature.kind)
           damaged(path, r,
                   "feature '" + std::string(name) +
-                      "' has another type than in earlier records");
+                      "' has another type than in earlier records",
+                  "write the values of a feature with one type in all records");
         of.kind = feature.kind;
         of.single &= feature.count() == 1;
         for (std::string_view bytes : feature.bytes) of.text &= is_text(bytes);

@@ -11,15 +11,13 @@
 namespace penstock::tfrecord {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, std::string why) {
-  throw Error(
-      ErrorKind::source,
-      {.code = "tfrecord.packed",
-       .what = "cannot unpack '" + path + "'",
-       .where = path,
-       .why = std::move(why),
-       .next =
-           "write the file without compression, or as several smaller files"});
+[[noreturn]] void refuse(const std::string& path, std::string why,
+                         std::string next) {
+  throw Error(ErrorKind::source, {.code = "tfrecord.packed",
+                                  .what = "cannot unpack the file",
+                                  .where = path,
+                                  .why = std::move(why),
+                                  .next = std::move(next)});
 }
 
 }  // namespace
@@ -46,7 +44,7 @@ constexpr std::size_t kStep = std::size_t{4} << 20;  // between looks at `stop`
                           const std::string& why) {
   throw Error(ErrorKind::source,
               {.code = "files.damaged",
-               .what = "cannot unpack '" + path + "'",
+               .what = "cannot unpack the file",
                .where = path + ", byte " + std::to_string(at),
                .why = why,
                .next = "get an intact copy of the file"});
@@ -67,7 +65,10 @@ std::vector<std::byte> unpacked(std::span<const std::byte> file,
   for (bool done = false; !done;) {
     end_if_stopped(stop);
     if (made == out.size()) {
-      if (made == kMost) refuse(path, "the unpacked data have more than 1 GiB");
+      if (made == kMost)
+        refuse(
+            path, "the unpacked data have more than 1 GiB",
+            "write the file without compression, or as several smaller files");
       out.resize(std::min(kMost, std::max(kStep, 2 * made)));
     }
     const std::size_t in = std::min(file.size() - taken, kStep);
@@ -101,8 +102,9 @@ std::vector<std::byte> unpacked(std::span<const std::byte> file,
 #else
 std::vector<std::byte> unpacked(std::span<const std::byte>,
                                 const std::string& path, StopFlag) {
-  refuse(path,
-         "the file is compressed, but this build has no zlib (zlib1g-dev)");
+  refuse(path, "the file is compressed, but this build has no zlib",
+         "install zlib1g-dev and build Penstock again, or write the file "
+         "without compression");
 }
 #endif
 
