@@ -41,6 +41,16 @@ Error shortage(const char* doing, std::string why) {
                         "use a smaller model"});
 }
 
+Error shortage_of_host(const char* doing, std::string why) {
+  return Error(ErrorKind::out_of_memory,
+               {.code = "trainer.out_of_memory",
+                .what = "out of host memory while " + std::string(doing),
+                .where = kWhere,
+                .why = std::move(why),
+                .next = "lower loader.workers or train.micro_batch, or give "
+                        "the job more memory"});
+}
+
 }  // namespace
 
 void throw_as_error(const char* doing) {
@@ -59,18 +69,19 @@ void throw_as_error(const char* doing) {
                  .next = "check this machine with 'penstock doctor'"});
   } catch (const c10::Error& error) {
     std::string why = first_line(error);
-    if (tells_of_no_host_memory(why)) throw shortage(doing, std::move(why));
+    if (tells_of_no_host_memory(why))
+      throw shortage_of_host(doing, std::move(why));
     throw Error(ErrorKind::internal,
                 {.code = "trainer.libtorch",
                  .what = "libtorch failed while " + std::string(doing),
                  .where = kWhere,
                  .why = std::move(why),
                  .next = "report this error with the job file"});
-  } catch (const std::bad_alloc& error) {
-    throw shortage(doing, error.what());
+  } catch (const std::bad_alloc&) {
+    throw shortage_of_host(doing, "the system refused a memory allocation");
   } catch (const std::exception& error) {
     if (tells_of_no_host_memory(error.what()))
-      throw shortage(doing, error.what());
+      throw shortage_of_host(doing, error.what());
     throw Error(
         ErrorKind::internal,
         {.code = "trainer.unexpected",

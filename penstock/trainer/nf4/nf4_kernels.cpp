@@ -105,14 +105,15 @@ std::unique_ptr<Nf4Kernels> find_kernels(at::Device device) {
 
 std::unique_ptr<Nf4Kernels> open_nf4_kernels(const std::string& library) {
   auto refuse = [&](std::string why) {
-    throw Error(ErrorKind::device,
-                {.code = "trainer.nf4_kernels",
-                 .what = "cannot use the kernels of bitsandbytes",
-                 .where = library,
-                 .why = std::move(why),
-                 .next = "install bitsandbytes next to torch (pip install "
-                         "bitsandbytes), or set PENSTOCK_BITSANDBYTES to its "
-                         "libbitsandbytes_cuda*.so"});
+    throw Error(
+        ErrorKind::device,
+        {.code = "trainer.nf4_kernels",
+         .what = "cannot use the kernels of bitsandbytes",
+         .where = library,
+         .why = std::move(why),
+         .next = "install another release of bitsandbytes in the Python "
+                 "environment of torch, or set PENSTOCK_BITSANDBYTES to the "
+                 "path of libbitsandbytes_cuda*.so"});
   };
   // Never closed: kernels of it may be in flight.
   void* opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
