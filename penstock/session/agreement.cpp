@@ -31,15 +31,15 @@ struct Answer {
 using Stated = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
 [[noreturn]] void refuse_answers(const Rank& rank, std::string why) {
-  throw Error(
-      ErrorKind::request,
-      {.code = "ranks.agree",
-       .what = "cannot compare the ranks",
-       .where = "rank " + std::to_string(rank.rank) + " of " +
-                std::to_string(rank.world),
-       .why = std::move(why),
-       .next = "pass an 'agree' that takes this rank's text and returns the "
-               "texts of all ranks: an all-gather that each rank calls once"});
+  throw Error(ErrorKind::request,
+              {.code = "ranks.agree",
+               .what = "cannot compare the ranks",
+               .where = "rank " + std::to_string(rank.rank) + " of " +
+                        std::to_string(rank.world),
+               .why = std::move(why),
+               .next = "use one version of Penstock on all ranks, and pass an "
+                       "'agree' that is an all-gather: it takes the text of "
+                       "this rank and returns the texts of all ranks"});
 }
 
 Json document_of(const Rank& rank) {
@@ -79,8 +79,8 @@ std::vector<Answer> parse_answers(const std::vector<std::string>& texts,
       answers.push_back(parse_answer(text));
     } catch (const Error& error) {
       refuse_answers(rank,
-                     "'agree' returned a text that does not come from a rank "
-                     "of this version: " +
+                     "'agree' returned a text that no rank with this version "
+                     "of Penstock writes: " +
                          error.parts().why);
     }
   }

@@ -175,7 +175,7 @@ TEST(Agreement, RefusesAnAnswerThatIsNoneOfEachRank) {
   EXPECT_THAT(why_with([](const std::string&) {
                 return Texts{"", ""};
               }),
-              HasSubstr("rank of this version"));
+              HasSubstr("no rank with this version"));
   // Two processes of one rank are fine.
   EXPECT_EQ(why_with(
                 [](const std::string& mine) {

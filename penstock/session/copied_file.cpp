@@ -175,7 +175,7 @@ std::uint64_t copy_file(const StagedFile& file, const fs::path& to,
         {.code = "source.stage_damaged",
          .what = "the copy of '" + file.from + "' is damaged",
          .where = to.string(),
-         .why = "reading the copy returns other bytes than were written",
+         .why = "the bytes read from the copy differ from the bytes written",
          .next = "check the drive, or name a folder on another drive as "
                  "source.stage"});
   }

@@ -69,15 +69,17 @@ Rank rank_of(const Variables& variables, const Launcher& launcher) {
                   .world = world.value_or(1)};
   if (own && set && *own != *set)
     refuse_place(launcher.world,
-                 "it is " + std::to_string(*own) + ", and WORLD_SIZE is " +
-                     std::to_string(*set),
+                 std::string(launcher.world) + " is " + std::to_string(*own) +
+                     ", but WORLD_SIZE is " + std::to_string(*set),
                  "unset WORLD_SIZE, or set it to the number of processes");
   if (rank.rank >= rank.world)
     refuse_place(launcher.rank,
-                 "it is " + std::to_string(rank.rank) + ", and " +
-                     (world ? "the number of ranks is " + std::to_string(*world)
-                            : std::string(launcher.world) + " is not set"),
-                 "number the ranks from 0 to one below their number");
+                 "found rank " + std::to_string(rank.rank) + ", expected " +
+                     (world ? "0 to " + std::to_string(*world - 1)
+                            : "0, because " + std::string(launcher.world) +
+                                  " is not set"),
+                 "number N ranks from 0 to N - 1, or start the ranks with "
+                 "torchrun, srun or mpirun");
   return rank;
 }
 
@@ -142,8 +144,10 @@ std::string first_host(const std::string& list) {
   const std::size_t first_end = list.find_first_of("-,]", bracket);
   const std::size_t close = list.find(']', bracket);
   if (first_end == list.npos || close == list.npos)
-    refuse_place("SLURM_STEP_NODELIST", "found '" + list + "'",
-                 "set MASTER_ADDR to the host of rank 0 on all ranks");
+    refuse_place(
+        "SLURM_STEP_NODELIST",
+        "found '" + list + "', expected a list of hosts such as node[1-4]",
+        "set MASTER_ADDR to the host of rank 0 on all ranks");
   const std::size_t end = list.find(',', close);
   return list.substr(0, bracket) +
          list.substr(bracket + 1, first_end - bracket - 1) +
@@ -156,10 +160,11 @@ std::optional<RankPlace> rank_place(const Variables& variables) {
   if (launcher == nullptr) {
     const std::optional<int> world = number_in(variables, "WORLD_SIZE");
     if (world.value_or(1) <= 1) return std::nullopt;
-    refuse_place("WORLD_SIZE",
-                 "it is " + std::to_string(*world) + ", and RANK is not set",
-                 "set RANK, from 0 to " + std::to_string(*world - 1) +
-                     ", or start the ranks with torchrun");
+    refuse_place(
+        "WORLD_SIZE",
+        "found " + std::to_string(*world) + " ranks, but RANK is not set",
+        "set RANK, from 0 to " + std::to_string(*world - 1) +
+            ", or start the ranks with torchrun");
   }
   RankPlace place{.rank = rank_of(variables, *launcher),
                   .launcher = launcher->name};

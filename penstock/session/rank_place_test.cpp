@@ -139,7 +139,7 @@ TEST(RankPlace, RanksOfMpirunOnOneMachineMeetThere) {
 
 TEST(RankPlace, WhatDoesNotFitIsRefusedByItsName) {
   EXPECT_THAT(refusal({{"WORLD_SIZE", "4"}}).why,
-              HasSubstr("it is 4, and RANK is not set"));
+              HasSubstr("4 ranks, but RANK is not set"));
   EXPECT_EQ(refusal({{"RANK", "4"}, {"WORLD_SIZE", "4"}}).where, "RANK");
   EXPECT_THAT(refusal({{"RANK", "1"}}).why, HasSubstr("WORLD_SIZE is not set"));
   EXPECT_THAT(refusal({{"RANK", "one"}, {"WORLD_SIZE", "4"}}).why,

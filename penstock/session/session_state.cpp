@@ -133,7 +133,9 @@ void Session::load_state(const Json& state) {
                  "start a new run, or restore the old rows");
   if (order != order_digest(order_, job_.split, options_.side))
     refuse_state("resume.other_order", "state.order",
-                 "the order differs: " + order_json(order_, job_.split).dump(),
+                 "the state was saved with another sample order; the order of "
+                 "this job is " +
+                     order_json(order_, job_.split).dump(),
                  "use the side, split, global batch_size, seed, shuffle, order "
                  "and tail that the state was saved with");
   continue_at(at);
