@@ -113,9 +113,8 @@ std::string own_file(const std::string& named, const std::string& copy,
       {.code = "predict.module_changed",
        .what = "cannot make predictions",
        .where = named,
-       .why = "the module of the model has changed since the run trained it",
-       .next = "put back the version of the run, which is " + copy +
-               ", or train again"});
+       .why = "the module of the model has changed since the model was trained",
+       .next = "restore the module from " + copy + ", or train again"});
 }
 
 }  // namespace

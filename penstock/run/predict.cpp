@@ -227,12 +227,14 @@ void Prediction::begin(const std::optional<OpenWindow>& first) {
     predictor_ = open_predictor(run_.job.model, fields_, *device_);
   } else {
     if (!first)
-      throw Error(ErrorKind::source,
-                  {.code = "predict.no_rows",
-                   .what = "cannot make predictions",
-                   .where = shown_,
-                   .why = "the source has no row that can be used",
-                   .next = "name a source with rows"});
+      throw Error(
+          ErrorKind::source,
+          {.code = "predict.no_rows",
+           .what = "cannot make predictions",
+           .where = shown_,
+           .why = "the source has no usable row",
+           .next =
+               "check source.where and source.on_bad, or name another source"});
     predictor_ = options_.own->make_predictor(job_, fields_, first->session);
   }
   use_weights();

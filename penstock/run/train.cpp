@@ -426,20 +426,27 @@ Job job_of_run(const std::string& run_folder) {
   try {
     run = Json::parse(real_files().read(path), path);
   } catch (const Error& error) {
-    if (error.parts().code == "file.current_folder") throw;
-    throw Error(ErrorKind::request, {.code = "resume.no_run",
-                                     .what = "cannot resume the run",
-                                     .where = path,
-                                     .why = error.parts().why,
-                                     .next = "name the folder of a run"});
+    const ErrorParts& parts = error.parts();
+    if (parts.code == "file.current_folder") throw;
+    const std::string why =
+        parts.why +
+        (parts.code == "json.syntax" ? " (" + parts.where + ")" : "");
+    throw Error(ErrorKind::request,
+                {.code = "resume.no_run",
+                 .what = "cannot resume the run",
+                 .where = path,
+                 .why = why,
+                 .next = "name the folder of a run, such as runs/latest; if "
+                         "run.json is damaged, restore the file"});
   }
   const Json* job = run.is_object() ? run.find("job") : nullptr;
   if (job == nullptr)
-    throw Error(ErrorKind::request, {.code = "resume.no_run",
-                                     .what = "cannot resume the run",
-                                     .where = path,
-                                     .why = "the folder does not hold a job",
-                                     .next = "name the folder of a run"});
+    throw Error(ErrorKind::request,
+                {.code = "resume.no_run",
+                 .what = "cannot resume the run",
+                 .where = path,
+                 .why = "the file has no key \"job\"",
+                 .next = "name the folder of a run, such as runs/latest"});
   return parse_job(*job);
 }
 

@@ -18,7 +18,8 @@ namespace {
 }
 
 constexpr const char* kNameRun =
-    "name the folder of a run (runs/latest), or what --output left";
+    "name the folder of a run, such as runs/latest, or the folder that "
+    "--output wrote";
 
 Json document_of(const std::filesystem::path& folder) {
   const std::string path = folder / "run.json";
@@ -31,7 +32,7 @@ Json document_of(const std::filesystem::path& folder) {
   }
   const Json* job = run.is_object() ? run.find("job") : nullptr;
   if (job == nullptr || !job->is_object())
-    refuse("predict.no_run", path, "it does not hold a job", kNameRun);
+    refuse("predict.no_run", path, "the file has no object \"job\"", kNameRun);
   return run;
 }
 

@@ -283,7 +283,7 @@ class Resuming(Case):
         self.spoil("run.json", '{"job": ')
         self.refuse_to_resume("resume.no_run", "run.json")
         self.spoil("run.json", '{"version": 1}')
-        self.refuse_to_resume("resume.no_run", "run.json", "not hold a job")
+        self.refuse_to_resume("resume.no_run", "run.json", "no key")
 
     def test_a_damaged_or_missing_state(self):
         for text in ("", "[]", "{}", '{"epoch": -1}', '{"epoch": 1e300}'):
