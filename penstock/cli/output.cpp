@@ -38,7 +38,8 @@ void print_as_is(const std::string& text) {
                .what = "cannot write the result",
                .where = "standard output",
                .why = std::strerror(reason),
-               .next = "write the output to a disk with free space"});
+               .next = "check that standard output is open and writes to a "
+                       "disk with free space"});
 }
 
 void print_document(const Json& json) { print(json.dump(2) + "\n"); }
@@ -58,9 +59,9 @@ namespace {
 Error lack_of_memory() {
   return Error(ErrorKind::out_of_memory,
                {.code = "memory.host",
-                .what = "the host is out of memory",
-                .where = "a memory allocation",
-                .why = "the system refused it",
+                .what = "out of memory",
+                .where = "this host",
+                .why = "the system refused a memory allocation",
                 .next = "set \"loader.cache\" to \"none\", or give the job "
                         "more memory"});
 }
@@ -96,8 +97,9 @@ int report_exception(bool json) noexcept try {
   // Words that need no memory.
   constexpr const char* kDocument =
       "{\"error\":{\"kind\":\"out_of_memory\",\"code\":\"memory.host\","
-      "\"what\":\"the host is out of memory\",\"where\":\"this process\","
-      "\"why\":\"a memory allocation failed\",\"next\":\"give the job more "
+      "\"what\":\"out of memory\",\"where\":\"this host\","
+      "\"why\":\"the system refused a memory allocation\",\"next\":\"give the "
+      "job more "
       "memory\"}}\n";
   constexpr const char* kLine =
       "penstock: the host is out of memory; give the job more memory\n";

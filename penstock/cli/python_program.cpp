@@ -24,7 +24,7 @@ constexpr const char* kAsk =
 
 /// What Python is for, and the package that it needs next to penstock.
 struct Purpose {
-  std::string what = "cannot train a model of your own";
+  std::string what = "cannot train your own model";
   std::string beside = "torch";
 };
 
@@ -36,16 +36,19 @@ struct Purpose {
        .what = purpose.what,
        .where = python,
        .why = std::move(why),
-       .next = "install the package penstock " PENSTOCK_VERSION
-               " in that environment (pip install ., or a wheel) next to " +
-               purpose.beside +
-               ", or name another Python with "
-               "PENSTOCK_PYTHON"});
+       .next =
+           "check that this Python starts and has penstock " PENSTOCK_VERSION
+           " and " +
+           purpose.beside + ", or name another Python with PENSTOCK_PYTHON"});
+}
+
+std::string not_started(int reason) {
+  return std::string("Python cannot be started: ") + std::strerror(reason);
 }
 
 void check_package(const Purpose& purpose, const std::string& python) {
   const ProgramAnswer answer = answer_of_program({python, "-c", kAsk});
-  if (answer.failed != 0) refuse(purpose, python, std::strerror(answer.failed));
+  if (answer.failed != 0) refuse(purpose, python, not_started(answer.failed));
   const std::size_t at = answer.said.find(kMark);
   if (at == answer.said.npos)
     refuse(purpose, python,
@@ -54,8 +57,8 @@ void check_package(const Purpose& purpose, const std::string& python) {
   version = version.substr(0, version.find('\n'));
   if (version != PENSTOCK_VERSION)
     refuse(purpose, python,
-           "its penstock is version " + version + ", this program is version " +
-               PENSTOCK_VERSION);
+           "found penstock " + version + ", expected " + PENSTOCK_VERSION +
+               ", as this program");
 }
 
 std::string python_with_package(const Purpose& purpose) {
@@ -92,7 +95,7 @@ void check_with_python(const std::string& module, Json request) {
   request["json"] = true;
   const ProgramAnswer answer =
       answer_of_program({python, "-m", module, request.dump()});
-  if (answer.failed != 0) refuse(purpose, python, std::strerror(answer.failed));
+  if (answer.failed != 0) refuse(purpose, python, not_started(answer.failed));
   if (answer.exit_code != 0) throw_answer(python, answer.said);
 }
 
@@ -104,7 +107,7 @@ void become_python(const std::string& module, const std::string& argument,
   const std::string python = python_with_package(purpose);
   ::execlp(python.c_str(), python.c_str(), "-m", module.c_str(),
            argument.c_str(), static_cast<char*>(nullptr));
-  refuse(purpose, python, std::strerror(errno));
+  refuse(purpose, python, not_started(errno));
 }
 
 }  // namespace penstock

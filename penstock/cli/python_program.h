@@ -12,7 +12,7 @@ namespace penstock {
 /// package penstock; `what` then could not be done.
 [[noreturn]] void become_python(
     const std::string& module, const std::string& argument,
-    const std::string& what = "cannot train a model of your own",
+    const std::string& what = "cannot train your own model",
     const std::string& beside = "torch");
 
 /// Runs `python3 -m MODULE REQUEST`, the request with "check": true, and waits

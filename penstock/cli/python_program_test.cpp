@@ -57,7 +57,7 @@ TEST_F(PythonProgram, OneWithoutThePackageIsRefusedWithItsOwnWords) {
 
 TEST_F(PythonProgram, OneWithAnotherVersionIsRefused) {
   write("echo warning; echo penstock-version:0.0.9");
-  EXPECT_THAT(refusal(python_), HasSubstr("version 0.0.9"));
+  EXPECT_THAT(refusal(python_), HasSubstr("penstock 0.0.9"));
 }
 
 }  // namespace

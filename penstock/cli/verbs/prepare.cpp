@@ -151,8 +151,10 @@ void run_prepare(const PrepareArguments& arguments, Invocation& invocation) {
            "export one job after the other");
   if (!arguments.part.empty() && (arguments.commit || !arguments.also.empty()))
     refuse("cannot prepare a part of the rows", "--part",
-           "a part is not the store that --commit makes and --export writes",
-           "prepare all parts, then call penstock prepare JOB --commit");
+           "--part cannot be combined with --commit or --export, which need "
+           "all parts",
+           "run 'penstock prepare JOB --part K/N' for each part, then "
+           "'penstock prepare JOB --commit'");
   Json all(Json::Array{});
   try {
     for (const std::string& path : arguments.jobs) {

@@ -22,15 +22,20 @@ struct TokenizeArguments {
   bool special = false;
 };
 
-[[noreturn]] void refuse(std::string where, std::string why) {
-  throw Error(
-      ErrorKind::transform,
-      {.code = "tokenizer.line",
-       .what = "cannot tokenise a document",
-       .where = std::move(where),
-       .why = std::move(why),
-       .next = "correct the line, or name the field of the text with --field"});
+constexpr const char* kNameField =
+    "correct the line, or name the field of the text with --field";
+
+[[noreturn]] void refuse(std::string where, std::string why,
+                         const char* next = kNameField) {
+  throw Error(ErrorKind::transform, {.code = "tokenizer.line",
+                                     .what = "cannot tokenise a document",
+                                     .where = std::move(where),
+                                     .why = std::move(why),
+                                     .next = next});
 }
+
+constexpr const char* kOneObject =
+    "correct the line: each line must be one JSON object";
 
 using TakeDocument = std::function<void(std::string_view text)>;
 
@@ -57,11 +62,12 @@ void read_stream(std::istream& from, const std::string& name,
     } catch (const Error& error) {
       const std::string& where = error.parts().where;  // "line 1, column 7"
       refuse(place + ":" + where.substr(where.rfind(' ') + 1),
-             error.parts().why);
+             error.parts().why, kOneObject);
     }
     if (!json.is_object())
       refuse(place + ":1",
-             "found " + std::string(json.type_name()) + ", expected an object");
+             "found " + std::string(json.type_name()) + ", expected an object",
+             kOneObject);
     const Json* found = member_at(json, field);
     if (found == nullptr || !found->is_string())
       refuse(place, "field '" + field + "': found " +

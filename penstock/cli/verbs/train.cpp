@@ -90,11 +90,13 @@ void check_what_is_named(const TrainArguments& arguments) {
            next);
   if (named > 1)
     refuse("the command line",
-           arguments.init.empty() ? "the command names both a job and a run; "
-                                    "only 'latest' can be resumed of a job"
-                                  : "--init writes a new job, and the command "
-                                    "also names a job or a run",
-           next);
+           arguments.init.empty()
+               ? "the command names both a job and a run; with a job file, "
+                 "--resume takes only 'latest'"
+               : "--init writes a new job, and the command "
+                 "also names a job or a run",
+           "name only one: a job file, --resume RUN, or --init TABLE --target "
+           "COLUMN");
   if (!arguments.init.empty()) return;
   const std::pair<const char*, const std::string*> options[] = {
       {"--target", &arguments.target},
@@ -192,8 +194,8 @@ Job job_of(const TrainArguments& arguments, std::vector<ManifestKey>& said) {
                 {.code = "cli.arguments",
                  .what = "cannot skip steps",
                  .where = "--skip",
-                 .why = arguments.plan ? "--plan takes no steps"
-                                       : "--skip applies to a resumed run",
+                 .why = arguments.plan ? "--plan runs no training steps"
+                                       : "--skip applies only to a resumed run",
                  .next = arguments.plan ? "leave out --skip or --plan"
                                         : "name the run with --resume"});
   Json document = document_of(arguments, said);
