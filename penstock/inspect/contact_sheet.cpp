@@ -213,9 +213,12 @@ void ContactSheet::write(const std::filesystem::path& path) const {
   if (path.extension() == ".png") return real_files().write_atomic(path, png());
   if (path.extension() == ".html")
     return real_files().write_atomic(path, html());
-  refuse("images.sheet", path.string(),
-         "its name does not end in .png or .html",
-         "name a file that ends in .png or .html");
+  throw Error(ErrorKind::request,
+              {.code = "images.sheet",
+               .what = "cannot write the contact sheet",
+               .where = path.string(),
+               .why = "the file name does not end in .png or .html",
+               .next = "name a file that ends in .png or .html"});
 }
 
 }  // namespace penstock

@@ -335,7 +335,7 @@ std::string new_job_text(const NewJob& job, StopFlag stop) {
     throw Error(
         ErrorKind::request,
         {.code = "init.no_inputs",
-         .what = "cannot write a job that predicts a column",
+         .what = "cannot write a job that predicts column '" + job.target + "'",
          .where = survey.shown,
          .why = why,
          .next =

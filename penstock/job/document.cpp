@@ -98,13 +98,13 @@ void apply_setting(Json& document, const std::string& set) {
   if (!is_utf8(set))
     throw Error(ErrorKind::request,
                 {.code = "settings.override",
-                 .what = "cannot use --set " +
+                 .what = "cannot use the setting " +
                          without_password(set.substr(0, set.find('='))),
                  .where = "--set",
-                 .why = "the name is not UTF-8, so the run could not be "
-                        "resumed: its settings are stored as JSON",
-                 .next = "rename the file, or create a link to it with a UTF-8 "
-                         "name and use the link"});
+                 .why = "the setting is not valid UTF-8, and a run stores its "
+                        "settings as JSON",
+                 .next = "write the setting in UTF-8; for a file name, create "
+                         "a symbolic link with a UTF-8 name"});
   std::size_t equals = set.find('=');
   if (equals == std::string::npos || equals == 0)
     refuse("--set", equals == 0 ? "the key is missing" : "the '=' is missing");
@@ -134,12 +134,11 @@ namespace {
 
 [[noreturn]] void refuse_rows(const std::string& path, std::string why,
                               std::string next) {
-  throw Error(ErrorKind::request,
-              {.code = "json.rows",
-               .what = "cannot read a job from '" + path + "'",
-               .where = path,
-               .why = std::move(why),
-               .next = std::move(next)});
+  throw Error(ErrorKind::request, {.code = "json.rows",
+                                   .what = "cannot read a job",
+                                   .where = path,
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
 }
 
 /// Of what is a source of rows, or would be one if it were written otherwise:
@@ -147,9 +146,11 @@ namespace {
 [[noreturn]] void refuse_source(const std::string& path) {
   const SourceSpec spec = parse_source_spec(Json(path), "job");
   const SourceKind* kind = source_kind(spec.kind);
-  refuse_rows(path, "the file is a source of rows (" + kind->shown + ")",
-              "to write and run a job for it: penstock train --init " + path +
-                  " --target COLUMN");
+  refuse_rows(
+      path,
+      "the file holds data (" + kind->shown + "), not the settings of a job",
+      "write and run a job for this file: penstock train --init " + path +
+          " --target COLUMN");
 }
 
 /// True for settings of which at least one is a section of a job.
@@ -168,7 +169,7 @@ Json parsed_job(const std::string& path) {
   const std::string how = how_to_read_json(path);
   auto refuse = [&] {
     refuse_rows(path, "the file holds rows of data, not the settings of a job",
-                "to use it as a source, " + how);
+                "to use the file as a source, " + how);
   };
   try {
     Json document = read_settings(path);

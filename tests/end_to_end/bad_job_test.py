@@ -69,7 +69,7 @@ class JobFiles(Case):
         name = os.fsdecode(b"d\xff")
         for key in ("source.path", "output.dir"):
             self.refuse("request", "settings.override", "UTF-8", key,
-                        "create a link", sets=[f"{key}={name}"])
+                        "symbolic link", sets=[f"{key}={name}"])
         self.assertFalse((self.folder / "runs").exists())
         (self.folder / name).mkdir()
         (self.folder / "d.sqlite").rename(self.folder / name / "d.sqlite")
