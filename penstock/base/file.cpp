@@ -55,6 +55,10 @@ const char* after_writing(int reason) {
       return "check that each part of the path is a folder";
     case ELOOP:
       return "point the link at a folder";
+    case EIO:
+      return "check the drive that holds the path";
+    case EPIPE:
+      return "keep the program that reads the pipe running";
     default:
       return "check the path";
   }
@@ -139,7 +143,7 @@ class DeviceWriter final : public FileWriter {
   explicit DeviceWriter(const Path& path)
       : path_(path), file_(path, O_WRONLY | O_APPEND | O_NONBLOCK) {
     if (!file_.open())
-      refuse(ErrorKind::request, "write to it", path_, errno,
+      refuse(ErrorKind::request, "append to the output", path_, errno,
              errno == ENXIO ? ": no program reads the pipe" : "");
     // Only opening must not wait, for a reader who never comes.
     if (::fcntl(file_.number(), F_SETFL, O_APPEND) != 0) fail();
@@ -153,7 +157,7 @@ class DeviceWriter final : public FileWriter {
 
  private:
   [[noreturn]] void fail() const {
-    refuse(ErrorKind::request, "write to it", path_, errno);
+    refuse(ErrorKind::request, "append to the output", path_, errno);
   }
 
   const Path path_;

@@ -42,8 +42,8 @@ constexpr std::array<std::pair<Dtype, std::string_view>, kDtypes> kTensorTypes =
                .what = "cannot read a safetensors file",
                .where = path,
                .why = std::move(why),
-               .next = "the file is damaged or is not a safetensors file: use "
-                       "another file"});
+               .next = "download or export the file again: this file is "
+                       "damaged or is not a safetensors file"});
 }
 
 /// The header of one tensor, where it is read from the file at `path`.
@@ -58,13 +58,13 @@ class Entry {
   const std::string& text(const char* key) const {
     const Json* found = member(key);
     if (found == nullptr || !found->is_string())
-      refuse(std::string(" has no text '") + key + "'");
+      refuse(std::string(": the header has no string \"") + key + "\"");
     return found->string();
   }
   std::vector<std::int64_t> counts(const char* key) const {
     const Json* list = member(key);
     if (list == nullptr || !list->is_array())
-      refuse(std::string(" has no list '") + key + "'");
+      refuse(std::string(": the header has no list \"") + key + "\"");
     std::vector<std::int64_t> values;
     for (const Json& item : list->array()) {
       const auto* number = std::get_if<std::int64_t>(&item.value());

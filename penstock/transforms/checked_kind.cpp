@@ -145,11 +145,12 @@ class Writing {
  private:
   [[noreturn]] void refuse_bytes(const std::string& tensor,
                                  const std::string& why) const {
-    refuse("transform.wrong_bytes",
-           "a field kind did not write exactly the rows that it was given",
+    refuse("transform.wrong_bytes", "a field kind wrote wrong bytes",
            "field '" + field_ + "', tensor '" + tensor + "'",
-           why + "; expected it to write every byte of each row and no others",
-           "correct its " + step_ + "(), or report the error to its author");
+           why + ", expected it to write exactly the bytes of each row",
+           "correct " + step_ +
+               "() of the field kind, or report this error to the author of "
+               "the kind");
   }
   const std::string field_, step_;
 };

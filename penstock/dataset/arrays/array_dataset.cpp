@@ -17,7 +17,7 @@ constexpr std::size_t kHashedRows = 4096;  // where those are not all
 [[noreturn]] void refuse(std::string code, std::string where, std::string why,
                          std::string next) {
   throw Error(ErrorKind::request, {.code = "arrays." + std::move(code),
-                                   .what = "cannot make rows of these arrays",
+                                   .what = "cannot make rows from these arrays",
                                    .where = std::move(where),
                                    .why = std::move(why),
                                    .next = std::move(next)});
@@ -68,9 +68,9 @@ void check_memory(std::span<const NamedArray> arrays) {
       refuse("memory", where(array),
              "the array is in device memory (DLPack device type " +
                  std::to_string(static_cast<int>(memory)) +
-                 "), and rows are loaded from host memory",
-             "copy the array to host memory; with \"cache\": \"device\" it is "
-             "copied to the device once");
+                 "), but rows are loaded from host memory",
+             "copy the array to host memory; \"cache\": \"device\" then copies "
+             "the array to the device once");
     PENSTOCK_ASSERT(array.view.data != nullptr || array.view.bytes() == 0,
                     "an array has bytes");
   }

@@ -51,9 +51,10 @@ std::optional<Packing> packing_of(const RowsRecipe& recipe) {
     throw Error(
         ErrorKind::request,
         {.code = "packing.drawn",
-         .what = "cannot draw samples by a column and pack them",
+         .what = "cannot combine weighted or balanced sampling with packing",
          .where = recipe.drawing.balance ? "loader.balance" : "loader.weights",
-         .why = "rows are drawn as bins, and a bin holds several samples",
+         .why = "a packed row holds several samples, so a sample cannot be "
+                "drawn by its own weight or class",
          .next = "leave this setting out, or set \"pack\": \"none\""});
   return found;
 }

@@ -223,7 +223,10 @@ void check_device(Spec& section, Image& image) {
   if (image.decode_on_device && image.mode != PictureMode::rgb)
     refuse("a device decodes only pictures in colour", "mode");
   if (image.decode_on_device && image.fast)
-    refuse("only the host decodes JPEG with fewer bits", "parity");
+    refuse(
+        "\"parity\": \"fast\" reduces the precision of JPEG decoding, which "
+        "only the host supports",
+        "parity");
   if (!image.augments.empty())
     refuse("\"augment\" has " + augments_json(image.augments).dump() +
                ", which only the host does",
