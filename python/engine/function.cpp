@@ -109,11 +109,11 @@ Function::Function(nb::object call) : call_(nullptr) {
     throw Error(ErrorKind::request,
                 {.code = "loader.ending",
                  .what = "cannot produce rows with a function",
-                 .where = "a handler of atexit",
+                 .where = "an atexit handler",
                  .why = "Python is shutting down, and threads can no longer "
                         "call functions",
-                 .next = "register the handler after importing penstock: it "
-                         "then runs earlier"});
+                 .next = "register the handler after importing penstock, so "
+                         "that the handler runs earlier"});
   call_ = call.release().ptr();
 }
 

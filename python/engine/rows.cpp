@@ -18,7 +18,7 @@ namespace {
 [[noreturn]] void refuse_array(const std::string& name, std::string why,
                                std::string next) {
   throw Error(ErrorKind::request, {.code = "arrays.array",
-                                   .what = "cannot make rows of the arrays",
+                                   .what = "cannot make rows from the arrays",
                                    .where = "'" + name + "'",
                                    .why = std::move(why),
                                    .next = std::move(next)});

@@ -15,9 +15,9 @@ def augment_entry(part: Any) -> dict[str, Any]:
     kind, settings = AUGMENTS[name]
     for key, default in (("expand", False), ("center", None)):
         if getattr(part, key, default) != default:
-            raise refused("images.transform", "cannot make the pictures",
-                          f"transform, {name}", f"{key} is not supported",
-                          "leave it out")
+            raise refused("images.transform", "cannot use the transform",
+                          f"transform, {name}", f"'{key}' is not supported",
+                          f"leave '{key}' out")
     found: dict[str, Any] = {}
     for key, read in settings.items():
         value = read(part)

@@ -198,8 +198,8 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "workers.main_guard", "this loop would start itself again",
                 "the main module",
-                "the loop runs when the main module is imported, as worker "
-                "processes do to find the class of the data set",
+                "worker processes import the main module to find the class "
+                "of the data set, and this import runs the loop again",
                 "put the loop under: if __name__ == \"__main__\":")
         cursor = self._begin_at()
         epoch, step = cursor.epoch, cursor.step

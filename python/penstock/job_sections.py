@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 import os
 import re
@@ -257,8 +258,31 @@ def dumped(value: object) -> str:
 
     try:
         return json.dumps(value, default=other, allow_nan=False)
-    except ValueError as error:  # nan, or something that holds itself
+    except ValueError as error:  # nan, or something that contains itself
+        key, why = _not_json(value) or ("", str(error))
         raise refused("settings.value", "cannot write the settings as JSON",
-                      "the settings", str(error),
+                      key or "the settings", why,
                       "use finite numbers, and no value that contains itself"
                       ) from None
+
+
+def _not_json(value: object, key: str = "", above: tuple[int, ...] = ()
+              ) -> tuple[str, str] | None:
+    """The key of the first value that JSON cannot hold, and why.
+
+    >>> _not_json({"fields": {"x": [1.0, float("nan")]}})
+    ('fields.x[1]', 'found nan, expected a finite number')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return key, f"found {value}, expected a finite number"
+    if not isinstance(value, (Mapping, list, tuple)):
+        return None
+    if id(value) in above:
+        return key, "the value contains itself"
+    above += (id(value),)
+    parts = ([(f"{key}.{name}" if key else str(name), part)
+              for name, part in value.items()]
+             if isinstance(value, Mapping) else
+             [(f"{key}[{at}]", part) for at, part in enumerate(value)])
+    found = (_not_json(part, name, above) for name, part in parts)
+    return next((one for one in found if one), None)

@@ -419,7 +419,7 @@ class TooManyBad(Case):
         for number in range(2):
             meter.note_bad(0, 0, number, Bad(number, ValueError("x")))
         with self.refused(TransformError, "loader.too_many_bad",
-                          "dataset[9]", "max_bad allows 2"):
+                          "dataset[9]", "max_bad is 2"):
             meter.note_bad(0, 1, 0, Bad(9, ValueError("x")))
 
 

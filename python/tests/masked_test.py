@@ -24,7 +24,7 @@ class Masked(unittest.TestCase):
     def refused(self, *arguments, **named):
         with self.assertRaises(penstock.errors.Error) as raised:
             self.read(*arguments, **named)
-        for text in ("2 of its values are masked", "has no NaN", "filled"):
+        for text in ("2 values of the array are masked", "has no NaN", "filled"):
             self.assertIn(text, str(raised.exception))
         return raised.exception
 
@@ -70,7 +70,7 @@ class Masked(unittest.TestCase):
                                          [1, NAN, 3])
         with self.assertRaises(penstock.SourceError) as raised:
             self.read(Own("int64"))
-        self.assertIn("1 of its values are masked", str(raised.exception))
+        self.assertIn("1 values of the array are masked", str(raised.exception))
 
     def test_of_a_source_with_columns(self):
         class Own:

@@ -265,10 +265,10 @@ class Meter:
             raise worded(
                 TransformError, "loader.too_many_bad",
                 f"{len(self.bad)} samples were bad",
-                f"dataset[{item.index!r}], the last one",
-                f"max_bad allows {self.most_bad}; {item.error}",
-                "look at loader.stats()[\"bad\"], correct the data, or allow "
-                "more")
+                f"dataset[{item.index!r}], the last bad sample",
+                f"max_bad is {self.most_bad}; the last error was: {item.error}",
+                "inspect loader.stats()[\"bad\"], correct the data, or raise "
+                "max_bad")
 
     def stats(self, workers: int) -> dict[str, Any]:
         """A dict of numbers; None where nothing was measured. Cheap enough for

@@ -365,7 +365,9 @@ class ServerProcess(_ConnectedProcess):
         return worded(
             WorkerDied, "workers.server_died",
             "the server of the worker processes ended",
-            f"pid {self.child.pid}", said_of(code), "start the loop again")
+            f"pid {self.child.pid}", said_of(code),
+            "check the memory limit and the output of this program, then start "
+            "the loop again")
 
     def _see_it_end(self) -> None:
         if self.child.wait(_CLOSE_S) is None:
@@ -422,11 +424,11 @@ def _be_server(ours: socket.socket, theirs: socket.socket,
 def said_of(code: int | None) -> str:
     """How a process ended, in words."""
     if code is None:
-        return "the cause is unknown"
+        return "the process ended for an unknown reason"
     if code < 0:
         try:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        return f"{name} ended it"
-    return f"it ended by itself with code {code}"
+        return f"the process was ended by {name}"
+    return f"the process exited with code {code}"

@@ -49,14 +49,14 @@ class MicroBatch:
         `loss` is the mean over `weight` instead.
         """
         if loss.dim() != 0:
-            raise refused("memory.loss", "cannot take a loss", "backward()",
-                          f"it has the shape {tuple(loss.shape)}",
-                          "give its sum over the micro-batch: loss.sum()")
+            raise refused("memory.loss", "cannot use the loss", "backward()",
+                          f"found shape {tuple(loss.shape)}, expected a scalar",
+                          "pass the sum over the micro-batch: loss.sum()")
         if reduction not in ("sum", "mean"):
-            raise refused("memory.loss", "cannot take a loss", "reduction",
-                          f"found {reduction!r}", 'give "sum" or "mean"')
+            raise refused("memory.loss", "cannot use the loss", "reduction",
+                          f"found {reduction!r}", 'pass "sum" or "mean"')
         if self.weight is not None:
-            raise refused("memory.loss", "cannot take a loss", "backward()",
+            raise refused("memory.loss", "cannot use the loss", "backward()",
                           "this micro-batch already has a loss",
                           "add the losses of a micro-batch, and call backward() "
                           "once")

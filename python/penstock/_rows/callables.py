@@ -127,13 +127,13 @@ def _in_memory(name: str, array: Any) -> Any:
     try:
         array = numpy.asarray(nan_where_masked(array))
     except Masked as error:
-        raise refused("arrays.array", "cannot make rows of the arrays",
+        raise refused("arrays.array", "cannot make rows from the arrays",
                       f"'{name}'", str(error), error.next) from None
     if array.dtype.name not in DTYPES:
-        raise refused("arrays.array", "cannot make rows of the arrays",
+        raise refused("arrays.array", "cannot make rows from the arrays",
                       f"'{name}'", f"the array has the dtype {array.dtype}, "
-                      "which tensors cannot have",
-                      "convert it, for example with .astype(\"float32\")")
+                      "which is not supported", "convert the array, for "
+                      "example with .astype(\"float32\")")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return numpy.asarray(array, order="C")
@@ -205,8 +205,8 @@ class _Writing:
                               ) from error
         if array.dtype.name not in DTYPES:
             raise self.failed(where, f"'{name}' has the dtype {array.dtype}, "
-                              "which tensors cannot have",
-                              "convert it, for example to float32")
+                              "which is not supported",
+                              "convert the array, for example to float32")
         return array
 
     def tensor_of(self, where: str, name: str, row: Array) -> None:

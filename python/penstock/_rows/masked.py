@@ -24,6 +24,6 @@ def nan_where_masked(array: Any) -> Any:
     if not masked:
         return numpy.ma.getdata(array)
     if array.dtype.kind not in "fc":
-        raise Masked(f"{masked} of its values are masked, and {array.dtype} "
-                     "has no NaN")
+        raise Masked(f"{masked} values of the array are masked, and "
+                     f"{array.dtype} has no NaN")
     return array.filled(numpy.nan)

@@ -49,9 +49,10 @@ class Optimiser:
                        in module.named_parameters() if weight.requires_grad}
         if not self._named:
             raise refused("model.class", "cannot use the model",
-                          "its parameters()", "the module has no parameters "
+                          "model.parameters()", "the module has no parameters "
                               "to train",
-                          "add a layer, or set requires_grad on some weight")
+                          "add a layer with weights, or set requires_grad "
+                          "on a parameter")
         self._weights = list(self._named.values())
         with told("its optimiser was made", file):
             self._optimiser = self._made(module, learning)

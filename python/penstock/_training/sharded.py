@@ -69,8 +69,8 @@ def read(torch: Any, named: str, resumed: str,
     except Exception as error:
         raise refused(
             "resume.no_shards", "cannot continue from the checkpoint",
-            str(path), f"the optimizer's part cannot be read: {error}",
-            "copy the run with all of its folders, or resume an earlier run"
+            str(path), f"the optimizer state cannot be read: {error}",
+            "copy the run with all of its folders, or resume another run"
             ) from error
     into = {}
     for name, about in known.items():

@@ -155,7 +155,7 @@ class Stepper:
                 loss = self._learn_together(batch, share, number == last)
             self._apart = number < last
         if number == last:
-            self._torn = "its last step ended while the weights changed"
+            self._torn = "the step failed while the weights were updated"
             with self._hearing("changing the weights"), \
                     told("its weights were changed", self._file):
                 learning = self._facts["learning"]
@@ -394,8 +394,9 @@ class Stepper:
 
     def save(self) -> tuple[list[Saved], str]:
         if self._torn:
-            raise refused("model.torn", "cannot save the model", "this run",
-                          self._torn, "resume from the checkpoint before it")
+            raise refused("model.torn", "cannot save the model",
+                          "the last training step", self._torn,
+                          "resume the run from its last checkpoint")
         self._bring_together()
         averages = self._optimiser.average(False)
         self._engine.rest()
