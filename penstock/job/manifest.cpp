@@ -84,19 +84,20 @@ std::vector<std::string> manifest_keys() {
 Json read_manifest(const std::string& path) {
   const std::string text = read_user_file(path, "cannot read the manifest");
   if (is_pickle(text))
-    refuse_manifest(path,
-                    "it is a pickle of Python, such as training_args.bin, "
-                    "which runs code when it is read",
-                    "write it as JSON where you trust it: "
-                    "open(\"run.json\", \"w\").write(torch.load(\"" +
-                        path + "\", weights_only=False).to_json_string())");
+    refuse_manifest(
+        path,
+        "the file is a pickle of Python, such as training_args.bin, "
+        "which runs code when it is read",
+        "if you trust the file, write it as JSON: "
+        "open(\"run.json\", \"w\").write(torch.load(\"" +
+            path + "\", weights_only=False).to_json_string())");
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool json = begin != text.npos &&
                     (text[begin] == '{' || text.substr(begin, 2) == "//");
   Json made = json ? read_settings(path) : parse_yaml(text, path);
   if (!made.is_object())
     refuse_manifest(path,
-                    "it is " + std::string(made.type_name()) +
+                    "found " + std::string(made.type_name()) +
                         ", expected keys with values",
                     "write \"key: value\" lines, or a JSON object");
   return made;
@@ -107,7 +108,7 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
   if (!document.is_object())
     refuse_manifest(
         "the job",
-        "it is " + std::string(document.type_name()) + ", expected an object",
+        "found " + std::string(document.type_name()) + ", expected an object",
         "write a job file");
   if (const Json* source = document.find("source");
       source != nullptr && source->is_string())  // keys may set parts of it
@@ -119,8 +120,9 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
     auto [at, fresh] = all.emplace(name_in(key), key.value);
     if (!fresh && at->second != key.value)
       refuse_manifest(key.key,
-                      "it is " + key.value.dump() + " there, and " +
-                          at->second.dump() + " elsewhere in the manifest",
+                      "found " + key.value.dump() +
+                          ", but the manifest sets the same key to " +
+                          at->second.dump() + " elsewhere",
                       "leave one of them out");
   }
   ManifestJob job(all, document);

@@ -64,8 +64,9 @@ void ManifestJob::set(ManifestKey& of, const std::string& path, Json value) {
   auto before = made_.find(path);
   if (before != made_.end() && *at->find(key) != value)
     refuse_manifest(of.key,
-                    "it makes " + path + " " + value.dump() + ", and '" +
-                        before->second + "' makes it " + at->find(key)->dump(),
+                    "the key sets " + path + " to " + value.dump() + ", but '" +
+                        before->second + "' sets it to " +
+                        at->find(key)->dump(),
                     "leave one of them out");
   made_[path] = of.key;
   of.settings.push_back(path + " = " + value.dump());

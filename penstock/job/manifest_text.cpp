@@ -141,7 +141,7 @@ void manifest_data_sets(ManifestJob& job, ManifestKey& of) {
   const std::vector<Json> entries =
       of.value.is_array() ? of.value.array() : std::vector<Json>{of.value};
   if (entries.empty())
-    refuse_manifest(of.key, "it is empty", "name a data set");
+    refuse_manifest(of.key, "the list is empty", "name a data set");
   std::vector<std::string> paths;
   std::optional<Documents> all;
   for (const Json& entry : entries) {

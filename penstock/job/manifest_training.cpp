@@ -36,7 +36,8 @@ std::int64_t batches_of(const ManifestJob& job, ManifestKey& of,
   of.why = "steps there are updates of the weights, and batches here";
   std::int64_t batches = 0;
   if (__builtin_mul_overflow(updates, each, &batches))
-    refuse_manifest(of.key, "it is too large", "write a smaller number");
+    refuse_manifest(of.key, "the number of batches exceeds 64 bits",
+                    "write a smaller number");
   return batches;
 }
 

@@ -70,8 +70,8 @@ class YamlEvents {
  private:
   [[noreturn]] void refuse_text() const {
     if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-    std::string why =
-        parser_.problem == nullptr ? "it is not valid YAML" : parser_.problem;
+    std::string why = parser_.problem == nullptr ? "the text is not valid YAML"
+                                                 : parser_.problem;
     if (parser_.context != nullptr)
       why = parser_.context + (", " + std::move(why));
     yaml_mark_t at = parser_.problem_mark;
@@ -146,15 +146,17 @@ class YamlReader {
   void count(std::int64_t values, const yaml_mark_t& at) {
     counted_ += values;
     if (counted_ > kMostValues)
-      events_.refuse(at,
-                     "it holds more than 100,000 values, counting those "
-                     "that aliases copy");
+      events_.refuse(
+          at,
+          "the document holds more than 100,000 values, counting those "
+          "that aliases copy");
   }
 
   Counted value(const yaml_event_t& event, int depth) {
     const yaml_mark_t at = event.start_mark;
     if (depth > kDeepest)
-      events_.refuse(at, "its values are nested more than 64 levels deep");
+      events_.refuse(
+          at, "the values of the document are nested more than 64 levels deep");
     if (event.type == YAML_ALIAS_EVENT) {
       const auto found = anchors_.find(text_of(event.data.alias.anchor));
       if (found == anchors_.end())
@@ -189,7 +191,7 @@ class YamlReader {
     }
     if (tag != nullptr)
       events_.refuse(event.start_mark,
-                     "it has a tag, " + std::string(text_of(tag)));
+                     "the value has a tag, " + std::string(text_of(tag)));
     return anchor == nullptr ? "" : std::string(text_of(anchor));
   }
 
