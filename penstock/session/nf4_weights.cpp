@@ -27,7 +27,7 @@ class PartsReader {
     parts.codes = {reinterpret_cast<const std::uint8_t*>(codes.data),
                    codes.bytes()};
     if (!std::ranges::equal(numbers(kValues, 16), nf4_values()))
-      refuse("its quant_map does not hold the values of nf4");
+      refuse("the quant_map does not hold the values of nf4");
     const std::int64_t blocks = nf4_blocks(count);
     if (!files_.has(name_ + kNestedScales)) {
       parts.scales = numbers(kScales, blocks);
@@ -70,7 +70,7 @@ class PartsReader {
   void expect(const Json& state, const char* key, const Json& expected) const {
     const Json* found = state.find(key);
     if (found == nullptr || *found != expected)
-      refuse("its " + std::string(key) + " is " +
+      refuse("the " + std::string(key) + " is " +
              (found == nullptr ? "missing" : found->dump()) + ", expected " +
              expected.dump());
   }
@@ -78,32 +78,35 @@ class PartsReader {
   Nf4Parts read_state() const {
     if (!files_.has(name_ + kState))
       refuse(files_.has(name_ + ".quant_state.bitsandbytes__fp4")
-                 ? "its type is fp4, expected nf4"
-                 : "it has scales, but no " + std::string(kState + 1));
+                 ? "the type is fp4, expected nf4"
+                 : "the tensor has scales, but no " + std::string(kState + 1));
     const TensorView& bytes = files_.at(name_ + kState).view;
     const Json state =
         Json::parse({reinterpret_cast<const char*>(bytes.data), bytes.bytes()},
                     name_ + kState);
-    if (!state.is_object()) refuse("its state is not an object");
+    if (!state.is_object()) refuse("the quant_state is not an object");
     expect(state, "quant_type", "nf4");
     expect(state, "blocksize", kNf4Block);
     Nf4Parts parts;
     const Json *shape = state.find("shape"), *dtype = state.find("dtype");
     if (shape == nullptr || !shape->is_array() || dtype == nullptr ||
         !dtype->is_string() || !dtype_from(dtype->string(), parts.dtype))
-      refuse("its state names no shape and type");
+      refuse("the quant_state names no shape and type");
     for (const Json& extent : shape->array()) {
       const auto* count = std::get_if<std::int64_t>(&extent.value());
       if (count == nullptr || *count < 1 || *count > 1 << 30)
-        refuse("its shape is " + shape->dump());
+        refuse("the shape is " + shape->dump() +
+               ", expected numbers from 1 to 2^30");
       parts.shape.push_back(*count);
     }
-    if (parts.shape.size() != 2) refuse("its shape is " + shape->dump());
+    if (parts.shape.size() != 2)
+      refuse("the shape is " + shape->dump() + ", expected two dimensions");
     const Json* mean = state.find("nested_offset");
     if (mean == nullptr) return parts;
     expect(state, "nested_blocksize", kScaleBlock);
     expect(state, "nested_dtype", "float32");
-    if (!mean->is_number()) refuse("its nested_offset is " + mean->dump());
+    if (!mean->is_number())
+      refuse("the nested_offset is " + mean->dump() + ", expected a number");
     parts.mean = static_cast<float>(mean->number());
     return parts;
   }

@@ -111,10 +111,10 @@ TEST(Nf4Parts, OfAnotherFormatAreRefusedByName) {
   EXPECT_EQ(refusal({good[0]}), "it is not quantised");
   // w, w.absmax, w.quant_map and w.quant_state, in this order.
   EXPECT_THAT(refusal({good[0], good[1], good[2]}),
-              HasSubstr("it has scales, but no quant_state"));
+              HasSubstr("the tensor has scales, but no quant_state"));
   std::vector<NamedTensor> fp4 = good;
   fp4[3].name = "w.quant_state.bitsandbytes__fp4";
-  EXPECT_THAT(refusal(fp4), HasSubstr("its type is fp4, expected nf4"));
+  EXPECT_THAT(refusal(fp4), HasSubstr("the type is fp4, expected nf4"));
   auto with_state = [&](std::string state) {
     std::vector<NamedTensor> tensors = good;
     tensors[3].view.data = reinterpret_cast<std::byte*>(state.data());
@@ -124,7 +124,7 @@ TEST(Nf4Parts, OfAnotherFormatAreRefusedByName) {
   EXPECT_THAT(
       with_state(R"({"quant_type": "nf4", "blocksize": 128, "dtype": "float32",
                      "shape": [2, 64]})"),
-      HasSubstr("its blocksize is 128, expected 64"));
+      HasSubstr("the blocksize is 128, expected 64"));
   EXPECT_THAT(
       with_state(R"({"quant_type": "nf4", "blocksize": 64, "dtype": "float32",
                      "shape": [2, 65]})"),

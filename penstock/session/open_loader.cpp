@@ -536,14 +536,15 @@ void Session::close() {
 std::unique_ptr<Session> open_loader(const Job& job,
                                      const OpenOptions& options) {
   if (job.loading.find_batch_size)
-    throw Error(ErrorKind::request,
-                {.code = "loader.batch_auto",
-                 .what = "cannot open the job",
-                 .where = "loader.batch_size",
-                 .why = "it is \"auto\", which 'penstock train' finds by "
-                        "trials of the model",
-                 .next = "write the number that 'penstock bench JOB "
-                         "--batch-size auto' shows"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "loader.batch_auto",
+         .what = "cannot open the job",
+         .where = "loader.batch_size",
+         .why = "the batch size is \"auto\", which 'penstock train' finds by "
+                "trials of the model",
+         .next = "write the number that 'penstock bench JOB "
+                 "--batch-size auto' shows"});
   std::unique_ptr<Session> loader;
   try {
     loader.reset(new Session(job, options));

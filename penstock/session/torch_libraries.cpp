@@ -93,11 +93,10 @@ TrainerChoice choose_trainer(const std::string& prefix,
   const std::optional<TorchLibraries> torch = find_torch();
   if (!torch) return chosen;
   if (std::ranges::find(releases, torch->release()) == releases.end()) {
-    chosen.refusal =
-        torch_refusal(*torch,
-                      "it is " + torch->version +
-                          ", and there is a trainer for " + listed(releases),
-                      releases);
+    chosen.refusal = torch_refusal(*torch,
+                                   "found PyTorch " + torch->version +
+                                       ", expected one of " + listed(releases),
+                                   releases);
     if (torch->loaded) throw *chosen.refusal;
     return chosen;
   }

@@ -39,13 +39,14 @@ std::string how_to_install(const std::vector<std::string>& releases) {
 
 /// The trainer needs symbols of c10d, which nearly every torch has.
 [[noreturn]] void refuse_without_distributed(const ErrorParts& parts) {
-  throw Error(ErrorKind::request,
-              {.code = "trainer.torch",
-               .what = "cannot train a built-in model with this PyTorch",
-               .where = parts.where,
-               .why = "it was built without torch.distributed: " + parts.why,
-               .next = "install a release from PyPI, or build PyTorch with "
-                       "USE_DISTRIBUTED=1"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "trainer.torch",
+       .what = "cannot train a built-in model with this PyTorch",
+       .where = parts.where,
+       .why = "PyTorch was built without torch.distributed: " + parts.why,
+       .next = "install a release from PyPI, or build PyTorch with "
+               "USE_DISTRIBUTED=1"});
 }
 
 }  // namespace
