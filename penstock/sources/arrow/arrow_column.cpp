@@ -368,8 +368,7 @@ std::shared_ptr<arrow::Array> array_of(const arrow::RecordBatch& batch,
                                        const files::DataFile& file,
                                        const std::string& where) {
   auto lacks = [&](const std::string& name) {
-    fail(arrow::Status::Invalid("the file has no column '", name, "' here"),
-         file, where);
+    refuse_damaged(file, where, "the file has no column '" + name + "' here");
   };
   std::shared_ptr<arrow::Array> array = batch.GetColumnByName(names[0]);
   if (array == nullptr) lacks(names[0]);

@@ -83,7 +83,7 @@ class Decoder final : public IpcDecoder {
     if (!status.ok()) reader_.reset();
     check(status, file_, where);
     if (found == nullptr)
-      fail(arrow::Status::Invalid("it holds no rows"), file_, where);
+      refuse_damaged(file_, where, "the record batch holds no rows");
     return found;
   }
 
@@ -183,13 +183,15 @@ std::unique_ptr<const IpcBatches> by_footer(const files::DataFile& file,
   std::int32_t size = 0;
   std::memcpy(&size, bytes_at(end, sizeof(size))->data(), sizeof(size));
   if (size <= 0 || size > end - kBehindMark)
-    fail(arrow::Status::Invalid("the file has ", size, " bytes"), file, where);
+    refuse_damaged(file, where,
+                   "the footer declares " + std::to_string(size) +
+                       " bytes, expected 1 to " +
+                       std::to_string(end - kBehindMark));
   const std::optional<IpcFooter> footer =
       read_footer(bytes_at(end - size, size)->ToString());
   if (!footer)
-    fail(arrow::Status::Invalid(
-             "the tables of the footer contradict each other"),
-         file, where);
+    refuse_damaged(file, where,
+                   "the tables of the footer contradict each other");
   auto found = std::make_unique<FoundBatches>(file);
   found->add(checked(
       arrow::ipc::Message::Open(arrow::Buffer::FromString(footer->schema),
@@ -206,7 +208,7 @@ std::unique_ptr<const IpcBatches> by_footer(const files::DataFile& file,
   add(footer->dictionaries);
   add(footer->batches);
   if (found->count() != std::ssize(footer->batches))
-    fail(arrow::Status::Invalid("a block is not a record batch"), file, where);
+    refuse_damaged(file, where, "a block is not a record batch");
   return found;
 }
 

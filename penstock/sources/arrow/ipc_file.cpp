@@ -55,8 +55,9 @@ class IpcReader final : public files::ChunkReader {
     const std::string where = batch_name(chunk);
     auto batch = batches_->read(chunk, where);
     if (batch->num_rows() != block.rows)
-      fail(arrow::Status::Invalid("it has ", batch->num_rows(), " rows"),
-           file_->file_, where);
+      refuse_damaged(file_->file_, where,
+                     "found " + std::to_string(batch->num_rows()) +
+                         " rows, expected " + std::to_string(block.rows));
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const ArrowColumn& column = file_->columns_[columns_[c]];
       auto array = array_of(*batch, column.names, file_->file_, where);

@@ -215,7 +215,7 @@ void PythonChild::read(void* to, std::size_t size) {
   char* at = static_cast<char*>(to);
   while (size > 0) {
     if (!wait_for_bytes())
-      refuse("it has neither answered nor computed for " +
+      refuse("this Python has neither answered nor computed for " +
                  std::to_string(silence_.count() / 1000) + " seconds",
              "check the disk or the store that holds the file, and try again");
     const ssize_t got = ::read(from_, at, size);
