@@ -46,7 +46,7 @@ std::string GlobalHeap::load(const IndexedFile& file, std::uint64_t address,
   const auto end = static_cast<std::uint64_t>(file.data.bytes);
   const std::uint64_t base = static_cast<std::uint64_t>(file.index.base);
   const std::string fault =
-      "its heap at byte " + std::to_string(address) + " is damaged";
+      "the heap at byte " + std::to_string(address) + " is damaged";
   if (address > end || address + base + kHead > end) return fault;
   const auto at = static_cast<std::int64_t>(address + base);
   char head[kHead];
@@ -100,7 +100,7 @@ std::string GlobalHeap::find(const IndexedFile& file,
   const std::uint64_t bytes = length * static_cast<std::uint64_t>(width);
   if (number >= found->objects.size() || number == 0 ||
       found->objects[number].second < bytes)
-    return "its heap at byte " + std::to_string(address) + " has no value " +
+    return "the heap at byte " + std::to_string(address) + " has no value " +
            std::to_string(number) + " of " + std::to_string(bytes) + " bytes";
   out = {found->bytes.data() + found->objects[number].first,
          static_cast<std::size_t>(bytes)};

@@ -501,7 +501,7 @@ void drop_unlike_others(std::vector<RowColumns>& all) {
       if (!in_all)
         of.refused.push_back(
             {one.column.name,
-             "it has " + std::to_string(one.rows) +
+             "the data set has " + std::to_string(one.rows) +
                  " rows, but the data sets that are read by default have " +
                  std::to_string(of.rows),
              "write it to all files with one type, or name one file"});

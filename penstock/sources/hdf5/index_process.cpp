@@ -93,12 +93,13 @@ void IndexProcess::start() {
   int to[2], from[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to) != 0 ||
       ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, from) != 0)
-    throw Error(ErrorKind::source,
-                {.code = "hdf5.no_program",
-                 .what = "cannot start " + program,
-                 .where = program,
-                 .why = std::strerror(errno),
-                 .next = "raise the limit of open files (ulimit -n)"});
+    throw Error(
+        ErrorKind::source,
+        {.code = "hdf5.no_program",
+         .what = "cannot start the program that reads the index of HDF5 files",
+         .where = program,
+         .why = std::strerror(errno),
+         .next = "raise the limit of open files (ulimit -n)"});
   FileActions files;
   posix_spawn_file_actions_adddup2(&files.actions, to[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files.actions, from[1], STDOUT_FILENO);
@@ -116,11 +117,13 @@ void IndexProcess::start() {
   if (failed == 0) return;
   process_ = 0;
   end();
-  throw Error(ErrorKind::source, {.code = "hdf5.no_program",
-                                  .what = "cannot start " + program,
-                                  .where = program,
-                                  .why = std::strerror(failed),
-                                  .next = "reinstall Penstock"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "hdf5.no_program",
+       .what = "cannot start the program that reads the index of HDF5 files",
+       .where = program,
+       .why = std::strerror(failed),
+       .next = "reinstall Penstock"});
 }
 
 // It is hung when it says nothing though it computes, or cannot run: a process

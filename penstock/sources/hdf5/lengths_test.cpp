@@ -97,7 +97,8 @@ TEST_F(TrainAndTest, RowsThatHoldNoValuesAreRefused) {
     H5Fclose(file);
   }
   EXPECT_THAT(rows_of(section("e.h5"), {wanted("/x")}),
-              ElementsAre(HasSubstr("its 1000000000000 rows hold no values")));
+              ElementsAre(HasSubstr(
+                  "the 1000000000000 rows of the data set hold no values")));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ LeftOutColumn unreadable(const IndexedFile& file, const DataSet& set) {
               "map the data sets of the other one directly"};
     if (there != &file && is_in_heap(set.type))
       return {set.path,
-              "it is a virtual data set with values of variable length in "
+              "the virtual data set has values of variable length in "
               "other files",
               "name the mapped files as source.path"};
     const RowView here{.file = &file, .set = &set};
@@ -142,7 +142,7 @@ class Finder {
           is_below(group, settings_.group)) {
         indexes.push_back(group);
         found_.refused.push_back(
-            {group, "it is an index that PyTables keeps for a table",
+            {group, "the group is an index that PyTables keeps for a table",
              "name the table"});
       }
     auto is_index = [&](const DataSet& set) {
@@ -154,7 +154,7 @@ class Finder {
       if (!is_below(set.path, settings_.group) || is_index(set)) continue;
       LeftOutColumn fault = unreadable(*file_, set);
       if (fault.why.empty() && set.dims.empty())
-        fault = {set.path, "it is a single value, without rows",
+        fault = {set.path, "the data set is a single value, without rows",
                  "an attribute that is one number or text is a column"};
       if (!fault.why.empty()) {
         found_.refused.push_back(std::move(fault));
@@ -164,8 +164,8 @@ class Finder {
           .view = {.file = file_.get(), .set = &set, .reversed = reversed_}};
       if (one.view.rows() > 0 && one.view.values() == 0) {
         found_.refused.push_back({set.path,
-                                  "its " + std::to_string(one.view.rows()) +
-                                      " rows hold no values (" +
+                                  "the " + std::to_string(one.view.rows()) +
+                                      " rows of the data set hold no values (" +
                                       text_of(set.dims) + ")",
                                   "choose another data set"});
         continue;
@@ -383,10 +383,10 @@ class Finder {
       } else if (!equal || plan.column.kind == ColumnKind::list ||
                  first->type.is == Is::compound) {
         if (!equal || first->type.is == Is::compound) {
-          found_.refused.push_back(
-              {plan.name,
-               "it holds " + first->type.shown() + " of different shapes",
-               "choose another column"});
+          found_.refused.push_back({plan.name,
+                                    "the column holds " + first->type.shown() +
+                                        " of different shapes",
+                                    "choose another column"});
           continue;
         }
       }

@@ -170,7 +170,7 @@ void plan_values(const std::string& name, const ValueType& type,
     const bool scalar = item.empty();
     for (std::size_t at = first; !scalar && at < plans.size();) {
       refused.push_back({plans[at].name,
-                         "its rows are arrays of compound values, but only one "
+                         "the rows are arrays of compound values, but only one "
                          "compound value per row is supported",
                          kOther});
       plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(at));
@@ -197,15 +197,15 @@ void plan_values(const std::string& name, const ValueType& type,
                                            : ColumnType::number(dtype);
     plan.packed = {.stored = dtype, .dtype = dtype};
   } else if (type.is == Is::other) {
-    why = "it holds " + type.what + ", which are not supported";
+    why = "the data set holds " + type.what + ", which are not supported";
   } else if (!scalar) {
-    why = "its rows hold several values of type " + type.shown();
+    why = "the rows hold several values of type " + type.shown();
   } else if (type.is == Is::list) {
     plan.column = ColumnType::list;
     if (is_number(type.inner[0]))
       plan.numbers = dtype_of(type.inner[0]);
     else
-      why = "its rows hold lists of " + type.inner[0].shown();
+      why = "the rows hold lists of " + type.inner[0].shown();
   } else {
     plan.column = type.is == Is::bytes ? ColumnType::binary : ColumnType::text;
   }

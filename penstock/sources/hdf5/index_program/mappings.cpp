@@ -73,8 +73,7 @@ void add_mappings(hid_t properties, Json& set) {
         // selection (H5Pset_virtual), one mapping for any number of files.
         file.find('%') != file.npos || path.find('%') != path.npos) {
       set["layout"] = "other";
-      set["why"] =
-          "it is a virtual data set that maps something other than whole rows";
+      set["why"] = "the virtual data set maps something other than whole rows";
       return;
     }
     Json mapping(Json::Object{});
