@@ -299,7 +299,7 @@ class FileReader final : public Reader {
     throw Error(
         ErrorKind::source,
         {.code = "files.damaged",
-         .what = "cannot read rows of '" + data.path + "'",
+         .what = "cannot read the rows",
          .where = data.path,
          .why = "a chunk of the file holds " + std::to_string(found) +
                 " rows or more, but declares " + std::to_string(expected),

@@ -230,13 +230,12 @@ void CsvStart::check_closed(const RowRules& rules, std::string_view header,
   CellGrid grid(rules, 1);
   grid.cut(header);
   if (grid.rows().back().cells > 0) return;
-  throw Error(
-      ErrorKind::source,
-      {.code = "files.damaged",
-       .what = "cannot read the first row of '" + text_.file().path + "'",
-       .where = text_.place(line),
-       .why = "a quotation mark is never closed: " + shown_text(header),
-       .next = kCloseMark});
+  throw Error(ErrorKind::source,
+              {.code = "files.damaged",
+               .what = "cannot read the first row",
+               .where = text_.place(line),
+               .why = "a quotation mark is never closed: " + shown_text(header),
+               .next = kCloseMark});
 }
 
 void check_names(const PlainText& text, const std::vector<std::string>& names) {

@@ -20,7 +20,7 @@ constexpr std::int64_t kLongestDocument = std::int64_t{1} << 30;
   throw Error(
       ErrorKind::source,
       {.code = "files.too_long",
-       .what = "cannot take '" + text.file().path + "' as one document",
+       .what = "cannot use the file as one document",
        .where = text.file().path,
        .why = "the file has " + std::to_string(text.size()) +
               " bytes of text, but a document must have less than 1 GiB",

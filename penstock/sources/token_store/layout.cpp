@@ -266,7 +266,7 @@ Layout tokens_alone(const std::string& path, const FileSettings& settings,
                 {.code = "source.document_end",
                  .what = "cannot read '" + path + "'",
                  .where = "source.document_end",
-                 .why = "its tokens have 2 bytes and cannot be " +
+                 .why = "the tokens of the file have 2 bytes and cannot be " +
                         std::to_string(settings.document_end),
                  .next = "name the token that ends a document"});
   if (layout.dtype == Dtype::uint16)

@@ -39,7 +39,7 @@ class ChunkFile {
     number_ = open_regular_file(path.c_str());
     if (number_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
       if (may_be_gone_since(opened_ns_, path))
-        refuse_changed(path, "it may have been removed");
+        refuse_changed(path, "the file may have been removed");
       return false;
     }
     struct stat found {};

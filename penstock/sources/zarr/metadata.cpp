@@ -76,7 +76,8 @@ void set_texts(ZarrArray& array) {
   files::ArrayInfo& info = array.layout.info;
   info.dtype = Dtype::uint8;
   info.items = files::ArrayItems::texts;
-  if (info.shape.size() > 1) unread(array, "its rows hold several texts");
+  if (info.shape.size() > 1)
+    unread(array, "the rows of the array hold several texts");
 }
 
 std::size_t element_of(const Json& configuration) {
@@ -268,7 +269,7 @@ ZarrArray read_v2(const std::string& folder, const std::string& name) {
   if (dtype.is_string())
     npy::set_type(dtype.string(), array.layout);
   else
-    unread(array, "its rows have named fields");
+    unread(array, "the rows of the array have named fields");
   const bool fortran = text_of(member(meta, "order", place), place) == "F";
   array.order.resize(array.chunk.size());
   std::iota(array.order.begin(), array.order.end(), std::size_t{0});
@@ -322,7 +323,7 @@ void set_type_v3(const Json& type, ZarrArray& array, const std::string& place) {
     set_padded(type, files::ArrayItems::bytes, 1, array, place);
   } else if (!dtype_from(name, info.dtype)) {
     info.dtype = Dtype::uint8;
-    unread(array, "it holds values of the type '" + name + "'");
+    unread(array, "the array holds values of the type '" + name + "'");
   }
 }
 
@@ -367,7 +368,7 @@ void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
       for (std::int64_t d : order) {
         const auto at = static_cast<std::size_t>(d);
         if (order.size() != seen.size() || at >= seen.size() || seen[at])
-          damaged(place, "its dimension order is not a permutation");
+          damaged(place, "the dimension order is not a permutation");
         seen[at] = true;
         array.order.push_back(before[at]);
       }

@@ -195,7 +195,7 @@ TEST(Zarr, WhatCannotBeReadBesideTheOthersIsLeftOutWithTheReason) {
   };
   EXPECT_THAT(
       left_out("texts3.zarr"),
-      ElementsAre("/complex: it holds values of the type 'complex128'"));
+      ElementsAre("/complex: the array holds values of the type 'complex128'"));
   EXPECT_THAT(
       left_out("two.zarr"),
       testing::IsSupersetOf(
