@@ -147,7 +147,7 @@ TEST_P(KeptSounds, DamagedOnesStopTheirBatchAndAreNamed) {
       EXPECT_EQ(error.kind(), ErrorKind::transform);
       EXPECT_EQ(error.parts().code, "data.bad_sample");
       EXPECT_THAT(error.what(), HasSubstr("sample 7, sound"));
-      EXPECT_THAT(error.what(), HasSubstr("its sample 2000 is NaN"));
+      EXPECT_THAT(error.what(), HasSubstr("sample 2000 is NaN"));
     }
   }
 }

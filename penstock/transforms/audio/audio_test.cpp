@@ -281,7 +281,7 @@ TEST(Audio, ASampleThatIsNoFiniteNumberMakesItsRowBad) {
       EXPECT_FALSE(run.row(wav_of(samples)).empty()) << run.why;
       samples[321] = value;
       EXPECT_TRUE(run.row(wav_of(samples)).empty());
-      EXPECT_EQ(run.why, "audio its sample 321 is " + std::string(shown) +
+      EXPECT_EQ(run.why, "audio sample 321 is " + std::string(shown) +
                              ", expected finite numbers");
     }
   // One that is not read does not matter.

@@ -155,7 +155,7 @@ std::string ClipReader::fault_of(const SoundInfo& info) const {
     return "the sound has " + std::to_string(info.channels) +
            " channels, expected 1 or 2 for stereo";
   if (!by_soxr(info) && !Resampler::is_possible(info.rate, audio_.rate))
-    return "its rate of " + std::to_string(info.rate) +
+    return "the rate of " + std::to_string(info.rate) +
            " Hz has too little in " + "common with " +
            std::to_string(audio_.rate) + " Hz to be resampled";
   return {};
@@ -213,9 +213,9 @@ std::string ClipReader::not_finite(const SoundInfo& info,
   const auto found = std::ranges::find_if_not(
       decoded_, [](float sample) { return std::isfinite(sample); });
   if (found == decoded_.end())
-    return "its samples are too large, their sums are not finite";
+    return "the samples are too large: their sums are not finite";
   const std::int64_t frame = (found - decoded_.begin()) / info.channels;
-  return "its sample " + std::to_string(first + frame) + " is " +
+  return "sample " + std::to_string(first + frame) + " is " +
          (std::isnan(*found) ? "NaN" : "an infinity") +
          ", expected finite numbers";
 }
