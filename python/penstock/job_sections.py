@@ -201,8 +201,8 @@ def sets_of(call: str, overrides: Mapping[str, Any],
         if section not in sections:
             raise TypeError(f"{call}() has no argument '{name}': " +
                             did_you_mean(section, (*sections, *others)))
-    return [name.replace("__", ".") + "=" + dumped(value)
-            for name, value in overrides.items()]
+    keys = {name.replace("__", "."): value for name, value in overrides.items()}
+    return [f"{key}={dumped(value, key)}" for key, value in keys.items()]
 
 
 _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
@@ -240,8 +240,9 @@ def without_comments(text: str) -> str:
         lambda found: found[0] if found[0][0] == '"' else "", text)
 
 
-def dumped(value: object) -> str:
+def dumped(value: object, key: str = "") -> str:
     """JSON of settings, in which paths and numpy's integers may stand too.
+    `key`: that of the value in a job, for errors.
 
     >>> dumped({"path": __import__("pathlib").PurePosixPath("a/b")})
     '{"path": "a/b"}'
@@ -259,7 +260,7 @@ def dumped(value: object) -> str:
     try:
         return json.dumps(value, default=other, allow_nan=False)
     except ValueError as error:  # nan, or something that contains itself
-        key, why = _not_json(value) or ("", str(error))
+        key, why = _not_json(value, key) or (key, str(error))
         raise refused("settings.value", "cannot write the settings as JSON",
                       key or "the settings", why,
                       "use finite numbers, and no value that contains itself"

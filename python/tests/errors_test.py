@@ -250,7 +250,8 @@ class Arguments(Case):
         around = {}
         around["split"] = around
         for wrong in float("nan"), float("inf"), around:
-            with self.refused(penstock.RequestError, "settings.value"):
+            with self.refused(penstock.RequestError, "settings.value",
+                              "split.train"):
                 self.open(split={"train": wrong})
         with self.refused(penstock.RequestError, "source.uri",
                           "does not exist"):
