@@ -16,6 +16,22 @@
 
 namespace penstock {
 
+namespace {
+
+// The CPU's kernel copies each tensor that is not contiguous, as weights of
+// convolutions in channels_last are, when it comes to that tensor: it could run
+// out of memory with some of the weights moved already, and it would copy all
+// of them in each step. Each number is moved by itself, so a view of the memory
+// from its first number to its last does as well.
+at::Tensor in_memory_order(const at::Tensor& tensor) {
+  if (tensor.is_contiguous()) return tensor;
+  PENSTOCK_ASSERT(tensor.is_non_overlapping_and_dense(),
+                  "a parameter has no gaps");
+  return tensor.as_strided({tensor.numel()}, {1});
+}
+
+}  // namespace
+
 AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options)
     : options_(options) {
   PENSTOCK_ASSERT(!parameters.empty(), "there is something to learn");
@@ -23,18 +39,20 @@ AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options)
   for (const Parameter& parameter : parameters) {
     Group& group = groups_[parameter.value.dim() >= 2 ? 0 : 1];
     group.parameters.push_back(parameter);
-    group.values.push_back(parameter.value.detach());
-    group.first_moments.push_back(at::zeros_like(group.values.back()));
-    group.second_moments.push_back(at::zeros_like(group.values.back()));
+    const at::Tensor value = parameter.value.detach();
+    group.first_moments.push_back(at::zeros_like(value));
+    group.second_moments.push_back(at::zeros_like(value));
+    group.values.push_back(in_memory_order(value));
+    group.first.push_back(in_memory_order(group.first_moments.back()));
+    group.second.push_back(in_memory_order(group.second_moments.back()));
   }
   steps_ = at::zeros(
       {1},
       parameters[0].value.options().dtype(at::kFloat).requires_grad(false));
 }
 
-// The kernel copies a gradient whose memory is laid out differently, as those
-// of convolutions may be, when it comes to it: it could run out of memory with
-// some of the weights moved already. So they are copied before.
+// A gradient may be laid out in another way than its parameter, as those of
+// convolutions are. It is copied before any of the weights is moved.
 std::vector<at::Tensor> AdamW::gradients_of(const Group& group) {
   std::vector<at::Tensor> gradients;
   for (const Parameter& parameter : group.parameters) {
@@ -77,16 +95,18 @@ void AdamW::step(double learning_rate, const at::Tensor& left_out) {
   at::NoGradGuard no_graph;
   std::array gradients{gradients_of(groups_[0]), gradients_of(groups_[1])};
   if (options_.clip_norm > 0) clip(gradients);
+  for (std::vector<at::Tensor>& group : gradients)
+    for (at::Tensor& gradient : group) gradient = in_memory_order(gradient);
   steps_.add_(1);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Group& group = groups_[g];
     if (group.values.empty()) continue;
     // The kernels read the count of each parameter; ours are all the same.
     std::vector<at::Tensor> steps(group.values.size(), steps_);
-    at::_fused_adamw_(group.values, gradients[g], group.first_moments,
-                      group.second_moments, {}, steps, learning_rate,
-                      options_.beta1, options_.beta2, group.weight_decay,
-                      options_.epsilon, /*amsgrad=*/false, /*maximize=*/false,
+    at::_fused_adamw_(group.values, gradients[g], group.first, group.second, {},
+                      steps, learning_rate, options_.beta1, options_.beta2,
+                      group.weight_decay, options_.epsilon, /*amsgrad=*/false,
+                      /*maximize=*/false,
                       /*grad_scale=*/{}, skipped);
   }
   if (skipped) steps_.sub_(*skipped);

@@ -40,7 +40,9 @@ class AdamW {
   struct Group {
     double weight_decay = 0;
     std::vector<Parameter> parameters;
-    std::vector<at::Tensor> values, first_moments, second_moments;
+    std::vector<at::Tensor> first_moments, second_moments;
+    /// The same memory as the kernel takes it: see in_memory_order().
+    std::vector<at::Tensor> values, first, second;
   };
   /// Of one group; each parameter must have one.
   static std::vector<at::Tensor> gradients_of(const Group& group);

@@ -155,6 +155,20 @@ TEST_F(ShortageTest, AnyAllocationOfAStepMayFail) {
   }
 }
 
+/// The optimiser makes the last allocations of a step: of weights in
+/// channels_last, too, none when some of the weights have moved.
+TEST_F(ShortageTest, TheLastAllocationsOfAStepMayFail) {
+  for (const char* kind : {"image_classifier", "spectrogram_classifier"}) {
+    SCOPED_TRACE(kind);
+    Victim of;
+    of.table = model(kind, 24, kBatch, {"train.ema=0.9", "train.clip_norm=1"});
+    of.stepper = of.table->stepper();
+    of.first = of.stepper->save();
+    for (int last = 0; last < 16; ++last)
+      fail_one(of, 0, 0.999 - 0.002 * last);
+  }
+}
+
 std::map<std::string, std::vector<float>> floats_in(const ModelState& state,
                                                     const std::string& prefix) {
   std::map<std::string, std::vector<float>> all;
