@@ -106,13 +106,14 @@ SourceSpec with_column_types(
   };
   auto& chosen = std::any_cast<FileSettings&>(spec.own).columns;
   const std::size_t own = chosen.size();
-  for (const auto& [name, type] : types) {
+  for (const auto& one : types) {
+    const std::string &name = one.first, &type = one.second;
     const ColumnInfo* column = schema.find(name);
     if (column == nullptr || column->declared == type) continue;
     if (number(column->declared) && number(type)) continue;
     const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(own);
-    const bool named = std::any_of(chosen.begin(), end, [&](const auto& one) {
-      return one.first == name;
+    const bool named = std::any_of(chosen.begin(), end, [&](const auto& its) {
+      return its.first == name;
     });
     if (!named && std::ranges::count(column_type_names(), type) > 0)
       chosen.emplace_back(name, type);

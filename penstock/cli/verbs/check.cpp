@@ -75,7 +75,7 @@ std::string summary_of_check(const Json& json) {
             " keys belong to more than one row: name a column with unique "
             "values as source.key\n";
   else if (bad == 0 && no_batch.empty())
-    text += "all rows can be used\n";
+    text += rows == 0 ? "the source has no rows\n" : "all rows can be used\n";
   if (!no_batch.empty())
     text += (bad == 0 ? "each row can be read, but no batch" : "no batch") +
             std::string(" can be made of the train rows: ") + no_batch + "\n";
