@@ -75,8 +75,9 @@ OwnTrainer predicting(const nb::object& maker) {
 }
 
 void write_to_stdout(const std::string& text) {
-  in_python(
-      [&] { nb::module_::import_("sys").attr("stdout").attr("write")(text); });
+  in_python([&] {
+    nb::module_::import_("sys").attr("__stdout__").attr("write")(text);
+  });
 }
 
 std::string predict_rows(const std::string& run, const std::string& source,
