@@ -10,6 +10,7 @@
 #include "penstock/run/generated_texts.h"
 #include "penstock/run/ranks_of_run.h"
 #include "penstock/run/row_answers.h"
+#include "penstock/run/rows_to_predict.h"
 
 // Rows are read in the order of their source and prepared by the statistics of
 // the run, window by window. Each window is a data set of its own, whose
@@ -31,32 +32,6 @@ std::string target_of(const ModelSpec& model) {
   const Json section = model_section(model);
   const Json* target = section.find("target");
   return target != nullptr && target->is_string() ? target->string() : "";
-}
-
-/// Whether the source has all columns of a field.
-bool has_columns(const Schema& schema, const Field& field) {
-  return std::ranges::all_of(field.kind->facts().columns,
-                             [&](const ColumnRequest& request) {
-                               return schema.find(request.column) != nullptr;
-                             });
-}
-
-bool guesses_types(const SourceSpec& spec) {
-  const SourceKind* kind = source_kind(spec.kind);
-  return kind != nullptr && kind->guesses_types;
-}
-
-/// Keys where the rows have such, else their numbers.
-std::unique_ptr<Source> open_rows_of(const SourceSpec& spec,
-                                     const std::vector<Field>& fields,
-                                     StopFlag stop) {
-  const std::vector<ColumnRequest> requests = requests_of(fields);
-  try {
-    return open_source(spec, requests, {.stop = stop});
-  } catch (const Error& error) {
-    if (error.parts().code != "source.no_key") throw;
-    return open_source(spec, requests, {.stop = stop, .keys = false});
-  }
 }
 
 /// A window whose batches are begun.
@@ -91,6 +66,8 @@ class Prediction {
 
  private:
   void open();
+  void leave_out_bad_target(const SourceSpec& spec, std::vector<Field>& fields);
+  std::string first_bad_row();
   void open_stream(std::vector<Field> fields, const SourceSpec& spec);
   void compare(const Json& facts);
   void check_same();
@@ -144,12 +121,50 @@ void Prediction::open() {
       run_.job.sources.empty() ? run_.job.source : run_.job.sources[0].source;
   skips_bad_ = spec.skip_bad || trained.skip_bad;
   // What decides how batches are drawn does not apply.
-  job_.fields = fields;
   job_.sources.clear();
   job_.loading.drawing = {};
   job_.loading.tail = validation_options(run_.job).tail;
   job_.loading.options.on_bad = OnBad::mask;
+  if (has_target_ && may_lack_target) leave_out_bad_target(spec, fields);
+  job_.fields = fields;
   open_stream(std::move(fields), spec);
+}
+
+/// Rows are predicted without their target where one of them has no valid one.
+void Prediction::leave_out_bad_target(const SourceSpec& spec,
+                                      std::vector<Field>& fields) {
+  const auto target =
+      std::ranges::find(fields, target_of(run_.job.model), &Field::name);
+  if (target == fields.end()) return;
+  job_.fields = {*target};
+  const bool skips_bad = std::exchange(skips_bad_, true);
+  open_stream(job_.fields, spec);
+  result_.not_measured = first_bad_row();
+  skips_bad_ = skips_bad;
+  stream_.reset();
+  if (result_.not_measured.empty()) return;
+  has_target_ = false;
+  fields.erase(target);
+}
+
+/// Of all rows of the stream: "row 7, column 'species': is NULL, expected a
+/// class"; empty where there is none.
+std::string Prediction::first_bad_row() {
+  auto shown = [](const BadRow& row) {
+    return "row " + row.shown_key + ", column '" + row.column + "': " + row.why;
+  };
+  while (stream_ != nullptr) {
+    const std::shared_ptr<const RowWindow> rows = stream_->next();
+    if (!stream_->left_out().bad.empty())
+      return shown(stream_->left_out().bad.front());
+    if (rows == nullptr) break;
+    const OpenWindow window = opened(rows);
+    while (const std::optional<Batch> batch = window.session->next())
+      if (!batch->rejected().empty())
+        return shown(left_out(*rows, batch->rejected().front()));
+    window.session->close();
+  }
+  return {};
 }
 
 void Prediction::open_stream(std::vector<Field> fields,

@@ -41,11 +41,15 @@ struct Predicted {
   /// "loss" and the rest, as the run's report has them of the held-out rows;
   /// empty where the rows have no target.
   Json metrics = Json(Json::Object{});
+  /// Why rows that have the target were not measured: one of them has no valid
+  /// one. Empty: there is no such row.
+  std::string not_measured = {};
   int rank = 0;  ///< of this process; only rank 0 has all of the above
 };
 
-/// {"rows", "bad", "metrics", "out"}; "metrics" where the rows have the
-/// target, and "out" is null where no file was written.
+/// {"rows", "bad", "metrics", "out"}; "metrics" where all rows have a valid
+/// target, "not_measured" with the reason where some do not, and "out" is null
+/// where no file was written.
 Json json_of(const Predicted& predicted, const std::string& out);
 /// The same for people: "2,000 rows predicted, 3 left out: answers.csv".
 std::string summary_of(const Predicted& predicted, const std::string& out);

@@ -8,6 +8,8 @@ Json json_of(const Predicted& predicted, const std::string& out) {
   json["rows"] = predicted.rows;
   json["bad"] = predicted.bad;
   if (!predicted.metrics.object().empty()) json["metrics"] = predicted.metrics;
+  if (!predicted.not_measured.empty())
+    json["not_measured"] = predicted.not_measured;
   json["out"] = out.empty() ? Json() : Json(out);
   return json;
 }

@@ -321,6 +321,22 @@ class Table(Predicting):
         self.refused(self.run_it("evaluate", "out", "new.csv", "--json"),
                      "transform", "data.bad_rows", "Emperor")
 
+    def test_rows_whose_target_is_not_known_are_predicted_and_not_measured(self):
+        rows = birds()
+        wanted = self.predict(self.without("species"))[1]
+        for wrong in "", "Emperor":
+            rows[7]["species"] = wrong
+            self.write_csv("new.csv", rows)
+            for source in "new.csv", "csv:new.csv?on_bad=skip":
+                told, found = self.predict(source)
+                self.assertEqual((told["rows"], told["bad"]), (200, 0))
+                self.assertNotIn("metrics", told)
+                self.assertIn("row 7, column 'species'", told["not_measured"])
+                self.assertEqual(found, wanted)
+        answer = self.succeed("predict", "out", "new.csv")
+        self.assertEqual(len(answer.out.splitlines()), 201)
+        self.assertIn("not measured", answer.err)
+
     def test_evaluate_needs_the_target(self):
         self.refused(self.run_it("evaluate", "out", self.without("species"),
                                  "--json"),

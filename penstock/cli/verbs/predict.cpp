@@ -37,9 +37,12 @@ Json request_of_predictions(const PredictArguments& arguments, bool json) {
   return request;
 }
 
-/// Rows that were left out, and why.
+/// Rows that were left out or not measured, and why.
 void note_bad_rows(const Predicted& predicted, Terminal& terminal) {
   constexpr std::size_t kShown = 3;
+  if (!predicted.not_measured.empty())
+    terminal.note("the rows are not measured, since a target is not valid: " +
+                  predicted.not_measured);
   for (std::size_t i = 0; i < predicted.bad_rows.size() && i < kShown; ++i) {
     const BadRow& row = predicted.bad_rows[i];
     terminal.note("left out row " + row.shown_key + ", column '" + row.column +

@@ -254,7 +254,7 @@ class Encoder final : public FieldEncoder {
   void reject(std::string_view value, std::int64_t row, Faults& faults) const {
     faults.reject(
         {.row = row,
-         .place = "field '" + name_ + "', column '" + settings_.column + "'",
+         .place = settings_.column,
          .why = "found " + json_of_class(type_, value).dump() +
                 ", which is not a class of the train rows",
          .what = "cannot determine the class of a row",

@@ -157,7 +157,7 @@ class Encoder final : public FieldEncoder {
               Faults& faults) const {
     faults.reject(
         {.row = row,
-         .place = "field '" + name_ + "', column '" + settings_.column + "'",
+         .place = settings_.column,
          .why = "found " + label + ", which is not a label of the train rows",
          .what = "cannot determine the labels of a row",
          .next = "use \"unknown\": \"ignore\""});
