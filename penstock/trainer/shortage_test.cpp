@@ -164,7 +164,7 @@ TEST_F(ShortageTest, TheLastAllocationsOfAStepMayFail) {
     of.table = model(kind, 24, kBatch, {"train.ema=0.9", "train.clip_norm=1"});
     of.stepper = of.table->stepper();
     of.first = of.stepper->save();
-    for (int last = 0; last < 16; ++last) fail_one(of, 0, 0.999 - 0.002 * last);
+    for (int last = 0; last < 8; ++last) fail_one(of, 0, 0.999 - 0.002 * last);
   }
 }
 

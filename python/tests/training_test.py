@@ -313,7 +313,7 @@ class Resuming(Case):
         if Net.steps == 6:
             return self.layers[0](torch.ones(16, 5))[:, :1] * float("nan")
 """))
-        with self.refused("transform", "train.not_finite", "not a number", "step 5"):
+        with self.refused("transform", "train.not_finite", "NaN", "step 5"):
             self.train(self.job("nan.py:Net"))
         part = os.path.realpath("runs/latest")
         again = self.resume(part, skip=1)
@@ -431,7 +431,8 @@ class Switches(Case):
         self.write("sizes.py", NET.replace(
             "    def forward(self, x, kind):", """
     def forward(self, x, kind):
-        assert len(x) == (16 if self.training else 25), len(x)
+        # The last batch of the held-out rows has what is left of them.
+        assert len(x) == 16 if self.training else len(x) <= 25, len(x)
 """))
         run = self.train(self.job("sizes.py:Net",
                                   source={"where": "id < 200"},
