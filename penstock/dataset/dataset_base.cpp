@@ -37,6 +37,15 @@ Json statistics_of(const std::vector<MixedRows>& parts) {
 
 }  // namespace
 
+std::vector<const FittedFields*> DatasetFacts::all_fitted() const {
+  std::vector<const FittedFields*> all;
+  if (fitted != nullptr) all.push_back(fitted.get());
+  for (const MixedRows& part : parts)
+    if (part.rows->facts().fitted != nullptr)
+      all.push_back(part.rows->facts().fitted.get());
+  return all;
+}
+
 Json Dataset::statistics() const {
   if (facts_.later != nullptr) {
     const std::shared_ptr<const Dataset> rows = facts_.later->rows();

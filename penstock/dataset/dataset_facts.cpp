@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "penstock/base/error.h"
-#include "penstock/dataset/dataset.h"
 
 namespace penstock {
 
@@ -11,15 +10,6 @@ const Json& FittedFields::statistics_of(const std::string& field) const {
   auto found = std::ranges::find(fields, field, &Field::name);
   PENSTOCK_ASSERT(found != fields.end(), "a field has this name");
   return statistics[static_cast<std::size_t>(found - fields.begin())];
-}
-
-std::vector<const FittedFields*> DatasetFacts::all_fitted() const {
-  std::vector<const FittedFields*> all;
-  if (fitted != nullptr) all.push_back(fitted.get());
-  for (const MixedRows& part : parts)
-    if (part.rows->facts().fitted != nullptr)
-      all.push_back(part.rows->facts().fitted.get());
-  return all;
 }
 
 std::vector<ColumnInfo> columns_of(const std::vector<Field>& fields,

@@ -148,7 +148,7 @@ void Prediction::leave_out_bad_target(const SourceSpec& spec,
 }
 
 /// Of all rows of the stream: "row 7, column 'species': is NULL, expected a
-/// class"; empty where there is none.
+/// class"; empty if all are good.
 std::string Prediction::first_bad_row() {
   auto shown = [](const BadRow& row) {
     return "row " + row.shown_key + ", column '" + row.column + "': " + row.why;

@@ -25,8 +25,8 @@ struct TokenizeArguments {
 constexpr const char* kNameField =
     "correct the line, or name the field of the text with --field";
 
-[[noreturn]] void refuse(std::string where, std::string why,
-                         const char* next = kNameField) {
+[[noreturn]] void refuse_line(std::string where, std::string why,
+                              const char* next = kNameField) {
   throw Error(ErrorKind::transform, {.code = "tokenizer.line",
                                      .what = "cannot tokenise a document",
                                      .where = std::move(where),
@@ -61,19 +61,21 @@ void read_stream(std::istream& from, const std::string& name,
       json = Json::parse(line, "this line");
     } catch (const Error& error) {
       const std::string& where = error.parts().where;  // "line 1, column 7"
-      refuse(place + ":" + where.substr(where.rfind(' ') + 1),
-             error.parts().why, kOneObject);
+      refuse_line(place + ":" + where.substr(where.rfind(' ') + 1),
+                  error.parts().why, kOneObject);
     }
     if (!json.is_object())
-      refuse(place + ":1",
-             "found " + std::string(json.type_name()) + ", expected an object",
-             kOneObject);
+      refuse_line(
+          place + ":1",
+          "found " + std::string(json.type_name()) + ", expected an object",
+          kOneObject);
     const Json* found = member_at(json, field);
     if (found == nullptr || !found->is_string())
-      refuse(place, "field '" + field + "': found " +
-                        (found == nullptr ? "nothing"
-                                          : std::string(found->type_name())) +
-                        ", expected a text");
+      refuse_line(
+          place,
+          "field '" + field + "': found " +
+              (found == nullptr ? "nothing" : std::string(found->type_name())) +
+              ", expected a text");
     take(found->string());
   }
 }
@@ -106,8 +108,8 @@ void read_rows(const Source& source, Reader& reader, const Partition& partition,
           : column.valid(row)
               ? "holds " + beginning(column.text(row)) + ", expected a text"
               : "the text is missing";
-      refuse(source.place_of(keys.integer(row)),
-             "field '" + field + "': " + found);
+      refuse_line(source.place_of(keys.integer(row)),
+                  "field '" + field + "': " + found);
     }
     return true;
   });
@@ -124,9 +126,10 @@ void read_files(const TokenizeArguments& from, const TakeDocument& take) {
                                                           .setting = "--field",
                                                           .document = true}});
   if (!source->types()[0].is_text())
-    refuse(source->place_of(0), "field '" + from.field + "' holds " +
-                                    std::string(name_of(source->types()[0])) +
-                                    ", expected texts");
+    refuse_line(source->place_of(0),
+                "field '" + from.field + "' holds " +
+                    std::string(name_of(source->types()[0])) +
+                    ", expected texts");
   const std::unique_ptr<Reader> reader = source->open_reader();
   for (const Partition& partition : source->partitions(1))
     read_rows(*source, *reader, partition, from.field, take);

@@ -252,14 +252,14 @@ class Encoder final : public FieldEncoder {
                  ", or raise min_count"});
   }
   void reject(std::string_view value, std::int64_t row, Faults& faults) const {
-    faults.reject(
-        {.row = row,
-         .place = settings_.column,
-         .why = "found " + json_of_class(type_, value).dump() +
-                ", which is not a class of the train rows",
-         .what = "cannot determine the class of a row",
-         .next = "use \"unknown\": \"last\", or leave out such rows with "
-                 "'source.where'"});
+    faults.reject({.row = row,
+                   .place = settings_.column,
+                   .why = "found " + json_of_class(type_, value).dump() +
+                          ", which is not a class of the train rows",
+                   .what = "cannot determine the class of a row",
+                   .next =
+                       "use \"unknown\": \"last\", or leave out such rows with "
+                       "'source.where'"});
   }
 
   const std::string name_;
