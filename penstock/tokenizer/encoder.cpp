@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "penstock/base/error.h"
-#include "penstock/base/utf8.h"
 #include "penstock/tokenizer/composition.h"
 #include "penstock/tokenizer/encoder_inside.h"
 #include "penstock/tokenizer/offsets.h"
@@ -128,14 +127,12 @@ void Encoder::encode(std::string_view text, bool special,
   Inside& in = *inside_;
   const Recipe& recipe = in.recipe;
   if (text.size() > kLongest)
-    throw Error(
-        ErrorKind::transform,
-        {.code = "tokenizer.document",
-         .what = "cannot tokenise a document",
-         .where = "the document that begins with '" + beginning(text) + "'",
-         .why = "the document has " + std::to_string(text.size()) +
-                " bytes, but at most 2147483648 can be tokenised",
-         .next = "split the document into several"});
+    throw Error(ErrorKind::transform,
+                {.code = "tokenizer.document",
+                 .what = "cannot tokenise a document",
+                 .why = "the document has " + std::to_string(text.size()) +
+                        " bytes, but at most 2147483648 can be tokenised",
+                 .next = "split the document into several"});
   if (special)
     out.insert(out.end(), recipe.before.begin(), recipe.before.end());
   const std::size_t first = out.size();
