@@ -317,9 +317,9 @@ class Notebooks(Case):
     def test_a_loader_that_was_closed_says_so(self):
         loader = self.loader()
         loader.close()
-        self.assertEqual(repr(loader), "<penstock.Loader: it was closed>")
+        self.assertEqual(repr(loader), "<penstock.Loader: the loader was closed>")
         self.assertEqual(self.page(loader),
-                         "penstock.Loader: it was closed")
+                         "penstock.Loader: the loader was closed")
 
 
 if __name__ == "__main__":
