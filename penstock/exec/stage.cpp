@@ -64,14 +64,15 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
     if (state_->options.failed)
       state_->options.failed(std::current_exception());
     join();
-    throw Error(ErrorKind::request,
-                {.code = "exec.threads",
-                 .what = "cannot start thread " + std::to_string(started + 1) +
-                         " of " + std::to_string(workers),
-                 .where = "the stage " + stage,
-                 .why = error.what(),
-                 .next = "request fewer workers, or raise the limits on "
-                         "threads and memory of this process"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "exec.threads",
+         .what = stage + ": cannot start thread " +
+                 std::to_string(started + 1) + " of " + std::to_string(workers),
+         .where = "the threads of this process",
+         .why = error.what(),
+         .next = "request fewer workers, or raise the limits on "
+                 "threads and memory of this process"});
   }
 }
 
@@ -142,8 +143,8 @@ Error unexpected(const std::string& stage, std::string why) {
 Error no_memory(const std::string& stage) {
   return Error(ErrorKind::out_of_memory,
                {.code = "memory.host",
-                .what = "the host is out of memory",
-                .where = "the stage " + stage,
+                .what = stage + ": the host is out of memory",
+                .where = "host memory",
                 .why = "a memory allocation failed",
                 .next = "use less memory ('loader.cache': \"none\"), or a "
                         "machine with more"});

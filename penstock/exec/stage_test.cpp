@@ -153,7 +153,7 @@ TEST(StageDeathTest, ARefusedThreadEndsThoseThatStarted) {
   };
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(7),
-              "cannot start thread [0-9]+ of 4096 at the stage work");
+              "work: cannot start thread [0-9]+ of 4096");
 }
 #endif
 

@@ -279,7 +279,7 @@ class NoModel(Positions):
     def test_a_job_with_a_model_says_what_is_missing(self):
         self.positions()
         self.refused(self.run_it("train", "job.json", "--json"), "request",
-                     "trainer.part_missing", "libpenstock_trainer.so")
+                     "trainer.part_missing", "libpenstock_trainer_*.so")
 
 
 class OwnModel(Case):
