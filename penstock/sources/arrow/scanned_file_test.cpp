@@ -191,8 +191,9 @@ TEST_F(ScannedFileTest, WhatIsDamagedIsNamed) {
   dictionary.dictionary.push_back(bytes("u", {"only"}));
   EXPECT_THAT(rows({.chunks = {{{dictionary}}}}),
               ElementsAre(HasSubstr("value 7 of a dictionary of 1")));
-  EXPECT_THAT(rows({.chunks = {{{numbers({1})}, {bytes("u", {"x"})}}}}),
-              ElementsAre("1.0", HasSubstr("the file no longer has the column 'n'")));
+  EXPECT_THAT(
+      rows({.chunks = {{{numbers({1})}, {bytes("u", {"x"})}}}}),
+      ElementsAre("1.0", HasSubstr("the file no longer has the column 'n'")));
   FakeArray text = bytes("u", {"x"});
   text.name = "n";
   EXPECT_THAT(rows({.chunks = {{{numbers({1})}, {text}}}}),
