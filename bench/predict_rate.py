@@ -10,31 +10,18 @@ CSV and writes CSV.
     bench/run predict_rate [--rows N] [--repeats N]
 """
 import argparse
-import csv
 import json
 import os
 import pathlib
-import random
 import subprocess
 import tempfile
 import time
 
-from guard_cost import job_of
+from guard_cost import job_of, make_table
 from result import machine_of, print_result, spread
 
 WORKLOADS = {"small": {"width": 64, "depth": 2, "batch": 1024},
              "larger": {"width": 512, "depth": 4, "batch": 1024}}
-COLUMNS = [f"c{c}" for c in range(16)]
-
-
-def make_table(path, rows):
-    drawn = random.Random(2)
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow([*COLUMNS, "y"])
-        for _ in range(rows):
-            numbers = [round(drawn.gauss(0, 1), 3) for _ in COLUMNS]
-            table.writerow([*numbers, round(sum(numbers) / 4, 3)])
 
 
 def call(program, folder, *arguments):
@@ -44,9 +31,9 @@ def call(program, folder, *arguments):
     return json.loads(done.stdout)
 
 
-def validated(program, folder, workload):
+def validated(program, folder, columns, workload):
     """Rows per second of the run's passes over its held-out rows."""
-    job = job_of(COLUMNS, workload, 4)
+    job = job_of(columns, workload, 4)
     job["loader"]["tail"] = "exact"
     job["split"] = {"val": 0.9}
     job["train"].update(validate_every_steps=2)
@@ -71,12 +58,13 @@ def main():
     results = []
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
-        make_table(folder / "rows.csv", chosen.rows)
+        columns = make_table(folder / "rows.csv", chosen.rows)
         make_table(folder / "few.csv", chosen.rows // 10)
         for name, workload in WORKLOADS.items():
             validation, prediction = [], []
             for _ in range(chosen.repeats):
-                validation.append(validated(program, folder, workload))
+                validation.append(
+                    validated(program, folder, columns, workload))
                 few, short = predicted_in(program, folder, "few.csv")
                 all_rows, long = predicted_in(program, folder, "rows.csv")
                 prediction.append((all_rows - few) / (long - short))

@@ -33,7 +33,6 @@ def make_job(folder, width, steps):
     job = job_of(make_table(folder / "rows.csv"),
                  {"width": width, "depth": 2, "batch": 128}, steps)
     job["loader"].update(cache="auto", workers=1)
-    job["train"]["epochs"] = 10**6
     (folder / "job.json").write_text(json.dumps(job))
 
 
@@ -53,7 +52,6 @@ def make_database_job(folder, steps):
     job = job_of(columns, {"width": 64, "depth": 2, "batch": 128}, steps)
     job["source"] = "sqlite:rows.sqlite#rows"
     job["loader"].update(cache="none", workers=1)
-    job["train"]["epochs"] = 10**6
     (folder / "job.json").write_text(json.dumps(job))
 
 
@@ -108,7 +106,6 @@ class Ranks:
         return self.run(slow=slow, variables={
             "LD_PRELOAD": library, "FAIL_CALL": "read", "FAIL_AT": "1",
             "FAIL_SLEEP_US": "1000"})
-
 
     def over_a_slow_link(self):
         """Each packet arrives 2 ms later."""
