@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <string_view>
 
 #include "penstock/base/folder.h"
 
@@ -33,15 +32,22 @@ Nanoseconds queued(int file) {
   std::array<char, 96> text;
   const ssize_t size = ::pread(file, text.data(), text.size(), 0);
   if (size <= 0) return Nanoseconds(0);
-  const std::string_view line(text.data(), static_cast<std::size_t>(size));
-  const std::size_t second = line.find(' ');
-  if (second == line.npos) return Nanoseconds(0);
-  std::int64_t time = 0;
-  std::from_chars(line.data() + second + 1, line.data() + line.size(), time);
-  return Nanoseconds(time);
+  return queued_in({text.data(), static_cast<std::size_t>(size)})
+      .value_or(Nanoseconds(0));
 }
 
 }  // namespace
+
+std::optional<Nanoseconds> queued_in(std::string_view schedstat) {
+  const std::size_t second = schedstat.find(' ');
+  if (second == schedstat.npos) return std::nullopt;
+  std::int64_t time = 0;
+  const char* end = schedstat.data() + schedstat.size();
+  if (std::from_chars(schedstat.data() + second + 1, end, time).ec !=
+      std::errc())
+    return std::nullopt;
+  return Nanoseconds(time);
+}
 
 ProcessorQueue::ProcessorQueue()
     : before_(threads_now()), files_{opened("/proc/thread-self")} {}

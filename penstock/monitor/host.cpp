@@ -10,6 +10,7 @@
 
 #include "penstock/base/folder.h"
 #include "penstock/base/kernel_files.h"
+#include "penstock/base/processor_queue.h"
 
 namespace penstock {
 
@@ -41,19 +42,13 @@ HostUse read_host_use(const std::filesystem::path& root) {
   return use;
 }
 
-// schedstat of a thread: nanoseconds on a processor, nanoseconds ready and
-// waiting for one, and the number of turns.
 std::optional<double> processor_queue_seconds(
     const std::filesystem::path& root) {
   std::error_code unknown;
   std::optional<double> all;
-  for (const FolderEntry& thread :
-       entries_of(root / "proc/self/task", unknown)) {
-    std::ifstream file(thread.path / "schedstat");
-    std::int64_t ran_ns = 0, queued_ns = 0;
-    if (file >> ran_ns >> queued_ns)
-      all = all.value_or(0) + 1e-9 * static_cast<double>(queued_ns);
-  }
+  for (const FolderEntry& thread : entries_of(root / "proc/self/task", unknown))
+    if (const auto queued = queued_in(kernel_text(thread.path / "schedstat")))
+      all = all.value_or(0) + seconds(*queued);
   return all;
 }
 

@@ -78,8 +78,9 @@ double SlowRanks::vote_milliseconds() const {
   return as_double(voted_) / static_cast<double>(votes_) / 1e6;
 }
 
-Nanoseconds RankGroup::waiting(const std::function<void()>& together) {
-  const Nanoseconds start = wall_clock().now(), queued = queue_.now();
+Nanoseconds RankGroup::waiting(Nanoseconds queued,
+                               const std::function<void()>& together) {
+  const Nanoseconds start = wall_clock().now();
   together();
   const Nanoseconds took = wall_clock().now() - start;
   return took - std::min(took, queue_.now() - queued);
@@ -95,7 +96,7 @@ const Vote& RankGroup::vote(const Share& share) {
   const Nanoseconds queued = std::exchange(queued_, queue_.now());
   mine.queued = queued_ - queued;
   wish_.voted = wish_.waited =
-      waiting([&] { last_ = counted(exchange(mine)); });
+      waiting(queued_, [&] { last_ = counted(exchange(mine)); });
   began_ = start + wish_.voted;
   slow_.add(last_);
   ++votes_;
@@ -104,7 +105,7 @@ const Vote& RankGroup::vote(const Share& share) {
 
 void RankGroup::sum(std::span<const TensorView> tensors) {
   for (const TensorView& one : tensors) summed_bytes_ += one.bytes();
-  wish_.waited += waiting([&] { add_up(tensors); });
+  wish_.waited += waiting(queue_.now(), [&] { add_up(tensors); });
 }
 
 std::string RankGroup::waits_for() const {

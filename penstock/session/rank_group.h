@@ -131,8 +131,10 @@ class RankGroup {
   virtual std::vector<Ballot> exchange(const Ballot& mine) = 0;
   virtual void add_up(std::span<const TensorView> tensors) = 0;
   /// Calls it and returns what it waited for others in it: time in which this
-  /// thread was ready to run and had no processor is its own.
-  Nanoseconds waiting(const std::function<void()>& together);
+  /// thread was ready to run and had no processor is its own. `queued`: what
+  /// queue_ says before.
+  Nanoseconds waiting(Nanoseconds queued,
+                      const std::function<void()>& together);
 
   Ballot wish_;
   Vote last_;
