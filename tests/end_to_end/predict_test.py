@@ -8,8 +8,9 @@ import sqlite3
 import tempfile
 import unittest
 
+import init_test
 import models_test
-from penstock_cli import Case, has_part
+from penstock_cli import Case, has_library, has_part
 
 TRAINED = has_part("csv") and has_part("trainer")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -33,6 +34,37 @@ class Predicting(Case):
         told = self.succeed("predict", run, source, "--out", out, "--json",
                             *arguments).json()
         return told, self.read_csv(out)
+
+
+@unittest.skipUnless(has_library("penstock_images") and has_part("trainer"),
+                     "built without libjpeg, libpng or libwebp, or the trainer")
+class Pictures(Predicting):
+    def test_need_no_class(self):
+        for at in range(12):
+            of = self.folder / "photos" / ("cat", "dog")[at % 2]
+            of.mkdir(parents=True, exist_ok=True)
+            (of / f"{at}.png").write_bytes(init_test.png(20 * at, side=32))
+        self.succeed("train", "--init", "images:photos", "--out", "new.json",
+                     "--json", "--output", "out", "--set", "device=cpu",
+                     "--set", "fields.image.image.size=32",
+                     "--set", "train.max_steps=2")
+        told, known = self.predict("images:photos")
+        self.assertIn("accuracy", told["metrics"])
+        (self.folder / "new").mkdir()
+        for each in self.folder.glob("photos/*/*.png"):
+            shutil.copy(each, self.folder / "new")
+        (self.folder / "list.csv").write_text(
+            "path\n" + "".join(f"{row['key']}\n" for row in known))
+        for source, kept in (("images:new", lambda key: key.split("/")[1]),
+                             ("images:photos?labels=list.csv", str)):
+            told, rows = self.predict(source)
+            self.assertEqual((told["rows"], told["bad"]), (12, 0))
+            self.assertNotIn("metrics", told)
+            self.assertEqual({row["key"]: row["prediction"] for row in rows},
+                             {kept(row["key"]): row["prediction"]
+                              for row in known})
+            self.refused(self.run_it("evaluate", "out", source, "--json"),
+                         "source", "images.none", "class")
 
 
 @unittest.skipUnless(TRAINED, "the parts for CSV or models were not built")

@@ -72,7 +72,8 @@ void renumber_folders(const std::vector<std::string>& declared,
   const DeclaredClasses allowed(declared);
   std::vector<std::int32_t> places;
   for (const std::string& name : files.classes) {
-    allowed.check(name, files.root + "/" + name);
+    if (std::ranges::find(files.empty, name) == files.empty.end())
+      allowed.check(name, files.root + "/" + name);
     places.push_back(static_cast<std::int32_t>(
         std::ranges::find(declared, name) - declared.begin()));
   }

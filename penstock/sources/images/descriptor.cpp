@@ -25,8 +25,8 @@ SourceKind media_source(const std::string& name, const std::string& one) {
                     "CSV, TSV or JSON lines file with the path below \"path\" "
                     "of each " +
                         one +
-                        " and its class. Default: the name of its folder is "
-                        "its class")
+                        " and its class, if it has one. Default: the name of "
+                        "its folder is its class")
               .identity(Identity::written)
               .setting(
                   "classes",
@@ -56,8 +56,8 @@ SourceKind media_source(const std::string& name, const std::string& one) {
                           "auto: kept if there are 10,000 or more")
               .identity(Identity::none))
       .text("path", &SourceSpec::path,
-            "A folder that contains one folder per class, a .tar file, or a "
-            "pattern of .tar files")
+            "A folder that contains one folder per class, or " + one +
+                "s without classes; a .tar file, or a pattern of .tar files")
       .required()
       .identity(Identity::written)
       .not_empty();

@@ -152,26 +152,20 @@ PictureFiles kept_or_found(const SourceSpec& spec, StopFlag stop) {
   return all;
 }
 
-/// A class that `declared` lists may be without a picture; else an empty folder
-/// is most likely a mistake.
-void refuse_empty_folders(const std::vector<std::string>& declared,
-                          const PictureFiles& files) {
+/// Whether the folder that a picture is in is its class.
+bool is_class_folders(const SourceSpec& spec, const PictureFiles& files) {
+  return settings_of(spec).labels.empty() && files.members.empty() &&
+         files.have_classes();
+}
+
+std::vector<std::string> classes_without_pictures(const PictureFiles& files) {
   std::vector<bool> has_one(files.classes.size());
   for (const std::int32_t of : files.of_class)
     has_one[static_cast<std::size_t>(of)] = true;
-  const std::string one = files.media->one;
-  for (std::size_t at = 0; at < has_one.size(); ++at) {
-    const std::string& name = files.classes[at];
-    if (has_one[at] || std::ranges::find(declared, name) != declared.end())
-      continue;
-    refuse("images.empty_class", files.root + "/" + name,
-           "this folder has no " + one + ", so its class would be empty",
-           "remove the folder, put " + one +
-               "s into it, or list its class in \"source.classes\"");
-  }
-  if (files.size() == 0)
-    refuse("images.none", files.root, "no class folder has a " + one,
-           "put the " + one + "s of each class into its folder");
+  std::vector<std::string> empty;
+  for (std::size_t at = 0; at < has_one.size(); ++at)
+    if (!has_one[at]) empty.push_back(files.classes[at]);
+  return empty;
 }
 
 }  // namespace
@@ -188,13 +182,45 @@ void refuse(const char* code, const std::string& place, std::string why,
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
   PictureFiles files = kept_or_found(spec, stop);
   const PictureSettings& own = settings_of(spec);
-  const bool in_folders = own.labels.empty() && files.members.empty();
-  if (in_folders) refuse_empty_folders(own.classes, files);
-  if (!own.classes.empty() && in_folders) {
+  const std::string one = files.media->one;
+  if (files.size() == 0)
+    refuse("images.none", files.root,
+           "neither the folder nor one in it has a " + one,
+           "name a folder that holds " + one + "s, or one folder per class");
+  if (!is_class_folders(spec, files)) return files;
+  files.empty = classes_without_pictures(files);
+  if (!own.classes.empty()) {
     renumber_folders(own.classes, files);
     set_version(files);
   }
   return files;
+}
+
+void check_classes(const SourceSpec& spec, const PictureFiles& files) {
+  const PictureSettings& own = settings_of(spec);
+  const std::string one = files.media->one;
+  const std::string count =
+      std::to_string(files.size()) + " " + one + (files.size() == 1 ? "" : "s");
+  if (!files.have_classes() && !own.labels.empty())
+    refuse("images.none", own.labels, "the file gives no " + one + " a class",
+           "add a column \"class\" (or \"label\")");
+  if (!files.have_classes())
+    refuse("images.none", spec.path,
+           files.members.empty()
+               ? "the folder has " + count + ", but no class folders"
+               : "the file has " + count +
+                     ", but neither a '.cls' member nor a folder",
+           "put the " + one +
+               "s of each class into a folder, or name a file as \"labels\" "
+               "that lists the class of each");
+  // A class that is declared may be without a picture; else an empty folder is
+  // most likely a mistake.
+  for (const std::string& name : files.empty)
+    if (std::ranges::find(own.classes, name) == own.classes.end())
+      refuse("images.empty_class", files.root + "/" + name,
+             "this folder has no " + one + ", so its class would be empty",
+             "remove the folder, put " + one +
+                 "s into it, or list its class in \"source.classes\"");
 }
 
 }  // namespace penstock::images

@@ -29,16 +29,22 @@ struct PictureSettings {
 
 /// A folder of class folders as torchvision's ImageFolder has it: the names of
 /// the folders, sorted, are the classes; links are followed, names that begin
-/// with '.' are like others, the case of extensions does not matter. With
+/// with '.' are like others, the case of extensions does not matter. Where no
+/// folder has a picture, those beside the folders, without classes. With
 /// `labels`, the pictures that the file lists. Of .tar files the members, whose
 /// class is in a member of the same name that ends with ".cls", or else the
 /// folder that they are in. With `classes` no picture may have another one.
 ///
-/// Throws Error(source): images.none, images.empty_class, images.labels,
-/// images.unknown_class, images.tar, files.missing, files.none.
+/// Throws Error(source): images.none, images.labels, images.unknown_class,
+/// images.tar, files.missing, files.none.
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop);
 
-/// Fills `names`, `of_class` and `classes` from class folders.
+/// Throws Error(source), for a reader of classes: images.none, no picture has
+/// one; images.empty_class, a folder has no picture, and `classes` does not
+/// list it.
+void check_classes(const SourceSpec& spec, const PictureFiles& files);
+
+/// Fills `names`, `of_class` and `classes` from a folder.
 void find_in_folders(PictureFiles& files, StopFlag stop,
                      std::vector<FoundFolder>& folders);
 

@@ -33,8 +33,8 @@ using Folder = std::unique_ptr<DIR, CloseFolder>;
   refuse(errno == ENOENT || errno == ENOTDIR ? "files.missing"
                                              : "files.unreadable",
          path, std::strerror(errno),
-         "name the folder that holds one folder per class; relative paths "
-         "start in the current folder");
+         "name the folder that holds the files, or one folder per class; "
+         "relative paths start in the current folder");
 }
 
 Folder open_folder(const std::string& path) {
@@ -75,6 +75,7 @@ class Names {
          .size = static_cast<std::uint32_t>(bytes_.size() - begin)});
   }
 
+  std::size_t size() const { return names_.size(); }
   /// Puts them behind `prefix` in the order of their bytes, each before a '\0'.
   void write_sorted(std::string_view prefix, std::string& to,
                     std::vector<std::uint32_t>& sizes) {
@@ -181,8 +182,9 @@ class ClassFolder {
   Search found_;
 };
 
+/// The folders that are in the root, sorted; `loose`: pictures beside them.
 std::vector<std::string> classes_of(const std::string& root, const Media& media,
-                                    std::size_t& loose,
+                                    Names& loose,
                                     std::vector<FoundFolder>& folders) {
   Folder folder = open_folder(root);
   struct stat self {};
@@ -193,34 +195,28 @@ std::vector<std::string> classes_of(const std::string& root, const Media& media,
     if (is_self_or_parent(entry->d_name)) continue;
     if (is_folder(::dirfd(folder.get()), *entry))
       classes.emplace_back(entry->d_name);
-    else
-      loose += is_picture_name(entry->d_name, media) ? 1 : 0;
+    else if (is_picture_name(entry->d_name, media))
+      loose.add("", entry->d_name);
   }
   std::ranges::sort(classes);
   return classes;
 }
 
-}  // namespace
+/// Pictures that are in no folder of a class, where there are no such folders.
+void take_loose(Names& loose, PictureFiles& files) {
+  std::string names;
+  std::vector<std::uint32_t> sizes;
+  loose.write_sorted("", names, sizes);
+  auto parts = std::make_shared<RowParts>();
+  parts->add_single(names, sizes);
+  files.classes.clear();
+  files.of_class.assign(sizes.size(), -1);
+  files.names = std::move(parts);
+}
 
-void find_in_folders(PictureFiles& files, StopFlag stop,
-                     std::vector<FoundFolder>& folders) {
-  const std::string& root = files.root;
-  const std::string one = files.media->one;
-  std::size_t loose = 0;
-  files.classes = classes_of(root, *files.media, loose, folders);
+/// Those of all class folders, in the order of their paths.
+void take_classes(std::vector<Search>& found, PictureFiles& files) {
   const std::vector<std::string>& classes = files.classes;
-  if (classes.empty())
-    refuse("images.none", root,
-           loose > 0 ? "the folder has " + std::to_string(loose) + " " + one +
-                           "s, but no class folders"
-                     : "the folder has no class folders",
-           "put the " + one +
-               "s of each class into a folder, or name a file as \"labels\" "
-               "that lists the class of each");
-  std::vector<Search> found(classes.size());
-  side_by_side(classes.size(), [&](std::size_t at) {
-    found[at] = ClassFolder(root, classes[at], *files.media, stop).search();
-  });
   // By their paths "a-b/x" stands before "a/x", though "a" is before "a-b".
   std::vector<std::size_t> order(classes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -237,10 +233,39 @@ void find_in_folders(PictureFiles& files, StopFlag stop,
   for (std::size_t at : order) {
     names->add_single(found[at].names, found[at].sizes);
     files.of_class.resize(names->size(), static_cast<std::int32_t>(at));
-    std::ranges::move(found[at].folders, std::back_inserter(folders));
     found[at] = {};
   }
   files.names = std::move(names);
+}
+
+}  // namespace
+
+void find_in_folders(PictureFiles& files, StopFlag stop,
+                     std::vector<FoundFolder>& folders) {
+  const std::string& root = files.root;
+  Names loose;
+  files.classes = classes_of(root, *files.media, loose, folders);
+  const std::vector<std::string>& classes = files.classes;
+  std::vector<Search> found(classes.size());
+  side_by_side(classes.size(), [&](std::size_t at) {
+    found[at] = ClassFolder(root, classes[at], *files.media, stop).search();
+  });
+  bool in_classes = false;
+  for (Search& of_class : found) {
+    in_classes |= !of_class.sizes.empty();
+    std::ranges::move(of_class.folders, std::back_inserter(folders));
+  }
+  if (!in_classes && loose.size() > 0) {
+    take_loose(loose, files);
+    return;
+  }
+  take_classes(found, files);
+  if (loose.size() == 0) return;
+  const std::string one = files.media->one;
+  files.unread = root + ": " + std::to_string(loose.size()) + " " + one +
+                 (loose.size() == 1 ? " is" : "s are") +
+                 " not read: only those in a class folder are, where there is "
+                 "one";
 }
 
 }  // namespace penstock::images

@@ -24,13 +24,16 @@ namespace {
 enum class Part : std::uint8_t { image, path, of_class };
 
 Schema schema_of(const PictureFiles& files) {
+  Schema schema{
+      .columns = {{.name = files.media->column, .declared = "bytes"},
+                  {.name = "path", .declared = "text", .text = true}}};
   const bool numbers = !files.numbers.empty();
-  return {.columns = {{.name = files.media->column, .declared = "bytes"},
-                      {.name = "path", .declared = "text", .text = true},
-                      {.name = "class",
-                       .declared = numbers ? "int64" : "text",
-                       .text = !numbers,
-                       .values = files.classes}}};
+  if (files.have_classes())
+    schema.columns.push_back({.name = "class",
+                              .declared = numbers ? "int64" : "text",
+                              .text = !numbers,
+                              .values = files.classes});
+  return schema;
 }
 
 /// What the source and its readers share; immutable.
@@ -304,6 +307,9 @@ std::unique_ptr<Source> open_images(const SourceSpec& spec,
   SourceFacts facts{.shown = spec.path,
                     .schema = schema_of(opened->files),
                     .abilities = {.by_position = true, .sorted = true}};
+  if (std::ranges::find(requests, "class", &ColumnRequest::column) !=
+      requests.end())
+    check_classes(spec, opened->files);
   for (const ColumnRequest& request : requests)
     add_request(request, facts.schema, spec.path, *opened);
   // Integers beside values would say places of these (ColumnInfo).

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "penstock/base/log.h"
 #include "penstock/base/settings.h"
 #include "penstock/sources/files/test_folder.h"
 
@@ -240,7 +241,12 @@ TEST_F(ImagesTest, AreInTheOrderOfTheirPathsWhateverTheirClassesAreCalled) {
 TEST_F(ImagesTest, FoldersThatHoldNoClasses) {
   EXPECT_THAT(refused(folder_.path("none"), "files.missing"),
               HasSubstr("none"));
-  EXPECT_THAT(refused(folder_.path(""), "images.none"), HasSubstr("labels"));
+  EXPECT_THAT(refused(folder_.path(""), "images.none"),
+              HasSubstr("neither the folder nor one in it has a picture"));
+  folder_.write("a.jpg", "1");
+  EXPECT_THAT(
+      refused(folder_.path(""), "images.none"),
+      AllOf(HasSubstr("1 picture, but no class folders"), HasSubstr("labels")));
   folder_.write("cat/a.jpg", "1");
   folder_.write("empty/notes.txt", "");
   EXPECT_THAT(refused(folder_.path(""), "images.empty_class"),
@@ -361,7 +367,49 @@ TEST_F(ImagesTest, FoldersThatAreAllEmptyHoldNoPicture) {
   fs::create_directory(folder_.path("dog"));
   classes_ = {"dog"};
   EXPECT_THAT(refused(folder_.path(""), "images.none"),
-              HasSubstr("no class folder has a picture"));
+              HasSubstr("neither the folder nor one in it has a picture"));
+}
+
+TEST_F(ImagesTest, PicturesWithoutAClassCanBeRead) {
+  folder_.write("b.jpg", "2");
+  folder_.write("a.PNG", "1");
+  folder_.write("notes/today.txt", "");
+  const auto source = open(folder_.path(""), {"path", "image"});
+  EXPECT_THAT(rows(*source), ElementsAre("a.PNG 1", "b.jpg 2"));
+  EXPECT_EQ(source->schema().find("class"), nullptr);
+  classes_ = {"cat", "dog"};
+  EXPECT_THAT(rows(*open(folder_.path(""), {"path"})),
+              ElementsAre("a.PNG", "b.jpg"));
+  classes_.clear();
+  labels_ = folder_.write("l.csv", "path\nb.jpg\n");
+  EXPECT_THAT(rows(*open(folder_.path(""), {"path"})), ElementsAre("b.jpg"));
+  EXPECT_THAT(refused(folder_.path(""), "images.none"),
+              HasSubstr("l.csv: the file gives no picture a class"));
+  labels_ = folder_.write("l.jsonl", R"({"path": "b.jpg", "class": null})");
+  EXPECT_THAT(rows(*open(folder_.path(""), {"path"})), ElementsAre("b.jpg"));
+}
+
+TEST_F(ImagesTest, ALabelThatIsMissingIsNamedByItsLine) {
+  folder_.write("a.jpg", "1");
+  folder_.write("b.jpg", "2");
+  labels_ = folder_.write("l.csv", "path,class\na.jpg,\nb.jpg,cat\n");
+  EXPECT_THAT(refused(folder_.path(""), "images.labels"),
+              HasSubstr("l.csv, line 2: 'a.jpg' has no class, but others do"));
+  labels_ = folder_.write("l.csv", "path,class\na.jpg,cat\nb.jpg,\n");
+  EXPECT_THAT(refused(folder_.path(""), "images.labels"),
+              HasSubstr("l.csv, line 3: 'b.jpg' has no class, but others do"));
+}
+
+TEST_F(ImagesTest, PicturesBesideClassFoldersAreLeftOutWithAWarning) {
+  folder_.write("cat/a.jpg", "1");
+  folder_.write("b.jpg", "2");
+  std::vector<std::string> told;
+  set_log_writer(
+      [&](LogLevel, std::string_view message) { told.emplace_back(message); });
+  EXPECT_THAT(rows(*open(folder_.path(""), {"path"})),
+              ElementsAre("cat/a.jpg"));
+  set_log_writer({});
+  EXPECT_THAT(told, ElementsAre(HasSubstr(": 1 picture is not read: only")));
 }
 
 TEST_F(ImagesTest, APipeInAClassFolderIsAProblemOfItsRow) {

@@ -17,7 +17,7 @@
 namespace penstock::images {
 namespace {
 
-/// Reads a labels file line by line.
+/// Reads a labels file line by line. It may list files without their classes.
 class Labels {
  public:
   Labels(const std::string& path, const Media& media) : path_(path) {
@@ -30,7 +30,7 @@ class Labels {
     if (!is_json()) read_header();
   }
 
-  /// The next name and class; nullopt at the end.
+  /// The next name and class, which may be empty; nullopt at the end.
   std::optional<std::pair<std::string, std::string>> next() {
     while (std::optional<std::string> text = line()) {
       if (text->empty()) continue;
@@ -50,8 +50,8 @@ class Labels {
                                                        "image", "audio"};
   static constexpr std::array<const char*, 2> kClass = {"class", "label"};
   static constexpr const char* kExpected =
-      "give it columns \"path\" (or \"file_name\") and \"class\" (or "
-      "\"label\")";
+      "give it a column \"path\" (or \"file_name\"), and for the classes "
+      "\"class\" (or \"label\")";
 
   /// What other sources read may say the classes, too.
   void refuse_table(const Media& media) const {
@@ -111,7 +111,7 @@ class Labels {
     columns_ = cells.size();
     path_column_ = find(cells, kPath);
     class_column_ = find(cells, kClass);
-    if (path_column_ == columns_ || class_column_ == columns_)
+    if (path_column_ == columns_)
       fail("its first line is " + shown_text(header), kExpected);
   }
   std::pair<std::string, std::string> of_cells(
@@ -120,7 +120,8 @@ class Labels {
       fail("found " + std::to_string(cells.size()) + " cells, expected " +
                std::to_string(columns_),
            "write one for each column");
-    return {cells[path_column_], cells[class_column_]};
+    return {cells[path_column_],
+            class_column_ < columns_ ? cells[class_column_] : ""};
   }
   std::pair<std::string, std::string> of_json(const std::string& text) const {
     Json row;
@@ -129,14 +130,18 @@ class Labels {
     } catch (const Error& error) {
       fail(error.parts().why, "write one object of JSON on each line");
     }
-    return {member(row, kPath), member(row, kClass)};
+    const std::optional<std::string> name = member(row, kPath);
+    if (!name) fail("this row lacks the key", kExpected);
+    return {*name, member(row, kClass).value_or("")};
   }
   template <class Names>
-  std::string member(const Json& row, const Names& names) const {
+  static std::optional<std::string> member(const Json& row,
+                                           const Names& names) {
     for (const char* name : names)
       if (const Json* found = row.is_object() ? row.find(name) : nullptr)
-        return found->is_string() ? found->string() : found->dump();
-    fail("this row lacks the key", kExpected);
+        if (!found->is_null())
+          return found->is_string() ? found->string() : found->dump();
+    return std::nullopt;
   }
 
   const std::string path_;
@@ -153,6 +158,8 @@ std::vector<FoundPicture> pictures_of_labels(
   Labels labels(path, media);
   const DeclaredClasses allowed(classes);
   std::vector<FoundPicture> all;
+  std::string without, place_without;  // the first that has no class
+  bool with = false;
   while (auto row = labels.next()) {
     end_if_stopped(stop);
     auto& [name, of_class] = *row;
@@ -163,18 +170,25 @@ std::vector<FoundPicture> pictures_of_labels(
                       "' in " + root,
                   "write paths relative to that folder, or set \"path\" to the "
                   "folder that they start from");
-    if (of_class.empty())
-      labels.fail("'" + name + "' has no class", "write its class");
-    allowed.check(of_class, labels.place());
-    FoundPicture& picture = all.emplace_back();
-    picture.name = std::move(name);
-    picture.of_class = std::move(of_class);
-    picture.has_class = true;
+    const bool has_class = !of_class.empty();
+    if (has_class) allowed.check(of_class, labels.place());
+    if (!has_class && without.empty()) {
+      without = name;
+      place_without = labels.place();
+    }
+    with |= has_class;
+    if (with && !without.empty())
+      refuse("images.labels", place_without,
+             "'" + without + "' has no class, but others do",
+             "write its class, or leave all classes out");
+    all.push_back({.name = std::move(name),
+                   .of_class = std::move(of_class),
+                   .has_class = has_class});
   }
   if (all.empty())
     refuse("images.none", path, std::string("the file lists no ") + media.one,
            std::string("write one line for each ") + media.one +
-               ", with its path and class");
+               ", with its path");
   return all;
 }
 

@@ -17,7 +17,7 @@
 // each uint64; the head; the names of all pictures, each before a '\0'. The
 // head has numbers as the machine has them, and texts as their length, uint32,
 // and their bytes:
-//   root, version;
+//   root, version, the warning of what is not read;
 //   number of classes (uint64), each a text;
 //   number of folders, each a text and its stamp: the inode number (uint64),
 //   size, modification and status change time (int64);
@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "PENSTLS4";
+constexpr std::string_view kMagic = "PENSTLS5";
 
 fs::path file_of(const std::string& root, const Media& media) {
   std::error_code none;
@@ -129,6 +129,7 @@ std::optional<PictureFiles> parsed(std::string_view head,
   files.root = from.text();
   if (files.root != root) return std::nullopt;
   files.version = from.text();
+  files.unread = from.text();
   files.classes.resize(from.count(sizeof(std::uint32_t)));
   for (std::string& name : files.classes) name = from.text();
   for (std::size_t left = from.count(36); left > 0; --left) {
@@ -184,6 +185,7 @@ void keep_listing(const PictureFiles& files,
   Writer head;
   head.text(files.root);
   head.text(files.version);
+  head.text(files.unread);
   head.count(files.classes.size());
   for (const std::string& name : files.classes) head.text(name);
   head.count(folders.size());

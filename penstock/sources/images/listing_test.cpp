@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "penstock/base/log.h"
 #include "penstock/sources/files/test_folder.h"
 
 namespace penstock::images {
@@ -88,6 +89,19 @@ TEST_F(ListingTest, TheNextStartFindsTheSamePictures) {
   EXPECT_EQ(second->identity(), first->identity());
   EXPECT_EQ(second->schema().find("class")->values,
             first->schema().find("class")->values);
+}
+
+TEST_F(ListingTest, TheNextStartTellsOfPicturesOutsideClassFolders) {
+  folder_.write("loose.jpg", "loose");
+  settle(9);
+  int told = 0;
+  set_log_writer([&](LogLevel, std::string_view message) {
+    told += message.find("1 picture is not read") != message.npos ? 1 : 0;
+  });
+  for (int start = 0; start < 2; ++start) EXPECT_EQ(rows(*open()).size(), 3U);
+  set_log_writer({});
+  EXPECT_EQ(kept_files().size(), 1U);
+  EXPECT_EQ(told, 2);
 }
 
 TEST_F(ListingTest, FilesThatComeOrGoAreSeen) {

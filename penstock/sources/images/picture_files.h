@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -42,12 +43,16 @@ struct PictureFiles {
   std::vector<std::int64_t> numbers;      ///< that `classes` are; empty: texts
   std::shared_ptr<const RowParts> names;  ///< each is one row
   std::vector<std::int32_t> of_class;     ///< of `classes`; -1: it has none
+  std::vector<std::string> empty;         ///< class folders without a picture
   std::vector<TarMember> members;         ///< empty: each is a file of its own
   /// Names and classes, and where members lie, hashed.
   std::string version;
-  std::string unread;  ///< a warning of what tar files hold besides
+  std::string unread;  ///< a warning of what is there besides
 
   std::size_t size() const { return of_class.size(); }
+  bool have_classes() const {
+    return std::ranges::any_of(of_class, [](auto one) { return one >= 0; });
+  }
   /// Where the picture is, if it is in a tar file.
   const files::DataFile& tar_of(std::size_t at) const {
     return tars[static_cast<std::size_t>(members[at].container)];
