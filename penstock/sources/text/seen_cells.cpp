@@ -73,6 +73,7 @@ NumberQuestion::NumberQuestion(const SeenCells& seen,
                                const FileSettings& settings)
     : seen_(seen),
       quote_(quote_of(settings)),
+      given_(settings.decimal == "," ? "decimal=,&" : ""),
       numbers_(seen.cells(Looks::integer) + seen.cells(Looks::real)) {
   auto sum = [&](const std::vector<Looks>& of) {
     std::int64_t cells = 0;
@@ -123,7 +124,8 @@ std::string NumberQuestion::no_value() const {
 Doubt NumberQuestion::doubt(
     const std::string& column, const std::string& path,
     const std::function<std::string(CellPlace)>& place_of) const {
-  const std::string uri = "csv:" + path + "?", name = Json(column).dump();
+  const std::string uri = "csv:" + path + "?" + given_,
+                    name = Json(column).dump();
   const SeenCells::Like& first = stray();
   const std::string none = no_value();
   std::string settings = marks_;
@@ -136,9 +138,8 @@ Doubt NumberQuestion::doubt(
   std::string next = "write ";
   if (!settings.empty())
     next += "'" + uri + settings + "'" +
-            (none.empty() ? " for numbers" : " for no value");
-  else
-    next += leaves_out;
+            (none.empty() ? " for numbers, " : " for no value, ");
+  next += leaves_out;
   return {.column = column,
           .why = std::to_string(numbers_) + " of its " +
                  std::to_string(cells_) + " cells are numbers, and " +

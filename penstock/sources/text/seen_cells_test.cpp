@@ -53,6 +53,7 @@ TEST_F(SeenCellsTest, AskWhatAStrayTextAmongNumbersIs) {
           HasSubstr("age: 99 of its 100 cells are numbers, and 1 is not: text "
                     "'?' ("),
           HasSubstr("t.csv:9)"), HasSubstr("t.csv?na=,?' for no value"),
+          HasSubstr("on_bad=skip' to leave such rows out"),
           HasSubstr(R"({"age":"text"} as columns for classes)"))));
   EXPECT_THAT(doubts(ages("7%", 10)),
               ElementsAre(AllOf(
@@ -96,6 +97,8 @@ TEST_F(SeenCellsTest, AskAboutThousandsThatAreGrouped) {
               ElementsAre("age int64", "y text"));
   EXPECT_THAT(doubts(ages("\"1,000,000.5\"")),
               ElementsAre(HasSubstr("thousands=,")));
+  EXPECT_THAT(doubts(ages("1.234.567"), with("decimal", ",")),
+              ElementsAre(HasSubstr("?decimal=,&thousands=.' for numbers")));
 }
 
 TEST_F(SeenCellsTest, ReadThousands) {
