@@ -202,7 +202,11 @@ def _asset_at(file: pathlib.Path) -> Any:
 
 
 def _content(media_type: str) -> dict[Any, Any]:
-    return {200: {"content": {media_type: {"schema": {"type": "string"}}}}}
+    # OpenAPI 3.1 has no schema for a stream of events: that of the whole answer
+    # would be taken for that of each.
+    schema = {} if media_type == "text/event-stream" else {
+        "schema": {"type": "string"}}
+    return {200: {"content": {media_type: schema}}}
 
 
 def _sends(media_type: str) -> dict[str, Any]:
