@@ -127,7 +127,7 @@ TEST_F(ResumeTest, EveryKindOfModelEndsWithTheBitsOfARunThatWasNotStopped) {
     std::swap(tries[left - 1], tries[random.below(left)]);
   const char* wish = std::getenv("PENSTOCK_TEST_RESUMES");
   tries.resize(std::min<std::size_t>(
-      tries.size(), wish == nullptr ? 20 : std::strtoul(wish, nullptr, 10)));
+      tries.size(), wish == nullptr ? 12 : std::strtoul(wish, nullptr, 10)));
 
   std::map<std::pair<std::string, std::int64_t>, ModelState> whole;
   for (const Try& one : tries) {

@@ -58,15 +58,15 @@ class RowStreamTest : public testing::TestWithParam<int> {
 };
 
 TEST_P(RowStreamTest, GivesAllRowsInTheOrderOfTheSource) {
-  table_.rows = 200'000;
+  table_.rows = 50'000;
   const std::vector<std::int64_t> keys = keys_of(*open());
-  ASSERT_EQ(std::ssize(keys), 200'000);
-  for (std::int64_t i = 0; i < 200'000; ++i)
+  ASSERT_EQ(std::ssize(keys), 50'000);
+  for (std::int64_t i = 0; i < 50'000; ++i)
     ASSERT_EQ(keys[static_cast<std::size_t>(i)], 10 * i);
 }
 
 TEST_P(RowStreamTest, CutsWindowsOfWholeBatches) {
-  table_.rows = 200'001;
+  table_.rows = 140'001;
   options_.batch_rows = 1000;
   keys_of(*open());
   ASSERT_GT(windows_.size(), 2U);
@@ -117,7 +117,7 @@ TEST_P(RowStreamTest, LeavesOutBadRowsAndCountsThem) {
 TEST_P(RowStreamTest, HandsOnWhatReadingThrows) {
   table_.rows = 50'000;
   trouble_.fail_at_block = 1;  // on a slow machine there are few, large blocks
-  for (int time = 0; time < 10; ++time) {  // whatever thread comes first
+  for (int time = 0; time < 4; ++time) {  // whatever thread comes first
     const auto stream = open();
     const Error error = error_of([&] { keys_of(*stream); });
     EXPECT_EQ(error.kind(), ErrorKind::source) << error.what();
@@ -125,10 +125,10 @@ TEST_P(RowStreamTest, HandsOnWhatReadingThrows) {
 }
 
 TEST_P(RowStreamTest, EndsInTheMiddle) {
-  table_.rows = 500'000;
+  table_.rows = 200'000;
   const auto stream = open();
   ASSERT_NE(stream->next(), nullptr);
-  EXPECT_LT(source_->counts().rows, 500'000) << "it does not read all ahead";
+  EXPECT_LT(source_->counts().rows, 200'000) << "it does not read all ahead";
 }
 
 TEST_P(RowStreamTest, GivesNothingOfAnEmptySource) {

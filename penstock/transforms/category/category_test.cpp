@@ -311,11 +311,10 @@ TEST(Category, FitsAreTheSameInAnyNumberOfParts) {
   for (const Json& count : run.statistics().find("counts")->array())
     rows += count.integer();
   EXPECT_EQ(rows, 5000);
+  const auto numbers = run.tensor<std::int64_t>();
   for (std::size_t i = 0; i < texts.size(); ++i)
-    ASSERT_EQ(
-        classes.array()[static_cast<std::size_t>(run.tensor<std::int64_t>()[i])]
-            .string(),
-        texts[i]);
+    ASSERT_EQ(classes.array()[static_cast<std::size_t>(numbers[i])].string(),
+              texts[i]);
 }
 
 }  // namespace
