@@ -16,6 +16,16 @@ from service_case import ServiceCase
 
 KILLS = int(os.environ.get("PENSTOCK_TEST_KILLS", "20"))
 STEPS = 12
+# The clock of the service and of all that it starts, as a file says.
+SHIFTS_CLOCK = """
+import os, time
+true_time, true_time_ns = time.time, time.time_ns
+def shift():
+    with open(os.environ["PENSTOCK_TEST_SHIFT"]) as file:
+        return int(file.read())
+time.time = lambda: true_time() + shift()
+time.time_ns = lambda: true_time_ns() + shift() * 10**9
+"""
 
 
 class Kills(ServiceCase):
@@ -153,6 +163,41 @@ class OneJob(ServiceCase):
         self.assertIsNone(self.client().job(job)["ended"])
         os.kill(self.trace(job)[-1][1], signal.SIGTERM)
         self.assertEqual(self.client().wait(job, 0.05)["status"], "cancelled")
+
+    def test_the_clock_may_be_set_back(self):
+        """While a job runs and another one waits; then all processes die."""
+        shift = self.folder / "shift"
+        shift.write_text("0")
+        (self.folder / "sitecustomize.py").write_text(SHIFTS_CLOCK)
+        self.environment = {
+            "PENSTOCK_TEST_SHIFT": str(shift), "PYTHONPATH": os.pathsep.join(
+                [str(self.folder), os.environ.get("PYTHONPATH", "")])}
+        self.start()
+        first = self.client().submit("x", {"epochs": 60})["id"]
+        second = self.client().submit("x", {"epochs": 3})["id"]
+        self.until(lambda: len(self.trace(first)) > 5)
+        shift.write_text("-86400")
+        third = self.client().submit("x", {"epochs": 3})["id"]
+        self.kill()
+        os.kill(self.trace(first)[-1][1], signal.SIGKILL)
+        self.start()
+        ended = [self.client().wait(job, 0.05)
+                 for job in (first, second, third)]
+        self.assertEqual([job["status"] for job in ended], ["done"] * 3)
+        # The state is saved behind each step: that of the kill may come again.
+        steps = [step for step, _ in self.trace(first)]
+        self.assertEqual(sorted(set(steps)), list(range(1, 61)))
+        self.assertLessEqual(len(steps), 61)
+        # In the order in which they came, whatever their times say.
+        self.assertLess(ended[2]["submitted"], ended[0]["submitted"])
+        begins = [self.trace_time(job) for job in (first, second, third)]
+        self.assertEqual(begins, sorted(begins))
+        self.assertEqual([job["id"] for job in self.client().jobs()],
+                         [third, second, first])
+
+    def trace_time(self, job):
+        """When its last step was taken, by the true clock."""
+        return (self.folder / "runs" / job / "trace.txt").stat().st_mtime_ns
 
     def test_a_full_disk_leaves_nothing_half_written(self):
         from penstock._service import store
