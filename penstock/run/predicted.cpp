@@ -14,6 +14,20 @@ Json json_of(const Predicted& predicted, const std::string& out) {
   return json;
 }
 
+std::vector<std::string> notes_of(const Predicted& predicted) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> notes;
+  if (!predicted.not_measured.empty())
+    notes.push_back("the rows are not measured, since a target is not valid: " +
+                    predicted.not_measured);
+  for (const BadRow& row : predicted.bad_rows) {
+    if (notes.size() == kShown) break;
+    notes.push_back("left out row " + row.shown_key + ", column '" +
+                    row.column + "': " + row.why);
+  }
+  return notes;
+}
+
 std::string summary_of(const Predicted& predicted, const std::string& out) {
   std::string text = std::to_string(predicted.rows) +
                      (predicted.rows == 1 ? " row" : " rows") + " predicted";

@@ -6,6 +6,7 @@
 ///     std::printf("%s\n", result.report.dump(2).c_str());
 #include "penstock/inspect/inspect.h"
 #include "penstock/report/report.h"
+#include "penstock/run/first_rows.h"
 #include "penstock/run/job_memory.h"
 #include "penstock/run/loop.h"
 #include "penstock/run/model_folder.h"

@@ -1,9 +1,11 @@
 #include "python/engine/predict.h"
 
 #include <nanobind/stl/string.h>
+#include <unistd.h>
 
 #include <string>
 
+#include "penstock/base/printable.h"
 #include "penstock/run/run.h"
 #include "python/engine/gil.h"
 #include "python/engine/own_predictor.h"
@@ -80,6 +82,28 @@ void write_to_stdout(const std::string& text) {
   });
 }
 
+/// As the program writes the predictions of other models.
+std::unique_ptr<TableWriter> stdout_writer(
+    const std::vector<NewColumn>& columns) {
+  if (::isatty(STDOUT_FILENO) == 1)
+    return first_rows(columns, [](const std::string& text) {
+      write_to_stdout(is_printable(text) ? text : printable_lines(text));
+    });
+  return text_writer(TextFormat::csv, columns, write_to_stdout, [] {});
+}
+
+/// {"document", "notes", "summary", "measures"}: see penstock/run/predict.h.
+Json told_of(const Predicted& predicted, const std::string& out) {
+  Json told;
+  told["document"] = json_of(predicted, out);
+  told["notes"] = Json::Array{};
+  for (const std::string& note : notes_of(predicted))
+    told["notes"].push_back(note);
+  told["summary"] = summary_of(predicted, out);
+  told["measures"] = text_of_measures(predicted);
+  return told;
+}
+
 std::string predict_rows(const std::string& run, const std::string& source,
                          const std::string& out, bool measures,
                          const nb::object& maker, const nb::object& lists) {
@@ -94,9 +118,7 @@ std::string predict_rows(const std::string& run, const std::string& source,
       return open_prediction_file(out, columns);
     };
   } else if (out == "-") {
-    options.open = [](const std::vector<NewColumn>& columns) {
-      return text_writer(TextFormat::csv, columns, write_to_stdout, [] {});
-    };
+    options.open = stdout_writer;
   } else if (!lists.is_none()) {
     options.open = [&](const std::vector<NewColumn>& columns) {
       return in_python([&]() -> std::unique_ptr<TableWriter> {
@@ -110,7 +132,7 @@ std::string predict_rows(const std::string& run, const std::string& source,
     GilRelease meanwhile;
     predicted = predict(trained, options);
   }
-  return json_of(predicted, to_file ? out : "").dump();
+  return told_of(predicted, to_file ? out : "").dump();
 }
 
 }  // namespace
@@ -125,10 +147,10 @@ void bind_predict(nb::module_& module) {
          const std::string& out, bool measures, const nb::object& maker,
          const nb::object& lists) {
         try {
-          std::string document =
+          std::string told =
               predict_rows(run, source, out, measures, maker, lists);
           write_messages();
-          return document;
+          return told;
         } catch (...) {
           write_messages();
           throw;

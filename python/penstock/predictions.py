@@ -96,8 +96,9 @@ def _predicted(run: str | os.PathLike[str], source: Source, out: str,
                            else json.dumps(rows), out, measures)
     if model is None:
         model = modules.found(trained["class"])
-    return Predictions(*_by_module(folder, json.dumps(rows), out, model,
-                                   measures, not out and not measures))
+    told, columns = _by_module(folder, json.dumps(rows), out, model, measures,
+                               not out and not measures)
+    return Predictions(told["document"], columns)
 
 
 class _Maker:
@@ -119,13 +120,14 @@ class _Maker:
 
 def _by_module(run: str, source: str, out: str, model: Any, measures: bool,
                keep: bool) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """What the engine says of them, and the columns."""
     torch = torch_or_refused()
     columns: dict[str, list[Any]] = {}
     with torch_as_asked(torch):
-        document = _engine.predict(run, source, out, measures,
-                                   _Maker(torch, model),
-                                   columns if keep else None)
-    return json.loads(document), columns
+        told = _engine.predict(run, source, out, measures,
+                               _Maker(torch, model),
+                               columns if keep else None)
+    return json.loads(told), columns
 
 
 def _by_program(run: str, source: str, out: str,
@@ -197,8 +199,9 @@ def main() -> NoReturn:
         _program(request)
     except Error as error:
         code = report_error(error, request["json"])
-    sys.stdout.flush()
-    sys.exit(code)
+    except BrokenPipeError:
+        code = program_log.NO_READER
+    program_log.exit_with(code)
 
 
 def _program(request: Mapping[str, Any]) -> None:
@@ -206,17 +209,17 @@ def _program(request: Mapping[str, Any]) -> None:
     out, measures = request["out"], request["measures"]
     to = out or ("" if measures or request["json"] else "-")
     with program_log.prints_aside():
-        document, _ = _by_module(
+        told, _ = _by_module(
             request["run"], json.dumps(request["source"]), to,
             modules.found(named["class"]), measures, False)
+    for note in told["notes"]:
+        print(note, file=sys.stderr)
     if request["json"]:
-        print(json.dumps(document, indent=2))
+        print(json.dumps(told["document"], indent=2))
     elif measures:
-        for name, value in document.get("metrics", {}).items():
-            print(f"{name:<20} " + ("n/a" if value is None else f"{value:.6g}"))
+        print(told["measures"], end="")
     else:
-        print(f"{document['rows']} rows predicted, {document['bad']} left out",
-              file=sys.stderr)
+        print(told["summary"], file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -217,8 +217,7 @@ def main() -> NoReturn:
             code = _program(request)
     except Error as error:
         code = report_error(error, request["json"])
-    sys.stdout.flush()
-    sys.exit(code)
+    program_log.exit_with(code)
 
 
 def _estimate(request: Mapping[str, Any]) -> int:

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import pty
 import shutil
 import sqlite3
 import subprocess
@@ -117,18 +118,51 @@ class Own(Predicting):
                                          "        print('forward')\n"
                                          "        return self.layers"))
         self.train(self.job(), output="left")
-        package = str(pathlib.Path(penstock.__file__).parent.parent)
-        done = subprocess.run(
-            [str(program.path()), "predict", "left",
-             "sqlite:train.sqlite#rows"], capture_output=True, text=True,
-            timeout=120, check=False, env={
-                **os.environ, "PYTHONPATH": package,
-                "PENSTOCK_PYTHON": sys.executable})
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.predict_by_program(stdout=subprocess.PIPE)
         self.assertEqual(len(done.stdout.splitlines()), 201)
         self.assertNotIn("forward", done.stdout)
         self.assertIn("forward", done.stderr)
-        self.assertIn("200 rows predicted", done.stderr)
+        self.assertRegex(done.stderr, r"200 rows predicted, loss \d")
+
+    def predict_by_program(self, source="sqlite:train.sqlite#rows", code=0,
+                           **how):
+        package = str(pathlib.Path(penstock.__file__).parent.parent)
+        done = subprocess.run(
+            [str(program.path()), "predict", "left", source],
+            stderr=subprocess.PIPE, text=True, timeout=120, check=False, env={
+                **os.environ, "PYTHONPATH": package,
+                "PENSTOCK_PYTHON": sys.executable}, **how)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_a_terminal_shows_the_first_rows(self):
+        self.train(self.job(), output="left")
+        ours, theirs = pty.openpty()
+        self.predict_by_program(stdout=theirs)
+        os.close(theirs)
+        with open(ours, "rb", buffering=0) as terminal:
+            shown = terminal.read(65536).decode()
+        self.assertEqual(len(shown.splitlines()), 12, shown)
+        self.assertIn("... and 190 more rows; --out FILE writes all", shown)
+
+    def test_a_reader_that_has_read_enough_is_no_error(self):
+        self.train(self.job(), output="left")
+        ends, begins = os.pipe()
+        os.close(ends)
+        done = self.predict_by_program(stdout=begins, code=141)
+        os.close(begins)
+        self.assertEqual(done.stderr, "")
+
+    def test_rows_that_are_left_out_are_named(self):
+        self.train(self.job(), output="left")
+        with sqlite3.connect("train.sqlite") as base:
+            base.execute("CREATE TABLE some AS SELECT * FROM rows WHERE id < 9")
+            base.execute("UPDATE some SET a = 'heavy' WHERE id = 7")
+        base.close()
+        done = self.predict_by_program(
+            "sqlite:train.sqlite?key=id&on_bad=skip&query=SELECT * FROM some",
+            stdout=subprocess.PIPE)
+        self.assertIn("left out row 7, column 'a': ", done.stderr)
 
 
 class OfTheProgram(Predicting):

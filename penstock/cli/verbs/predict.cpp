@@ -37,19 +37,6 @@ Json request_of_predictions(const PredictArguments& arguments, bool json) {
   return request;
 }
 
-/// Rows that were left out or not measured, and why.
-void note_bad_rows(const Predicted& predicted, Terminal& terminal) {
-  constexpr std::size_t kShown = 3;
-  if (!predicted.not_measured.empty())
-    terminal.note("the rows are not measured, since a target is not valid: " +
-                  predicted.not_measured);
-  for (std::size_t i = 0; i < predicted.bad_rows.size() && i < kShown; ++i) {
-    const BadRow& row = predicted.bad_rows[i];
-    terminal.note("left out row " + row.shown_key + ", column '" + row.column +
-                  "': " + row.why);
-  }
-}
-
 /// Rows are shared by the ranks of a model that Penstock has.
 void check_one_process(const PredictArguments& arguments,
                        const std::optional<RankPlace>& place) {
@@ -101,7 +88,7 @@ void run_predict(const PredictArguments& arguments,
     options.open = predictions_to_output;
   const Predicted predicted = predict(run, options);
   if (predicted.rank != 0) return;  // rank 0 shows what all of them did
-  note_bad_rows(predicted, terminal);
+  for (const std::string& note : notes_of(predicted)) terminal.note(note);
   if (invocation.json) return print_document(json_of(predicted, arguments.out));
   if (arguments.measures) return print(text_of_measures(predicted));
   terminal.note(summary_of(predicted, arguments.out));

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
-from typing import Any, ContextManager
+from typing import Any, ContextManager, NoReturn
 
-__all__ = ["prints_aside", "write_to_stderr"]
+__all__ = ["NO_READER", "exit_with", "prints_aside", "write_to_stderr"]
+
+NO_READER = 141  # as a shell reports SIGPIPE
 
 
 class _Format(logging.Formatter):
@@ -30,3 +33,14 @@ def prints_aside(aside: bool = True) -> ContextManager[Any]:
     if aside:
         return contextlib.redirect_stdout(sys.stderr)
     return contextlib.nullcontext()
+
+
+def exit_with(code: int) -> NoReturn:
+    """Ends the process. A reader of standard output that has gone, as `head`
+    goes, wanted no more: that is not an error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = NO_READER
+    sys.exit(code)
