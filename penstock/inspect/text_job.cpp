@@ -118,9 +118,8 @@ std::string field_text(const TextColumn& column, const std::string& tokenizer,
     text += ", \"completion\": " + quoted(column.completion);
   if (!column.chat) text += ", \"eos\": true";
   return text + ",\n      \"tokenizer\": " + quoted(tokenizer) +
-         ",\n      // FirstDocuments are packed into rows of so many tokens, "
-         "and do "
-         "not see each other.\n      \"max_length\": " +
+         ",\n      // Documents are packed into rows of so many tokens, "
+         "and do not see each other.\n      \"max_length\": " +
          std::to_string(length) + "}}\n  },\n";
 }
 
