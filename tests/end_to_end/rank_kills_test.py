@@ -13,8 +13,8 @@ import train_ranks_test
 
 KILLS = int(os.environ.get("PENSTOCK_TEST_RANK_KILLS", "20"))
 MOST_S = 5  # until the other ranks have ended
-JOB = ("--set", "train.epochs=1000", "--set", "train.max_steps=300", "--set",
-       "train.checkpoint_every_steps=20", "--set", "train.validate_every_steps=50",
+JOB = ("--set", "train.epochs=1000", "--set", "train.max_steps=150", "--set",
+       "train.checkpoint_every_steps=10", "--set", "train.validate_every_steps=25",
        "--set", "train.threads=1")
 
 
