@@ -114,10 +114,12 @@ class Wheel(unittest.TestCase):
             self.assertEqual(brought(CUDA), set())
 
     def test_names_no_folder_of_the_machine_that_it_was_built_on(self):
+        # Where the service listens is on the machine that it runs on.
         for binary in self.contents.ours():
+            named = binary.bytes.replace(b"/tmp/penstock-UID", b"")
             for folder in (str(ROOT).encode() + b"/", b"/tmp/"):
                 with self.subTest(binary.path, folder=folder):
-                    self.assertFalse(folder in binary.bytes, "it is named")
+                    self.assertFalse(folder in named, "it is named")
 
     def test_keeps_the_program_executable(self):
         with zipfile.ZipFile(self.wheel) as wheel:
