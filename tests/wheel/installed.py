@@ -106,7 +106,8 @@ class Installed(Case):
 
     def test_loads_no_library_of_a_database_that_nobody_asked_for(self):
         told, errors = self.python("import penstock" + MAPPED)
-        self.assertEqual(told, "['_engine.abi3.so', 'libsimdjson', 'libyaml']\n", errors)
+        self.assertEqual(told, "['_engine.abi3.so', 'libpenstock_core.so', "
+                         "'libsimdjson', 'libyaml']\n", errors)
         told, errors = self.python(READ + MAPPED, self.sqlite)
         self.assertIn("'libsqlite3'", told, errors)
         for name in ("libpq", "libcrypto", "libpenstock_source_postgres"):
@@ -118,7 +119,7 @@ class Installed(Case):
             path.write_bytes(b"PAR1")
             told, errors = self.python(READ, str(path))
             self.assertEqual(told, "")
-            for word in ("SourceError", "pyarrow", "it is not installed",
+            for word in ("SourceError", "pyarrow", "pyarrow is not installed",
                          "pip install pyarrow"):
                 self.assertIn(word, errors)
         told = subprocess.run(
