@@ -138,8 +138,9 @@ Doubt NumberQuestion::doubt(
   std::string next = "write ";
   if (!settings.empty())
     next += "'" + uri + settings + "'" +
-            (none.empty() ? " for numbers, " : " for no value, ");
-  next += leaves_out;
+            (none.empty() ? " for numbers" : " for no value");
+  else
+    next += leaves_out;
   return {.column = column,
           .why = std::to_string(numbers_) + " of its " +
                  std::to_string(cells_) + " cells are numbers, and " +

@@ -53,7 +53,6 @@ TEST_F(SeenCellsTest, AskWhatAStrayTextAmongNumbersIs) {
           HasSubstr("age: 99 of its 100 cells are numbers, and 1 is not: text "
                     "'?' ("),
           HasSubstr("t.csv:9)"), HasSubstr("t.csv?na=,?' for no value"),
-          HasSubstr("on_bad=skip' to leave such rows out"),
           HasSubstr(R"({"age":"text"} as columns for classes)"))));
   EXPECT_THAT(doubts(ages("7%", 10)),
               ElementsAre(AllOf(
