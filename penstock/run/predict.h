@@ -51,10 +51,10 @@ struct Predicted {
 /// target, "not_measured" with the reason where some do not, and "out" is null
 /// where no file was written.
 Json json_of(const Predicted& predicted, const std::string& out);
-/// For people, what json_of() does not say: rows that were left out, and why
-/// none was measured, a line each.
+/// For people: why no row was measured, and the first rows that were left out,
+/// a line each.
 std::vector<std::string> notes_of(const Predicted& predicted);
-/// The same for people: "2,000 rows predicted, 3 left out: answers.csv".
+/// All of it for people: "2,000 rows predicted, 3 left out: answers.csv".
 std::string summary_of(const Predicted& predicted, const std::string& out);
 /// The measures, a line each.
 std::string text_of_measures(const Predicted& predicted);

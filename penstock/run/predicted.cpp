@@ -20,8 +20,8 @@ std::vector<std::string> notes_of(const Predicted& predicted) {
   if (!predicted.not_measured.empty())
     notes.push_back("the rows are not measured, since a target is not valid: " +
                     predicted.not_measured);
-  for (const BadRow& row : predicted.bad_rows) {
-    if (notes.size() == kShown) break;
+  for (std::size_t i = 0; i < predicted.bad_rows.size() && i < kShown; ++i) {
+    const BadRow& row = predicted.bad_rows[i];
     notes.push_back("left out row " + row.shown_key + ", column '" +
                     row.column + "': " + row.why);
   }

@@ -87,7 +87,7 @@ std::unique_ptr<TableWriter> stdout_writer(
     const std::vector<NewColumn>& columns) {
   if (::isatty(STDOUT_FILENO) == 1)
     return first_rows(columns, [](const std::string& text) {
-      write_to_stdout(is_printable(text) ? text : printable_lines(text));
+      write_to_stdout(printable_lines(text));
     });
   return text_writer(TextFormat::csv, columns, write_to_stdout, [] {});
 }

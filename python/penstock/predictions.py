@@ -213,13 +213,13 @@ def _program(request: Mapping[str, Any]) -> None:
             request["run"], json.dumps(request["source"]), to,
             modules.found(named["class"]), measures, False)
     for note in told["notes"]:
-        print(note, file=sys.stderr)
+        print(printable(note), file=sys.stderr)
     if request["json"]:
         print(json.dumps(told["document"], indent=2))
     elif measures:
         print(told["measures"], end="")
     else:
-        print(told["summary"], file=sys.stderr)
+        print(printable(told["summary"]), file=sys.stderr)
 
 
 if __name__ == "__main__":
