@@ -13,7 +13,6 @@ the job has written an epoch do they hear of it?
 import argparse
 import contextlib
 import json
-import pathlib
 import selectors
 import sys
 import time
@@ -21,7 +20,7 @@ import time
 from result import ROOT, machine_of, print_result, spread
 
 sys.path.insert(0, str(ROOT / "python" / "tests"))
-from service_case import ServiceCase  # noqa: E402
+from service_case import ServiceCase, rss_mib  # noqa: E402
 
 QUEUED, SLOW, LISTENERS = 1000, 1000, 200
 BODY = json.dumps({"job_name": "load", "config": {"epochs": 3}}).encode()
@@ -60,13 +59,6 @@ class Service(ServiceCase):
         self.assertEqual(self.ask("GET", "/healthz")[0], 200)
         return time.perf_counter() - began
 
-    def rss_mib(self):
-        for line in pathlib.Path(
-                f"/proc/{self.service.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError("no VmRSS")
-
 
 def p99(seconds):
     return sorted(seconds)[int(0.99 * (len(seconds) - 1))] * 1e3
@@ -101,12 +93,12 @@ def slow_clients(rounds):
             service.health_s()
         for _ in range(rounds):
             idle += [service.health_s() for _ in range(500)]
-            before, began = service.rss_mib(), time.monotonic()
+            before, began = rss_mib(service.service), time.monotonic()
             slow = [service.connected() for _ in range(SLOW)]
             for one in slow:
                 one.sendall(b"POST /api/training/jobs HTTP/1.1\r\nHost: 127")
             busy += [service.health_s() for _ in range(500)]
-            grown.append(service.rss_mib() - before)
+            grown.append(rss_mib(service.service) - before)
             for one in slow:
                 one.settimeout(30)
                 with contextlib.suppress(ConnectionResetError):

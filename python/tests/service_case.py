@@ -225,6 +225,15 @@ def make_table(file):
     database.close()
 
 
+def rss_mib(process):
+    """The resident memory of a process that was started."""
+    with open(f"/proc/{process.pid}/status") as file:
+        for line in file:
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+    raise RuntimeError("the process has no memory: it has ended")
+
+
 def read_answer(connection):
     """(status, body as text); (0, "") where the connection was closed."""
     data = b""

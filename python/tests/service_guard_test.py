@@ -13,16 +13,9 @@ import time
 import unittest
 
 from entry import main
-from service_case import ServiceCase, read_answer
+from service_case import ServiceCase, read_answer, rss_mib
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-
-
-def rss_mib(process):
-    with open(f"/proc/{process}/status") as file:
-        for line in file:
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1024
 
 
 class Attacks(ServiceCase):
@@ -190,14 +183,14 @@ class SlowClients(ServiceCase):
 
     def test_half_sent_requests_are_closed(self):
         self.health_ms()
-        before = rss_mib(self.service.pid)
+        before = rss_mib(self.service)
         begin = time.monotonic()
         slow = [self.connected() for _ in range(1000)]
         for one in slow:
             self.addCleanup(one.close)
             one.sendall(b"POST /api/training/jobs HTTP/1.1\r\nHost: 127")
         busy = self.health_ms()
-        grown = rss_mib(self.service.pid) - before
+        grown = rss_mib(self.service) - before
         for one in slow:
             one.settimeout(25)
             with contextlib.suppress(ConnectionResetError):
@@ -209,7 +202,7 @@ class SlowClients(ServiceCase):
         self.assertLess(took, 25)
 
     def test_a_body_of_a_gigabyte_is_refused_at_once(self):
-        before = rss_mib(self.service.pid)
+        before = rss_mib(self.service)
         head = (f"POST /api/training/jobs HTTP/1.1\r\nHost: 127.0.0.1:"
                 f"{self.port}\r\nAuthorization: Bearer {self.token}\r\n")
         for how, piece in (
@@ -226,7 +219,7 @@ class SlowClients(ServiceCase):
                 except (ConnectionError, TimeoutError):
                     pass
             self.assertLess(sent, 16 << 20)
-        self.assertLess(rss_mib(self.service.pid) - before, 16)
+        self.assertLess(rss_mib(self.service) - before, 16)
         self.assertEqual(self.client().jobs(), [])
 
     def test_a_reader_that_never_reads_is_dropped(self):
@@ -235,7 +228,7 @@ class SlowClients(ServiceCase):
         log = self.folder / "runs" / job / "log.txt"
         with open(log, "ab") as file:
             file.truncate(64 << 20)
-        before = rss_mib(self.service.pid)
+        before = rss_mib(self.service)
         with self.connected() as one:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
             one.sendall(
@@ -243,7 +236,7 @@ class SlowClients(ServiceCase):
                 f"127.0.0.1:{self.port}\r\nAuthorization: Bearer {self.token}"
                 "\r\n\r\n".encode())
             time.sleep(14)
-            self.assertLess(rss_mib(self.service.pid) - before, 16)
+            self.assertLess(rss_mib(self.service) - before, 16)
             one.settimeout(5)
             taken = 0
             try:
