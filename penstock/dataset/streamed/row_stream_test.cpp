@@ -68,7 +68,10 @@ TEST_P(RowStreamTest, GivesAllRowsInTheOrderOfTheSource) {
 TEST_P(RowStreamTest, CutsWindowsOfWholeBatches) {
   table_.rows = 140'001;
   options_.batch_rows = 1000;
-  keys_of(*open());
+  const std::vector<std::int64_t> keys = keys_of(*open());
+  ASSERT_EQ(std::ssize(keys), table_.rows);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    ASSERT_EQ(keys[i], 10 * static_cast<std::int64_t>(i));
   ASSERT_GT(windows_.size(), 2U);
   for (std::size_t i = 0; i + 1 < windows_.size(); ++i)
     EXPECT_EQ(windows_[i] % 1000, 0);
