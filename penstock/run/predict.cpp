@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "penstock/base/error.h"
+#include "penstock/base/log.h"
 #include "penstock/base/sha256_of.h"
 #include "penstock/run/answer_table.h"
 #include "penstock/run/generated_texts.h"
@@ -108,6 +110,7 @@ void Prediction::open() {
   SourceSpec spec = parse_source_spec(options_.source, "source");
   const std::string target = target_of(run_.job.model);
   std::vector<Field> fields = run_.job.fields;
+  const DropRepeats warned;  // by the schema, the target, and all fields
   const bool may_lack_target = !target.empty() && !options_.measures;
   if (may_lack_target || guesses_types(spec)) {
     const Schema schema = read_schema(spec);
@@ -138,8 +141,14 @@ void Prediction::leave_out_bad_target(const SourceSpec& spec,
   if (target == fields.end()) return;
   job_.fields = {*target};
   const bool skips_bad = std::exchange(skips_bad_, true);
-  open_stream(job_.fields, spec);
-  result_.not_measured = first_bad_row();
+  try {
+    open_stream(job_.fields, spec);
+    result_.not_measured = first_bad_row();
+  } catch (const Error& error) {
+    // Where it is not the target's fault, the other fields meet it, too.
+    if (error.kind() != ErrorKind::source) throw;
+    result_.not_measured = error.parts().where + ": " + error.parts().why;
+  }
   skips_bad_ = skips_bad;
   stream_.reset();
   if (result_.not_measured.empty()) return;

@@ -21,10 +21,11 @@ std::unique_ptr<Source> open_rows_of(const SourceSpec& spec,
                                      StopFlag stop) {
   const std::vector<ColumnRequest> requests = requests_of(fields);
   try {
-    return open_source(spec, requests, {.stop = stop});
+    return open_source(spec, requests, {.stop = stop, .fitted = true});
   } catch (const Error& error) {
     if (error.parts().code != "source.no_key") throw;
-    return open_source(spec, requests, {.stop = stop, .keys = false});
+    return open_source(spec, requests,
+                       {.stop = stop, .keys = false, .fitted = true});
   }
 }
 

@@ -14,6 +14,9 @@ struct SourceOptions {
   /// False: rows need no key, so none is looked for. Only scans are possible
   /// then.
   bool keys = true;
+  /// True: what columns hold was learned from other rows, so a class of which
+  /// no row is here is no mistake.
+  bool fitted = false;
 };
 
 }  // namespace penstock

@@ -52,7 +52,7 @@ SourceKind media_source(const std::string& name, const std::string& one) {
                        {"kept", images::Listing::kept},
                        {"none", images::Listing::none}},
                       "Whether the list of the " + one +
-                          "s in class folders is kept for the next start. "
+                          "s in a folder is kept for the next start. "
                           "auto: kept if there are 10,000 or more")
               .identity(Identity::none))
       .text("path", &SourceSpec::path,

@@ -129,7 +129,8 @@ void set_version(PictureFiles& files) {
   });
   Sha256 version;
   version.add(std::as_bytes(std::span(hashes)));
-  for (const std::string& name : files.classes) version.add(name + "\n");
+  if (files.have_classes())
+    for (const std::string& name : files.classes) version.add(name + "\n");
   files.version = version.hex();
 }
 
@@ -152,16 +153,10 @@ PictureFiles kept_or_found(const SourceSpec& spec, StopFlag stop) {
   return all;
 }
 
-/// Whether the folder that a picture is in is its class.
-bool is_class_folders(const SourceSpec& spec, const PictureFiles& files) {
-  return settings_of(spec).labels.empty() && files.members.empty() &&
-         files.have_classes();
-}
-
 std::vector<std::string> classes_without_pictures(const PictureFiles& files) {
   std::vector<bool> has_one(files.classes.size());
   for (const std::int32_t of : files.of_class)
-    has_one[static_cast<std::size_t>(of)] = true;
+    if (of >= 0) has_one[static_cast<std::size_t>(of)] = true;
   std::vector<std::string> empty;
   for (std::size_t at = 0; at < has_one.size(); ++at)
     if (!has_one[at]) empty.push_back(files.classes[at]);
@@ -187,32 +182,43 @@ PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
     refuse("images.none", files.root,
            "neither the folder nor one in it has a " + one,
            "name a folder that holds " + one + "s, or one folder per class");
-  if (!is_class_folders(spec, files)) return files;
+  if (!own.labels.empty() || !files.members.empty()) return files;
   files.empty = classes_without_pictures(files);
-  if (!own.classes.empty()) {
+  if (!files.have_classes()) {
+    files.classes.clear();
+  } else if (!own.classes.empty()) {
     renumber_folders(own.classes, files);
     set_version(files);
   }
   return files;
 }
 
-void check_classes(const SourceSpec& spec, const PictureFiles& files) {
+void check_classes(const SourceSpec& spec, const PictureFiles& files,
+                   bool fitted) {
   const PictureSettings& own = settings_of(spec);
   const std::string one = files.media->one;
   const std::string count =
       std::to_string(files.size()) + " " + one + (files.size() == 1 ? "" : "s");
+  const std::string no_folders =
+      files.empty.empty()
+          ? "but no class folders"
+          : "but its folder '" + files.empty.front() + "' has none";
   if (!files.have_classes() && !own.labels.empty())
     refuse("images.none", own.labels, "the file gives no " + one + " a class",
            "add a column \"class\" (or \"label\")");
+  if (!files.have_classes() && !files.members.empty())
+    refuse(
+        "images.none", spec.path,
+        "the file has " + count + ", but neither a '.cls' member nor a folder",
+        "write a member NAME.cls beside each " + one +
+            ", or put those of each class into a folder");
   if (!files.have_classes())
     refuse("images.none", spec.path,
-           files.members.empty()
-               ? "the folder has " + count + ", but no class folders"
-               : "the file has " + count +
-                     ", but neither a '.cls' member nor a folder",
+           "the folder has " + count + ", " + no_folders,
            "put the " + one +
                "s of each class into a folder, or name a file as \"labels\" "
                "that lists the class of each");
+  if (fitted) return;
   // A class that is declared may be without a picture; else an empty folder is
   // most likely a mistake.
   for (const std::string& name : files.empty)

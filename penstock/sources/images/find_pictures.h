@@ -41,8 +41,9 @@ PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop);
 
 /// Throws Error(source), for a reader of classes: images.none, no picture has
 /// one; images.empty_class, a folder has no picture, and `classes` does not
-/// list it.
-void check_classes(const SourceSpec& spec, const PictureFiles& files);
+/// list it, unless they were learned from others (`fitted`).
+void check_classes(const SourceSpec& spec, const PictureFiles& files,
+                   bool fitted);
 
 /// Fills `names`, `of_class` and `classes` from a folder.
 void find_in_folders(PictureFiles& files, StopFlag stop,

@@ -202,14 +202,13 @@ std::vector<std::string> classes_of(const std::string& root, const Media& media,
   return classes;
 }
 
-/// Pictures that are in no folder of a class, where there are no such folders.
+/// Pictures that are in no folder, where no folder has one.
 void take_loose(Names& loose, PictureFiles& files) {
   std::string names;
   std::vector<std::uint32_t> sizes;
   loose.write_sorted("", names, sizes);
   auto parts = std::make_shared<RowParts>();
   parts->add_single(names, sizes);
-  files.classes.clear();
   files.of_class.assign(sizes.size(), -1);
   files.names = std::move(parts);
 }

@@ -309,7 +309,7 @@ std::unique_ptr<Source> open_images(const SourceSpec& spec,
                     .abilities = {.by_position = true, .sorted = true}};
   if (std::ranges::find(requests, "class", &ColumnRequest::column) !=
       requests.end())
-    check_classes(spec, opened->files);
+    check_classes(spec, opened->files, options.fitted);
   for (const ColumnRequest& request : requests)
     add_request(request, facts.schema, spec.path, *opened);
   // Integers beside values would say places of these (ColumnInfo).

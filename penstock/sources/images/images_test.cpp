@@ -34,7 +34,8 @@ class ImagesTest : public testing::Test {
                           .as = ReadAs::value,
                           .setting = "fields.x",
                           .coded = true});
-    return open_source(parse_source_spec(section, "source"), requests);
+    return open_source(parse_source_spec(section, "source"), requests,
+                       {.fitted = fitted_});
   }
   /// "path class bytes" of each row.
   std::vector<std::string> rows(Source& source) {
@@ -71,6 +72,7 @@ class ImagesTest : public testing::Test {
   TestFolder folder_;
   std::string labels_;
   std::vector<std::string> classes_;
+  bool fitted_ = false;
 };
 
 TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
@@ -247,10 +249,21 @@ TEST_F(ImagesTest, FoldersThatHoldNoClasses) {
   EXPECT_THAT(
       refused(folder_.path(""), "images.none"),
       AllOf(HasSubstr("1 picture, but no class folders"), HasSubstr("labels")));
+  fs::create_directory(folder_.path("dog"));
+  EXPECT_THAT(refused(folder_.path(""), "images.none"),
+              HasSubstr("1 picture, but its folder 'dog' has none"));
+  fs::remove(folder_.path("dog"));
   folder_.write("cat/a.jpg", "1");
   folder_.write("empty/notes.txt", "");
   EXPECT_THAT(refused(folder_.path(""), "images.empty_class"),
               HasSubstr("/empty"));
+}
+
+TEST_F(ImagesTest, AFolderMayBeEmptyWhereItsClassIsLearnedFromOthers) {
+  folder_.write("cat/a.jpg", "1");
+  fs::create_directory(folder_.path("dog"));
+  fitted_ = true;
+  EXPECT_THAT(rows(*open(folder_.path(""))), ElementsAre("cat/a.jpg cat 1"));
 }
 
 TEST_F(ImagesTest, LabelsMayBeQuotedAndNamedTwoWays) {
@@ -389,15 +402,12 @@ TEST_F(ImagesTest, PicturesWithoutAClassCanBeRead) {
   EXPECT_THAT(rows(*open(folder_.path(""), {"path"})), ElementsAre("b.jpg"));
 }
 
-TEST_F(ImagesTest, ALabelThatIsMissingIsNamedByItsLine) {
+TEST_F(ImagesTest, ALabelThatIsMissingIsNull) {
   folder_.write("a.jpg", "1");
   folder_.write("b.jpg", "2");
   labels_ = folder_.write("l.csv", "path,class\na.jpg,\nb.jpg,cat\n");
-  EXPECT_THAT(refused(folder_.path(""), "images.labels"),
-              HasSubstr("l.csv, line 2: 'a.jpg' has no class, but others do"));
-  labels_ = folder_.write("l.csv", "path,class\na.jpg,cat\nb.jpg,\n");
-  EXPECT_THAT(refused(folder_.path(""), "images.labels"),
-              HasSubstr("l.csv, line 3: 'b.jpg' has no class, but others do"));
+  EXPECT_THAT(rows(*open(folder_.path(""))),
+              ElementsAre("a.jpg NULL 1", "b.jpg cat 2"));
 }
 
 TEST_F(ImagesTest, PicturesBesideClassFoldersAreLeftOutWithAWarning) {

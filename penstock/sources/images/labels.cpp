@@ -158,8 +158,6 @@ std::vector<FoundPicture> pictures_of_labels(
   Labels labels(path, media);
   const DeclaredClasses allowed(classes);
   std::vector<FoundPicture> all;
-  std::string without, place_without;  // the first that has no class
-  bool with = false;
   while (auto row = labels.next()) {
     end_if_stopped(stop);
     auto& [name, of_class] = *row;
@@ -172,15 +170,6 @@ std::vector<FoundPicture> pictures_of_labels(
                   "folder that they start from");
     const bool has_class = !of_class.empty();
     if (has_class) allowed.check(of_class, labels.place());
-    if (!has_class && without.empty()) {
-      without = name;
-      place_without = labels.place();
-    }
-    with |= has_class;
-    if (with && !without.empty())
-      refuse("images.labels", place_without,
-             "'" + without + "' has no class, but others do",
-             "write its class, or leave all classes out");
     all.push_back({.name = std::move(name),
                    .of_class = std::move(of_class),
                    .has_class = has_class});

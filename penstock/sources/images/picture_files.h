@@ -43,7 +43,7 @@ struct PictureFiles {
   std::vector<std::int64_t> numbers;      ///< that `classes` are; empty: texts
   std::shared_ptr<const RowParts> names;  ///< each is one row
   std::vector<std::int32_t> of_class;     ///< of `classes`; -1: it has none
-  std::vector<std::string> empty;         ///< class folders without a picture
+  std::vector<std::string> empty;         ///< folders without a picture
   std::vector<TarMember> members;         ///< empty: each is a file of its own
   /// Names and classes, and where members lie, hashed.
   std::string version;

@@ -92,6 +92,14 @@ TEST_F(TarTest, TheClassIsTheFolderThatAMemberIsInOrWhatStandsBesideIt) {
                           "train/bee/2.jpg bee"));
 }
 
+TEST_F(TarTest, PicturesWithoutAnyClassHaveNoneToLearn) {
+  add("loose.png", "z");
+  EXPECT_THAT(
+      refused("images.none"),
+      HasSubstr("the file has 1 picture, but neither a '.cls' member nor "
+                "a folder; write a member NAME.cls beside each"));
+}
+
 TEST_F(TarTest, ClassesOfWebDatasetAreInTheOrderOfTheirNumbers) {
   for (const char* number : {"0", "1", "10", "11", "2"}) {
     add(std::string("k") + number + ".jpg", "x");
