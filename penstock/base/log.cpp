@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "penstock/base/log_copy.h"
@@ -23,6 +25,8 @@ struct Sink {
   LogLevel copied PENSTOCK_GUARDED_BY(mutex) = LogLevel::off;
   std::function<void(LogLevel, std::string_view)> copy
       PENSTOCK_GUARDED_BY(mutex);
+  std::optional<std::set<std::string, std::less<>>> before
+      PENSTOCK_GUARDED_BY(mutex);  // of a DropRepeats
 };
 
 // Leaked on purpose: threads that end after main may still log.
@@ -45,6 +49,7 @@ void write(LogLevel level, std::string_view text) {
   const bool copied = to.copy && level >= to.copied;
   const bool written = level >= to.level && to.level != LogLevel::off;
   if (!copied && !written) return;
+  if (to.before && !to.before->emplace(text).second) return;
   const std::string message = printable_lines(text);
   if (copied) to.copy(level, message);
   if (!written) return;
@@ -106,6 +111,18 @@ void set_log_writer(std::function<void(LogLevel, std::string_view)> writer) {
   Sink& to = sink();
   Lock lock(to.mutex);
   to.writer = std::move(writer);
+}
+
+DropRepeats::DropRepeats() {
+  Sink& to = sink();
+  Lock lock(to.mutex);
+  to.before.emplace();
+}
+
+DropRepeats::~DropRepeats() {
+  Sink& to = sink();
+  Lock lock(to.mutex);
+  to.before.reset();
 }
 
 LogCopy::LogCopy(LogLevel least,

@@ -23,4 +23,14 @@ void set_log_level(LogLevel level);
 /// Replaces the writer; an empty function restores the default.
 void set_log_writer(std::function<void(LogLevel, std::string_view)> writer);
 
+/// While one lives, a message that comes again word for word is dropped: for
+/// work that opens the same things several times. At most one at a time.
+class DropRepeats {
+ public:
+  DropRepeats();
+  DropRepeats(const DropRepeats&) = delete;
+  DropRepeats& operator=(const DropRepeats&) = delete;
+  ~DropRepeats();
+};
+
 }  // namespace penstock

@@ -43,6 +43,17 @@ TEST_F(LogTest, ACopyHasALevelOfItsOwn) {
   EXPECT_EQ(written_, "cd");
 }
 
+TEST_F(LogTest, RepeatsCanBeDropped) {
+  set_log_writer([this](LogLevel, std::string_view text) { written_ += text; });
+  for (int time = 0; time < 2; ++time) {
+    const DropRepeats only_once;
+    for (const char* text : {"a", "b", "a", "a"}) log(LogLevel::warning, text);
+  }
+  log(LogLevel::warning, "c");
+  log(LogLevel::warning, "c");
+  EXPECT_EQ(written_, "ababcc");
+}
+
 TEST_F(LogTest, SaysWhatTheExceptionAtHandSays) {
   set_log_writer([this](LogLevel, std::string_view text) { written_ = text; });
   try {
