@@ -7,6 +7,7 @@
 #include "penstock/sources/side_by_side.h"
 #include "penstock/sources/text/cell_values.h"
 #include "penstock/sources/text/csv_header.h"
+#include "penstock/sources/text/csv_uri.h"
 #include "penstock/sources/text/seen_cells.h"
 #include "penstock/sources/text/text_file.h"
 
@@ -238,22 +239,24 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
 /// expects a decimal point: as texts they would become a category in silence.
 [[noreturn]] void refuse_commas(const std::string& path,
                                 const std::string& name,
+                                const FileSettings& given,
                                 const std::string& marks) {
   const bool grouped = marks.find("thousands") != marks.npos;
-  throw Error(ErrorKind::request,
-              {.code = "source.decimal",
-               .what = "cannot determine what column '" + name + "' holds",
-               .where = path,
-               .why = "the cells may be text, or numbers with a decimal comma",
-               .next = "to read numbers, write 'csv:" + path + "?" + marks +
-                       "' (in a job, \"decimal\": \",\"" +
-                       (grouped ? ", \"thousands\": \".\"" : "") +
-                       "); to read text, set \"columns\": {" +
-                       Json(name).dump() + ": \"text\"}"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.decimal",
+       .what = "cannot determine what column '" + name + "' holds",
+       .where = path,
+       .why = "the cells may be text, or numbers with a decimal comma",
+       .next = "to read numbers, write '" + csv_uri(path, given, marks) +
+               "' (in a job, \"decimal\": \",\"" +
+               (grouped ? ", \"thousands\": \".\"" : "") +
+               "); to read text, set \"columns\": {" + Json(name).dump() +
+               ": \"text\"}"});
 }
 
 /// Of a first line that may be a row.
-Doubt doubt_of_header(const CsvFile& file) {
+Doubt doubt_of_header(const CsvFile& file, const FileSettings& given) {
   std::string shown;
   for (const std::string& name : file.names)
     shown += (shown.empty() ? "'" : ", '") + name + "'";
@@ -262,8 +265,8 @@ Doubt doubt_of_header(const CsvFile& file) {
               "the first line looks like a row, but is used for the names of "
               "the columns: " +
               beginning(shown, 100),
-          .next = "if the line is a row, write 'csv:" + file.text.file().path +
-                  "?header=false'"};
+          .next = "if the line is a row, write '" +
+                  csv_uri(file.text.file().path, given, "header=false") + "'"};
 }
 
 /// The files of a source that are open, and what their columns hold.
@@ -295,14 +298,14 @@ class OpenedCsv {
   void ask() {
     CsvFile& first = *files_.front();
     const std::string& path = first.text.file().path;
-    if (first.header.like_row) first.doubt(doubt_of_header(first));
+    if (first.header.like_row) first.doubt(doubt_of_header(first, settings_));
     for (const auto& csv : files_)
       for (const std::string& name : csv->names) {
         if (!chosen_.of(name).empty() || !asked_.insert(name).second) continue;
         const SeenCells& seen = cells_.at(name);
         const NumberQuestion question(seen, settings_);
         if (question.decimal_commas())
-          refuse_commas(path, name, question.marks());
+          refuse_commas(path, name, settings_, question.marks());
         if (type_of(seen) == Looks::text && question.asked())
           first.doubt(question.doubt(name, path, [&](CellPlace place) {
             return files_[place.file]->place_of(place.row);

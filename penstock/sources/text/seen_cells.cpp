@@ -6,6 +6,7 @@
 #include "penstock/base/json.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/text/csv_header.h"
+#include "penstock/sources/text/csv_uri.h"
 
 namespace penstock::text {
 namespace {
@@ -73,7 +74,7 @@ NumberQuestion::NumberQuestion(const SeenCells& seen,
                                const FileSettings& settings)
     : seen_(seen),
       quote_(quote_of(settings)),
-      given_(settings.decimal == "," ? "decimal=,&" : ""),
+      settings_(settings),
       numbers_(seen.cells(Looks::integer) + seen.cells(Looks::real)) {
   auto sum = [&](const std::vector<Looks>& of) {
     std::int64_t cells = 0;
@@ -124,20 +125,23 @@ std::string NumberQuestion::no_value() const {
 Doubt NumberQuestion::doubt(
     const std::string& column, const std::string& path,
     const std::function<std::string(CellPlace)>& place_of) const {
-  const std::string uri = "csv:" + path + "?" + given_,
-                    name = Json(column).dump();
+  const std::string name = Json(column).dump();
   const SeenCells::Like& first = stray();
   const std::string none = no_value();
   std::string settings = marks_;
-  if (!none.empty()) settings += (settings.empty() ? "na=," : "&na=,") + none;
+  if (!none.empty())
+    settings += (settings.empty() ? "" : "&") + with_no_value(settings_, none);
   const bool whole = seen_.cells(Looks::real) == 0;
   const std::int64_t others = cells_ - numbers_;
-  const std::string leaves_out = "'" + uri + "columns={" + name + ":\"" +
-                                 (whole ? "int64" : "float64") +
-                                 "\"}&on_bad=skip' to leave such rows out";
+  const std::string leaves_out =
+      "'" +
+      csv_uri(path, settings_,
+              with_column_type(settings_, column, whole ? "int64" : "float64") +
+                  "&on_bad=skip") +
+      "' to leave such rows out";
   std::string next = "write ";
   if (!settings.empty())
-    next += "'" + uri + settings + "'" +
+    next += "'" + csv_uri(path, settings_, settings) + "'" +
             (none.empty() ? " for numbers" : " for no value");
   else
     next += leaves_out;

@@ -79,7 +79,7 @@ class NumberQuestion {
 
   const SeenCells& seen_;
   const char quote_;
-  const std::string given_;   ///< settings that an answer has to keep
+  const FileSettings& settings_;
   std::int64_t cells_ = 0;    ///< that hold something
   std::int64_t numbers_ = 0;  ///< as the file is read
   std::int64_t most_ = 0;     ///< with `marks_`

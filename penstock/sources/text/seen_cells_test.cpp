@@ -32,8 +32,9 @@ class SeenCellsTest : public TextTest {
       all.push_back(doubt.column + ": " + doubt.why + "; " + doubt.next);
     return all;
   }
-  std::string decimal_question(const std::string& text) {
-    const Error asked = error_of([&] { schema(text); });
+  std::string decimal_question(const std::string& text,
+                               const Json& more = Json(Json::Object{})) {
+    const Error asked = error_of([&] { schema(text, more); });
     EXPECT_EQ(asked.parts().code, "source.decimal");
     return asked.what();
   }
@@ -132,6 +133,31 @@ TEST_F(SeenCellsTest, AskAboutDecimalCommasWhateverTheDelimiter) {
   for (int row = 0; row < 20; ++row)
     text += (row == 3 ? "-" : std::to_string(row) + ",5") + ";x\n";
   EXPECT_THAT(doubts(text), ElementsAre(HasSubstr("?decimal=,&na=,-'")));
+}
+
+TEST_F(SeenCellsTest, AnswersKeepTheSettingsThatAreThere) {
+  std::string text = "a|b\n";
+  for (int row = 0; row < 20; ++row)
+    text += (row == 3 ? "?" : std::to_string(row)) + "|" +
+            (row == 5 ? "7%" : std::to_string(row)) + "\n";
+  Json more = with("delimiter", "|");
+  more["encoding"] = "latin1";
+  more["na"] = Json::Array{"", "x"};
+  EXPECT_THAT(
+      doubts(text, more),
+      ElementsAre(HasSubstr("?delimiter=|&encoding=latin1&na=,x,?'"),
+                  HasSubstr("?delimiter=|&encoding=latin1&na=,x&columns="
+                            "{\"b\":\"int64\"}&on_bad=skip'")));
+  more["columns"]["a"] = "text";
+  EXPECT_THAT(doubts(text, more),
+              ElementsAre(HasSubstr("columns={\"a\":\"text\",\"b\":\"int64\"}"
+                                    "&on_bad=skip'")));
+  EXPECT_THAT(
+      decimal_question("a;b\n0,5;x\n1,5;y\n", with("encoding", "latin1")),
+      HasSubstr("?encoding=latin1&decimal=,'"));
+  EXPECT_THAT(
+      doubts("5.1\t3.5\n4.9\t3.0\n7.0\t3.2\n", with("delimiter", "tab")),
+      ElementsAre(HasSubstr("?delimiter=tab&header=false'")));
 }
 
 TEST_F(SeenCellsTest, TellOfAHeaderThatLooksLikeARow) {
