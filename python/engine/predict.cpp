@@ -77,9 +77,8 @@ OwnTrainer predicting(const nb::object& maker) {
 }
 
 void write_to_stdout(const std::string& text) {
-  in_python([&] {
-    nb::module_::import_("sys").attr("__stdout__").attr("write")(text);
-  });
+  in_python(
+      [&] { nb::module_::import_("penstock._program").attr("say")(text); });
 }
 
 /// As the program writes the predictions of other models.

@@ -20,6 +20,7 @@ import time
 import urllib.parse
 from typing import Any, Iterator, Mapping, NoReturn
 
+from ._program import end_with, say
 from .errors import Error, made, refused
 from .printing import printable
 from .service_address import default_socket
@@ -262,8 +263,7 @@ def _follow(client: Client, job_id: str, start: int, follow: bool) -> None:
         ended = client.job(job_id)["status"] in _ENDED
         piece = client.logs(job_id, start)
         start += len(piece)
-        sys.stdout.write(printable(piece.decode("utf-8", "replace")))
-        sys.stdout.flush()
+        say(printable(piece.decode("utf-8", "replace")))
         if ended or not follow:
             return
         time.sleep(1)
@@ -279,8 +279,8 @@ def _show(request: Mapping[str, Any]) -> None:
                       "add --dry-run, and send the output to "
                       "'kubectl apply -f -'")
     sent = _request_of(request)
-    print(json.dumps(manifest(sent) if request["to"] == "k8s" else sent,
-                     indent=2))
+    say(json.dumps(manifest(sent) if request["to"] == "k8s" else sent,
+                   indent=2) + "\n")
 
 
 def _do(request: Mapping[str, Any]) -> None:
@@ -296,38 +296,36 @@ def _do(request: Mapping[str, Any]) -> None:
     if verb == "jobs":
         found = client.jobs(request["status"])
         if request["json"]:
-            print(json.dumps({"jobs": found}, indent=2))
+            say(json.dumps({"jobs": found}, indent=2) + "\n")
         else:
-            print("\n".join(map(_line_of, found)) or "no jobs")
+            say(("\n".join(map(_line_of, found)) or "no jobs") + "\n")
         return
     answer = (client.send(_request_of(request)) if verb == "submit"
               else client.cancel(job_id) if verb == "cancel"
               else client.resume(job_id))
     if request["json"]:
-        print(json.dumps(answer, indent=2))
+        say(json.dumps(answer, indent=2) + "\n")
         return
     for key in answer["mapped"] if verb == "submit" else ():
         became = ", ".join(key["settings"]) or f"not used: {key.get('why')}"
-        print(printable(f"{key['key']} = {json.dumps(key['value'])}: {became}",
-                        lines=False))
-    print(_line_of(answer))
+        say(printable(f"{key['key']} = {json.dumps(key['value'])}: {became}",
+                      lines=False) + "\n")
+    say(_line_of(answer) + "\n")
 
 
 def main() -> NoReturn:
     """What the program becomes for submit, jobs, logs, cancel and resume:
     `python3 -m penstock.client REQUEST`, REQUEST being JSON."""
-    from .training import report_error
-
     request = json.loads(sys.argv[1])
-    code = 0
+    end_with(lambda: _program(request), request["json"])
+
+
+def _program(request: Mapping[str, Any]) -> int:
     try:
         _do(request)
-    except Error as error:
-        code = report_error(error, request["json"])
     except KeyboardInterrupt:
-        code = 130
-    sys.stdout.flush()
-    sys.exit(code)
+        return 130
+    return 0
 
 
 if __name__ == "__main__":

@@ -23,12 +23,12 @@ import tempfile
 from typing import Any, Mapping, NoReturn, Union
 
 from . import _engine, program
+from ._program import end_with, log_to_stderr, prints_aside, say
 from ._training import module as modules
-from ._training import program_log
 from ._training.predictor import Predictor
 from ._training.raised import torch_or_refused
 from ._training.switches import torch_as_asked
-from .errors import Error, made, refused
+from .errors import made, refused
 from .printing import printable
 
 __all__ = ["Predictions", "evaluate", "predict"]
@@ -190,36 +190,28 @@ def _columns_of(rows: pathlib.Path) -> dict[str, list[Any]]:
 def main() -> NoReturn:
     """What the program becomes when the model of a run is one's own:
     `python3 -m penstock.predictions REQUEST`, REQUEST being JSON."""
-    from .training import report_error
-
     request = json.loads(sys.argv[1])
-    program_log.write_to_stderr()
-    code = 0
-    try:
-        _program(request)
-    except Error as error:
-        code = report_error(error, request["json"])
-    except BrokenPipeError:
-        code = program_log.NO_READER
-    program_log.exit_with(code)
+    log_to_stderr()
+    end_with(lambda: _program(request), request["json"])
 
 
-def _program(request: Mapping[str, Any]) -> None:
+def _program(request: Mapping[str, Any]) -> int:
     named = json.loads(_engine.model_of_run(request["run"]))
     out, measures = request["out"], request["measures"]
     to = out or ("" if measures or request["json"] else "-")
-    with program_log.prints_aside():
+    with prints_aside():
         told, _ = _by_module(
             request["run"], json.dumps(request["source"]), to,
             modules.found(named["class"]), measures, False)
     for note in told["notes"]:
         print(printable(note), file=sys.stderr)
     if request["json"]:
-        print(json.dumps(told["document"], indent=2))
+        say(json.dumps(told["document"], indent=2) + "\n")
     elif measures:
-        print(told["measures"], end="")
+        say(told["measures"])
     else:
         print(printable(told["summary"]), file=sys.stderr)
+    return 0
 
 
 if __name__ == "__main__":

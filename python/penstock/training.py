@@ -22,17 +22,16 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from typing import Any, Mapping, NoReturn, Sequence
 
 from . import _engine
+from ._program import end_with, log_to_stderr, prints_aside, say
 from ._training import module as modules
-from ._training import program_log
 from ._training.raised import torch_or_refused
 from ._training.ranks import Group, opened
 from ._training.stepper import Stepper
 from ._training.switches import torch_as_asked
-from .errors import Error, refused
+from .errors import refused
 from .job_sections import dumped, sets_of
 from .printing import printable
 from .progress import NOWHERE, Listener
@@ -196,33 +195,26 @@ class _Maker:
         return self.made
 
 
-_EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
-               "out_of_memory": 6, "internal": 70}
-
-
 def main() -> NoReturn:
     """What the program becomes when a job's model is one's own:
     `python3 -m penstock.training REQUEST`, REQUEST being JSON."""
     request = json.loads(sys.argv[1])
-    program_log.write_to_stderr()
+    log_to_stderr()
     logging.getLogger("penstock").setLevel(logging.DEBUG)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        if request.get("check"):
-            _check(request)
-            code = 0
-        elif request.get("estimate"):
-            code = _estimate(request)
-        else:
-            code = _program(request)
-    except Error as error:
-        code = report_error(error, request["json"])
-    program_log.exit_with(code)
+    end_with(lambda: _program(request), request["json"])
+
+
+def _program(request: Mapping[str, Any]) -> int:
+    if request.get("check"):
+        _check(request)
+        return 0
+    return _estimate(request) if request.get("estimate") else _train(request)
 
 
 def _estimate(request: Mapping[str, Any]) -> int:
     """Prints what a step of the job's model takes."""
-    with program_log.prints_aside(request["json"]):
+    with prints_aside(request["json"]):
         settings, model = _settings_of(
             request["job"] or None, request["model"] or None, request["sets"],
             request["resume"], request["manifest"])
@@ -232,14 +224,14 @@ def _estimate(request: Mapping[str, Any]) -> int:
             memory, line = _engine.estimate(settings, maker,
                                             Listener(sys.stderr))
     if request["json"]:
-        print(json.dumps({"memory": json.loads(memory)}, indent=2))
+        say(json.dumps({"memory": json.loads(memory)}, indent=2) + "\n")
     else:
-        print(line)
+        say(line + "\n")
     return 0
 
 
-def _program(request: Mapping[str, Any]) -> int:
-    with program_log.prints_aside(request["json"]):
+def _train(request: Mapping[str, Any]) -> int:
+    with prints_aside(request["json"]):
         trained, stopped_by = _run(
             request["job"] or None, request["model"] or None, request["sets"],
             request["resume"], request["skip"], request["output"],
@@ -250,23 +242,10 @@ def _program(request: Mapping[str, Any]) -> int:
     if trained.rank > 0:
         pass  # rank 0 prints what all of them did
     elif request["json"]:
-        print(json.dumps(trained.report, indent=2))
+        say(json.dumps(trained.report, indent=2) + "\n")
     else:
-        print(printable(_engine.summary(json.dumps(trained.report))), end="")
+        say(printable(_engine.summary(json.dumps(trained.report))))
     return 128 + stopped_by if stopped_by else 0
-
-
-def report_error(error: Error, as_json: bool) -> int:
-    """Says what went wrong, as the program does; its exit code."""
-    if error.__cause__ is not None:
-        traceback.print_exception(error.__cause__)
-    if as_json:
-        print(json.dumps({"error": {
-            "kind": error.kind, "code": error.code, "what": error.what,
-            "where": error.where, "why": error.why, "next": error.next}}))
-    else:
-        print(f"penstock: {error}", file=sys.stderr)
-    return _EXIT_CODES[error.kind]
 
 
 if __name__ == "__main__":

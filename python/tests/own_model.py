@@ -130,16 +130,17 @@ def weights_of(run):
     return (pathlib.Path(run) / state["checkpoint"]).read_bytes()
 
 
-def run_train(*arguments, env=None):
+def run_train(*arguments, env=None, stdout=subprocess.PIPE):
     """The program's `train` with this Python."""
     package = str(pathlib.Path(penstock.__file__).parent.parent)
     path = os.pathsep.join(filter(None, [package,
                                          os.environ.get("PYTHONPATH")]))
     return subprocess.run(
         [str(program.path()), "train", *map(str, arguments)],
-        capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": path,
-             "PENSTOCK_PYTHON": sys.executable, **(env or {})})
+        stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120,
+        check=False, env={
+            **os.environ, "PYTHONPATH": path,
+            "PENSTOCK_PYTHON": sys.executable, **(env or {})})
 
 
 def quietly(work):

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import penstock
 from entry import main
@@ -152,6 +153,18 @@ class Own(Predicting):
         done = self.predict_by_program(stdout=begins, code=141)
         os.close(begins)
         self.assertEqual(done.stderr, "")
+
+    def test_a_pipe_that_breaks_in_the_module_is_an_error(self):
+        self.write("net.py", NET.replace(
+            "        return self.layers",
+            "        if __import__('os').environ.get('BREAKS'):\n"
+            "            raise BrokenPipeError('of the module')\n"
+            "        return self.layers"))
+        self.train(self.job(), output="left")
+        with unittest.mock.patch.dict(os.environ, {"BREAKS": "yes"}):
+            done = self.predict_by_program(stdout=subprocess.PIPE, code=2)
+        self.assertIn("BrokenPipeError: of the module", done.stderr)
+        self.assertIn("penstock: ", done.stderr)
 
     def test_rows_that_are_left_out_are_named(self):
         self.train(self.job(), output="left")

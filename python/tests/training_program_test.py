@@ -1,5 +1,6 @@
 """`penstock train` of a user's own model, and its document."""
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -101,6 +102,16 @@ class Program(Case):
         last = done.stderr.splitlines()[-1]
         self.assertTrue(last.startswith("penstock: the model failed"), last)
         self.assertIn("'Net' object has no attribute 'layer'", last)
+
+    def test_a_reader_that_has_read_enough_is_no_error(self):
+        # A report that is longer than what Python buffers.
+        self.write("job.json", json.dumps(self.job(train={"epochs": 40})))
+        ends, begins = os.pipe()
+        os.close(ends)
+        done = run_train("job.json", "--json", stdout=begins)
+        os.close(begins)
+        self.assertEqual(done.returncode, 141, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
 
     def test_the_example_of_the_document_runs(self):
         subprocess.run([sys.executable,

@@ -8,26 +8,25 @@ import logging
 import sys
 from typing import Any, NoReturn
 
-from ..errors import Error, refused
-from ..training import report_error
+from .._program import end_with
+from ..errors import refused
 
 
 def main() -> NoReturn:
     request: dict[str, Any] = json.loads(sys.argv[1])
     logging.basicConfig(format="penstock: %(message)s", stream=sys.stderr)
-    code = 0
+    end_with(lambda: _program(request), request["json"])
+
+
+def _program(request: dict[str, Any]) -> int:
     try:
-        try:
-            from .serving import serve
-        except ImportError as missing:
-            raise refused("service.packages", "cannot start the service",
-                          sys.executable, str(missing),
-                          "pip install 'penstock[serve]'") from None
-        serve(request)
-    except Error as error:
-        code = report_error(error, request["json"])
-    sys.stdout.flush()
-    sys.exit(code)
+        from .serving import serve
+    except ImportError as missing:
+        raise refused("service.packages", "cannot start the service",
+                      sys.executable, str(missing),
+                      "pip install 'penstock[serve]'") from None
+    serve(request)
+    return 0
 
 
 if __name__ == "__main__":
