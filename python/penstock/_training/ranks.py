@@ -12,16 +12,21 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
+import io
 import logging
 import os
 import re
 import socket
 import threading
 import time
-from typing import Any, Iterator, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NoReturn, Sequence
 
 from .. import _engine
 from ..errors import DeviceError, Error, refused, worded
+
+if TYPE_CHECKING:
+    from .saving import Saved
 
 _FIND_MASTER = datetime.timedelta(seconds=10)
 _FIND_RANKS = datetime.timedelta(seconds=300)
@@ -174,6 +179,30 @@ class Group:
             for array in arrays:
                 self._dist.broadcast(self._torch.from_numpy(array), 0,
                                      group=self._messages)
+
+    def share(self, mine: Any) -> list[Any]:
+        """What each rank gives: tensors, numbers and lists of them."""
+        text = io.BytesIO()
+        self._torch.save(mine, text)
+        return [self._torch.load(io.BytesIO(each), weights_only=True)
+                for each in self.gather(text.getvalue())]
+
+    def check_same(self, weights: Iterable[Saved]) -> None:
+        """Raises DeviceError where a rank has other bytes than rank 0."""
+        mine = hashlib.sha256()
+        for _, _, _, data in weights:
+            mine.update(data)
+        all_of_them = self.gather(mine.hexdigest().encode())
+        for rank, other in enumerate(all_of_them):
+            if other != all_of_them[0]:
+                raise worded(
+                    DeviceError, "ranks.differ",
+                    "the ranks do not hold the same weights",
+                    f"rank {rank} on {self.hosts[rank]}",
+                    f"the SHA-256 of its weights is {other.decode()}, that of "
+                    f"rank 0 {all_of_them[0].decode()}",
+                    "check the memory of that machine ('penstock doctor'), "
+                    "then start all ranks again with --resume latest")
 
     # -- tensors, where they are
 

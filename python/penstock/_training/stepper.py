@@ -39,7 +39,6 @@ from .rows import Rows, StandIn
 from .saving import Saved, copied, loaded, refuse_other, saved
 from .step_memory import StepMemory, shortage_in
 from .switches import Switches
-from .turns import Turns
 
 
 class Stepper:
@@ -76,7 +75,6 @@ class Stepper:
         self._module = compiled(torch, self._module, settings, self._switches)
         if ranks is not None:
             self._stand_in = StandIn(torch, self._module)
-            self._turns = Turns(ranks, all_call=self._engine.name == "fsdp2")
             self._sharded = sharded.Sharded(facts["folder"], ranks)
         self.memory = StepMemory(torch, self._plain, self._optimiser, facts)
         self.memory.learn = self._try
@@ -313,21 +311,21 @@ class Stepper:
         if self._validated == 0:
             self._begin_validation()
         self._draw("validation", self._validated)
-        tensors, ids = batch.torch(), batch.ids.tolist()
-        looks = True
-        if self._ranks is not None:
-            tensors, ids, looks = self._turns.part_of(
-                batch.rows, tensors, ids, self._validated)
         self._validated += 1
-        if tensors is None:
-            return
+        tensors, ids = batch.torch(), batch.ids.tolist()
+        if self._ranks is not None:
+            self._stand_in.see(batch.rows, tensors)
+        if batch.rows == 0:  # of a rank that has no part of it
+            if self._engine.name != "fsdp2":
+                return
+            tensors = self._stand_in.row(tensors)
         with self._torch.no_grad(), self._hearing("validating"), \
                 told("it was validated", self._file):
             if self._ranks is None:
                 self.memory.looked(tensors, ids, self._look)
                 return
             answer = self._answer(tensors)
-            if looks:
+            if batch.rows > 0:
                 self._objective.look(answer, tensors, ids)
 
     def _look(self, tensors: Mapping[str, Any], samples: list[int]) -> None:
@@ -360,8 +358,7 @@ class Stepper:
     def validated(self) -> str:
         self._end_validation()
         if self._ranks is not None:
-            self._objective.take(self._turns.shared(
-                self._torch, self._objective.share()))
+            self._objective.take(self._ranks.share(self._objective.share()))
         with told("it was validated", self._file):
             return json.dumps({
                 name: None if isinstance(value, float) and
@@ -421,8 +418,8 @@ class Stepper:
                 about["sharded"] = self._sharded.write(rest, self._taken)
         else:
             kept.update(rest)
-            if self._joined:
-                self._turns.check_same(
+            if self._joined and self._ranks is not None:
+                self._ranks.check_same(
                     saved(self._torch, self._optimiser.weights()))
         if self._joined and self._rank > 0:
             return [], "{}"
