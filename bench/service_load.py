@@ -114,7 +114,7 @@ def slow_clients(rounds):
 
 def listeners(epochs):
     """Seconds from when an epoch was written until each listener heard of it."""
-    service, late = Service(1), []
+    service = Service(1)
     with contextlib.ExitStack() as stack:
         stack.callback(service.doCleanups)
         job = service.client().submit("x", {"epochs": epochs})["id"]
@@ -128,21 +128,22 @@ def listeners(epochs):
             one.sendall(head)
             one.setblocking(False)
             selector.register(one, selectors.EVENT_READ, {"text": "", "next": 1})
-        written, heard = {}, 0
+        heard = []  # epochs, and when
         end = time.monotonic() + 60 + 4 * EPOCH_S * epochs
-        while heard < LISTENERS * epochs and time.monotonic() < end:
-            for step, _ in service.trace(job)[len(written):]:
-                written[step] = time.monotonic()
-            for key, _ in selector.select(0.005):
-                of = key.data
-                of["text"] += key.fileobj.recv(65536).decode()
+        while len(heard) < LISTENERS * epochs and time.monotonic() < end:
+            for key, _ in selector.select(0.1):
+                of, text = key.data, key.fileobj.recv(65536)
+                if not text:
+                    raise RuntimeError("the service closed a stream of events")
+                of["text"] += text.decode()
                 while f'"epoch": {of["next"]}.0' in of["text"]:
-                    now = time.monotonic()
-                    late.append(now - written.get(of["next"], now))
+                    heard.append((of["next"], time.monotonic()))
                     of["next"] += 1
-                    heard += 1
-    if heard < LISTENERS * epochs:
-        raise RuntimeError(f"{LISTENERS} listeners heard {heard} epochs")
+        written = {int(step): float(at)
+                   for step, _, at in service.trace_lines(job)}
+    if len(heard) < LISTENERS * epochs:
+        raise RuntimeError(f"{LISTENERS} listeners heard {len(heard)} epochs")
+    late = [at - written[epoch] for epoch, at in heard]
     return {"what": f"{LISTENERS} listeners hear of an epoch",
             "epochs": epochs, "p99_ms": p99(late), "most_ms": 1e3 * max(late),
             "must_reach": "1 s"}

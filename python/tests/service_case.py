@@ -65,7 +65,7 @@ print("begins", "resumed" if resumed else "afresh", file=sys.stderr, flush=True)
 while taken < steps and not stop:
     time.sleep({step_s})
     taken += 1
-    trace.write(f"{{taken}} {{os.getpid()}}\n"); trace.flush()
+    trace.write(f"{{taken}} {{os.getpid()}} {{time.monotonic()}}\n"); trace.flush()
     put("state.json", {{"steps_taken": taken}})
     put("progress.json", {{"steps_taken": taken, "steps": steps, "epoch": taken,
         "epochs": steps, "numbers": {{"loss": 1 / taken}},
@@ -200,10 +200,16 @@ class ServiceCase(unittest.TestCase):
         return self.client().job(job_id)["status"]
 
     def trace(self, job_id):
-        """The steps that the job has taken, in their order."""
+        """The steps that the job has taken, in their order, and the process
+        that took each."""
+        return [(int(step), int(process))
+                for step, process, _ in self.trace_lines(job_id)]
+
+    def trace_lines(self, job_id):
+        """... and when, as time.monotonic() has it."""
         file = self.folder / "runs" / job_id / "trace.txt"
         lines = file.read_text().splitlines() if file.exists() else []
-        return [tuple(map(int, line.split())) for line in lines]
+        return [line.split() for line in lines]
 
 
 JOB = {"source": {"kind": "sqlite", "path": "train.sqlite",
