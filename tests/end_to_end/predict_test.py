@@ -65,6 +65,26 @@ class Pictures(Predicting):
                               for row in known})
             self.refused(self.run_it("evaluate", "out", source, "--json"),
                          "source", "images.none", "class")
+        # Some have one.
+        (self.folder / "list.csv").write_text(
+            "path,class\n" + "".join(
+                f"{row['key']},{row['prediction'] if at else ''}\n"
+                for at, row in enumerate(known)))
+        told, rows = self.predict("images:photos?labels=list.csv")
+        self.assertEqual(rows, known)
+        self.assertNotIn("metrics", told)
+        self.assertIn(f"row '{known[0]['key']}', column 'class': is NULL",
+                      told["not_measured"])
+        # A class without a picture is measured like any other.
+        (self.folder / "photos" / "bird").mkdir()
+        (self.folder / "photos" / "loose.png").write_bytes(
+            init_test.png(7, side=32))
+        answer = self.succeed("predict", "out", "images:photos", "--out",
+                              "answers.csv", "--json")
+        self.assertIn("accuracy", answer.json()["metrics"])
+        self.assertEqual(self.read_csv("answers.csv"), known)
+        self.assertEqual(answer.err.count("1 picture is not read"), 1)
+        self.succeed("evaluate", "out", "images:photos")
 
 
 @unittest.skipUnless(TRAINED, "the parts for CSV or models were not built")
