@@ -19,7 +19,8 @@ def is_no_memory(error: BaseException) -> bool:
 
 
 def place_in(error: BaseException, file: str) -> str:
-    """The line in `file` that the error came through last, else its last line.
+    """The line in `file` that the error came through last, else its last line;
+    of code that is no Python, where that is.
 
     >>> try:
     ...     1 / 0
@@ -27,6 +28,8 @@ def place_in(error: BaseException, file: str) -> str:
     ...     place_in(error, "elsewhere.py")
     'line 2 of <doctest penstock._training.raised.place_in[0]>, in <module>'
     """
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"line {error.lineno} of {error.filename}"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if file and
            os.path.abspath(frame.filename) == os.path.abspath(file)]
