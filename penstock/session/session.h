@@ -33,6 +33,7 @@
 #include "penstock/session/quarantine.h"
 #include "penstock/session/rank_facts.h"
 #include "penstock/session/rank_group.h"
+#include "penstock/session/rank_lifelines.h"
 #include "penstock/session/rank_place.h"
 #include "penstock/session/run_numbers.h"
 #include "penstock/session/safetensors.h"

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -31,7 +32,8 @@
 // and then speak with each other over gloo's own connections.
 //
 // 1. A rank that fails writes its error to the store before it leaves; the
-//    first one stays. A rank that dies cannot, but its connections break.
+//    first one stays. A rank that dies cannot, but its connections break: those
+//    of gloo, and where gloo misses that, its lifeline (RankLifelines).
 // 2. So a collective that throws means: another rank has left. Only its
 //    neighbours in that collective notice: each survivor closes its own
 //    connections first, so that the news goes round. Then it enters itself in a
@@ -51,6 +53,7 @@ constexpr auto kLongestStep = 30min;  // as torch.distributed
 constexpr auto kListSurvivors = 3s;
 constexpr auto kLeaveTogether = 5s;
 constexpr auto kAskAgain = 20ms;
+constexpr auto kLookForOthers = 500ms;
 constexpr std::size_t kBucketBytes = 25 << 20;  // as DistributedDataParallel
 
 static_assert(std::is_trivially_copyable_v<Ballot>);
@@ -140,6 +143,9 @@ class C10dGroup final : public RankGroup {
     talk("finding the other ranks", [&] { gloo_ = open_gloo(store_, place); });
     count_new_threads();
     facts_.hosts = gather(host_name());
+    lifelines_.emplace(rank(), place.master, [this](const std::string& mine) {
+      return gather(mine);
+    });
     test();
   }
 
@@ -166,7 +172,7 @@ class C10dGroup final : public RankGroup {
     talk("copying weights from rank 0", [&] {
       in_buckets(tensors, [&](at::Tensor bucket) {
         std::vector<at::Tensor> one{std::move(bucket)};
-        backend_of(one[0]).broadcast(one)->wait();
+        await(*backend_of(one[0]).broadcast(one), one[0]);
       });
     });
   }
@@ -174,6 +180,7 @@ class C10dGroup final : public RankGroup {
   void report(const std::string& failure) noexcept override {
     // That a rank is lost is told by the list, and is no failure of this one.
     if (lost_) return;
+    failed_ = true;
     try {
       store_->setTimeout(kListSurvivors);
       store_->compareSet("failure", "", failure);
@@ -184,6 +191,7 @@ class C10dGroup final : public RankGroup {
   }
 
   void leave() noexcept override {
+    if (lifelines_ && !failed_) lifelines_->leave();
     try {
       store_->setTimeout(kLeaveTogether);
       store_->add("left", 1);
@@ -215,7 +223,7 @@ class C10dGroup final : public RankGroup {
     talk("adding gradients over the ranks", [&] {
       in_buckets(tensors, [&](at::Tensor bucket) {
         std::vector<at::Tensor> one{std::move(bucket)};
-        backend_of(one[0]).allreduce(one)->wait();
+        await(*backend_of(one[0]).allreduce(one), one[0]);
       });
     });
   }
@@ -239,8 +247,29 @@ class C10dGroup final : public RankGroup {
     for (int i = 0; i < rank().world; ++i)
       all[0].push_back(at::empty_like(mine));
     std::vector<at::Tensor> one{mine};
-    gloo_->allgather(all, one)->wait();
+    await(*gloo_->allgather(all, one), mine);
     return std::move(all[0]);
+  }
+
+  /// Ends the wait for a rank that has gone, where gloo has not noticed.
+  void await(c10d::Work& work, const at::Tensor& of) {
+    if (of.is_cuda()) {
+      work.wait();
+      return;
+    }
+    for (int looks = 0;;) {
+      try {
+        work.wait(kLookForOthers);
+        return;
+      } catch (const std::exception&) {
+        if (work.isCompleted()) throw;  // else the time is over
+      }
+      const bool gone = lifelines_ && !lifelines_->gone().empty();
+      looks = gone ? looks + 1 : 0;
+      if (looks < 2) continue;  // gloo may be about to notice
+      stuck_ = true;
+      throw std::runtime_error("its process has ended");
+    }
   }
 
   c10d::Backend& backend_of(const at::Tensor& bucket) {
@@ -331,7 +360,12 @@ class C10dGroup final : public RankGroup {
 
   [[noreturn]] void refuse_lost(const char* doing, const std::string& why) {
     if (nccl_ != nullptr) nccl_->abort();
-    gloo_.reset();
+    // Its threads end with their work.
+    if (stuck_)
+      static_cast<void>(gloo_.release());
+    else
+      gloo_.reset();
+    lifelines_.reset();
     std::string missing = "rank 0" + host_of(0) + " with the store";
     try {
       store_->setTimeout(kListSurvivors);
@@ -393,7 +427,10 @@ class C10dGroup final : public RankGroup {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
   c10::intrusive_ptr<c10d::Backend> nccl_;
   bool asked_nccl_ = false;
-  int missing_ = 0;  // ranks that are lost, and will not leave
+  std::optional<RankLifelines> lifelines_;
+  bool stuck_ = false;   // a thread of gloo waits for a rank that has gone
+  bool failed_ = false;  // this rank
+  int missing_ = 0;      // ranks that are lost, and will not leave
   std::optional<Error> lost_;
 };
 
