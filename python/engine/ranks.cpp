@@ -1,6 +1,7 @@
 #include "python/engine/ranks.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "penstock/session/session.h"
 
@@ -59,6 +60,22 @@ void bind_ranks(nb::module_& module) {
       },
       nb::arg("rank"), nb::arg("kind"), nb::arg("message"),
       "What a rank gives to the others when its opening has failed.");
+  nb::class_<RankLifelines>(module, "RankLifelines",
+                            "See penstock/session/rank_lifelines.h.")
+      .def(
+          "__init__",
+          [](RankLifelines* made, int rank, int world,
+             const std::string& master, const nb::object& gather) {
+            new (made) RankLifelines({.rank = rank, .world = world}, master,
+                                     [&](const std::string& mine) {
+                                       return texts_of(gather(bytes_of(mine)));
+                                     });
+          },
+          nb::arg("rank"), nb::arg("world"), nb::arg("master"),
+          nb::arg("gather"))
+      .def("gone", &RankLifelines::gone,
+           "Ranks whose processes have ended without leave().")
+      .def("leave", &RankLifelines::leave, "This rank ends as planned.");
 }
 
 }  // namespace penstock::python

@@ -207,6 +207,13 @@ class Ends(RanksCase):
                         self.assertIn(f"rank {killed}", error["where"])
                 pathlib.Path("runs/latest").unlink()
 
+    def test_a_call_that_does_not_notice_is_ended(self):
+        self.write_job(train={"max_steps": 1_000_000, "epochs": 100_000})
+        first, second = self.ended(self.started(2, 5, "job.json", command=(
+            sys.executable, str(HERE / "own_ranks_deaf.py"))))
+        self.assertEqual((first[0], second[0]), (5, -signal.SIGKILL), first[2])
+        self.assertIn("lost another rank at rank 1 on ", first[2])
+
     def test_an_error_of_one_rank_is_shown_by_the_others(self):
         for failing in (1, 0):
             self.write("bad.py", NET.replace(

@@ -28,7 +28,7 @@ def place_in(error: BaseException, file: str) -> str:
     ...     place_in(error, "elsewhere.py")
     'line 2 of <doctest penstock._training.raised.place_in[0]>, in <module>'
     """
-    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+    if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
         return f"line {error.lineno} of {error.filename}"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if file and

@@ -18,21 +18,21 @@ import logging
 import os
 import re
 import socket
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, NoReturn, Sequence
+from typing import Any, Iterable, Iterator, NoReturn, Sequence
 
 from .. import _engine
 from ..errors import DeviceError, Error, refused, worded
-
-if TYPE_CHECKING:
-    from .saving import Saved
 
 _FIND_MASTER = datetime.timedelta(seconds=10)
 _FIND_RANKS = datetime.timedelta(seconds=300)
 _LONGEST_STEP = datetime.timedelta(minutes=30)  # as torch's own limit
 _WATCH_S, _ASK_AGAIN_S = 0.25, 0.02
 _SURVIVORS_S, _LEAVE_S = 1.5, 4.0
+_NOTICE_S = 2.0  # in which gloo notices that a rank has gone, if it does
+_LOST = 5  # the exit code of DeviceError
 
 # Of gloo, NCCL and the store: torch has no class for all of them.
 _OF_CONNECTIONS = re.compile(
@@ -111,7 +111,8 @@ def _of_caller(torch: Any) -> Group | None:
                              dist.distributed_c10d._get_default_store())
     place = {"rank": dist.get_rank(), "world": dist.get_world_size(),
              "local_rank": int(os.environ.get("LOCAL_RANK", "0")),
-             "launcher": "torch.distributed", "store_is_served": True}
+             "launcher": "torch.distributed", "store_is_served": True,
+             "master": os.environ.get("MASTER_ADDR", "127.0.0.1")}
     return Group(torch, store, place, str(dist.get_backend()), ours=False)
 
 
@@ -129,13 +130,17 @@ class Group:
         self.hosts: list[str] = []
         self._failure = b""
         self._ended = threading.Event()
-        self._failed_here = self._heard = False
+        self._failed_here = False
+        self._heard = False  # that another rank has ended
+        self._waits = 0  # calls of the main thread that may wait for others
         with self._talking("finding the other ranks"):
             # Messages on the host, apart from what the training sums.
             self._messages = self._dist.new_group(
                 backend="gloo", timeout=_LONGEST_STEP)
         self.hosts = [text.decode() for text in
                       self.gather(socket.gethostname().encode())]
+        self._lifelines = _engine.RankLifelines(
+            self.rank, self.world, str(place["master"]), self.gather)
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 
@@ -187,10 +192,10 @@ class Group:
         return [self._torch.load(io.BytesIO(each), weights_only=True)
                 for each in self.gather(text.getvalue())]
 
-    def check_same(self, weights: Iterable[Saved]) -> None:
+    def check_same(self, weights: Iterable[bytes]) -> None:
         """Raises DeviceError where a rank has other bytes than rank 0."""
         mine = hashlib.sha256()
-        for _, _, _, data in weights:
+        for data in weights:
             mine.update(data)
         all_of_them = self.gather(mine.hexdigest().encode())
         for rank, other in enumerate(all_of_them):
@@ -233,6 +238,8 @@ class Group:
         which may serve the store, goes last, and after a failure not before the
         others have heard of it."""
         self._ended.set()
+        if not self._failed_here and not self._heard:
+            self._lifelines.leave()
         # A thread in the store must not outlive the interpreter.
         self._watcher.join(_LEAVE_S)
         try:
@@ -255,17 +262,21 @@ class Group:
 
     @contextlib.contextmanager
     def _talking(self, doing: str) -> Iterator[None]:
+        self._waits += 1
         try:
             yield
         except Error:
             raise
         except Exception as error:
             self._refuse_lost(doing, error)
+        finally:
+            self._waits -= 1
 
     @contextlib.contextmanager
     def hearing(self, doing: str) -> Iterator[None]:
         """Code of the user's that speaks with the other ranks, too: what comes
         from a connection is told as such."""
+        self._waits += 1
         try:
             yield
         except Error as error:
@@ -277,23 +288,48 @@ class Group:
             if not _OF_CONNECTIONS.search(str(error)):
                 raise
             self._refuse_lost(doing, error)
+        finally:
+            self._waits -= 1
 
     def _watch(self) -> None:
         """Keeps the failure that a rank has reported, before the store is
-        gone."""
+        gone; ends a process that waits in vain for a rank that has ended."""
         clone = getattr(self._store, "clone", None)
-        try:
-            store = self._store if clone is None else clone()
-            while not self._ended.wait(_WATCH_S):
-                if store.check(["failure"]):
-                    self._failure = bytes(store.get("failure"))
-                    store.add("heard", 1)
-                    return
-        except Exception:
-            return  # the store is gone, which a call of the run will notice
+        store: Any = self._store
+        since = None
+        while not self._ended.wait(_WATCH_S):
+            if store is not None and not self._failure:
+                try:
+                    store = clone() if clone is not None else store
+                    clone = None
+                    if store.check(["failure"]):
+                        self._failure = bytes(store.get("failure"))
+                        store.add("heard", 1)
+                except Exception:
+                    store = None  # a call of the run will notice
+            gone = self._lifelines.gone() if self._waits > 0 else []
+            if not gone:
+                since = None
+            elif since is None:
+                since = time.monotonic()
+            elif time.monotonic() - since > _NOTICE_S:
+                self._leave_at_once(gone)
+
+    def _leave_at_once(self, gone: Sequence[int]) -> NoReturn:
+        """A rank has gone, and gloo has not noticed: the call that waits for it
+        would do so until gloo's timeout, and cannot be interrupted."""
+        logging.getLogger("penstock").error(
+            "lost another rank at %s: its process has ended; start all ranks "
+            "again with --resume latest", ", ".join(
+                f"rank {rank}{self._host_of(rank)}" for rank in gone))
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(_LOST)
 
     def _refuse_lost(self, doing: str, error: BaseException) -> NoReturn:
         self._heard = True
+        self._waits = -1000  # no longer: what follows has time limits
         missing = f"rank 0{self._host_of(0)}, which served the store"
         try:
             self._store.set_timeout(datetime.timedelta(seconds=_SURVIVORS_S))

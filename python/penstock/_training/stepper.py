@@ -419,8 +419,8 @@ class Stepper:
         else:
             kept.update(rest)
             if self._joined and self._ranks is not None:
-                self._ranks.check_same(
-                    saved(self._torch, self._optimiser.weights()))
+                self._ranks.check_same(data for *_, data in saved(
+                    self._torch, self._optimiser.weights()))
         if self._joined and self._rank > 0:
             return [], "{}"
         return saved(self._torch, kept), json.dumps(about)
