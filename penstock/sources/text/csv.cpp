@@ -238,25 +238,23 @@ std::string CsvReader::next_to_cells(const CellGrid::Row& row) const {
 /// Cells such as 1,5 in each row are numbers to everybody but a parser that
 /// expects a decimal point: as texts they would become a category in silence.
 [[noreturn]] void refuse_commas(const std::string& path,
-                                const std::string& name,
-                                const FileSettings& given,
+                                const std::string& name, const SourceSpec& spec,
                                 const std::string& marks) {
   const bool grouped = marks.find("thousands") != marks.npos;
-  throw Error(
-      ErrorKind::request,
-      {.code = "source.decimal",
-       .what = "cannot determine what column '" + name + "' holds",
-       .where = path,
-       .why = "the cells may be text, or numbers with a decimal comma",
-       .next = "to read numbers, write '" + csv_uri(path, given, marks) +
-               "' (in a job, \"decimal\": \",\"" +
-               (grouped ? ", \"thousands\": \".\"" : "") +
-               "); to read text, set \"columns\": {" + Json(name).dump() +
-               ": \"text\"}"});
+  throw Error(ErrorKind::request,
+              {.code = "source.decimal",
+               .what = "cannot determine what column '" + name + "' holds",
+               .where = path,
+               .why = "the cells may be text, or numbers with a decimal comma",
+               .next = "to read numbers, write '" + csv_uri(spec, path, marks) +
+                       "' (in a job, \"decimal\": \",\"" +
+                       (grouped ? ", \"thousands\": \".\"" : "") +
+                       "); to read text, set \"columns\": {" +
+                       Json(name).dump() + ": \"text\"}"});
 }
 
 /// Of a first line that may be a row.
-Doubt doubt_of_header(const CsvFile& file, const FileSettings& given) {
+Doubt doubt_of_header(const CsvFile& file, const SourceSpec& spec) {
   std::string shown;
   for (const std::string& name : file.names)
     shown += (shown.empty() ? "'" : ", '") + name + "'";
@@ -266,15 +264,16 @@ Doubt doubt_of_header(const CsvFile& file, const FileSettings& given) {
               "the columns: " +
               beginning(shown, 100),
           .next = "if the line is a row, write '" +
-                  csv_uri(file.text.file().path, given, "header=false") + "'"};
+                  csv_uri(spec, file.text.file().path, "header=false") + "'"};
 }
 
 /// The files of a source that are open, and what their columns hold.
 class OpenedCsv {
  public:
-  OpenedCsv(const std::vector<files::DataFile>& data,
-            const FileSettings& settings, StopFlag stop)
-      : settings_(settings), chosen_(settings) {
+  OpenedCsv(const std::vector<files::DataFile>& data, const SourceSpec& spec,
+            StopFlag stop)
+      : spec_(spec), chosen_(file_settings_of(spec)) {
+    const FileSettings& settings = file_settings_of(spec);
     for (std::size_t at = 0; at < data.size(); ++at) {
       auto csv = std::make_shared<CsvFile>(data[at], settings, stop);
       const LookedAt found = csv->look(at, data.size(), stop);
@@ -298,14 +297,14 @@ class OpenedCsv {
   void ask() {
     CsvFile& first = *files_.front();
     const std::string& path = first.text.file().path;
-    if (first.header.like_row) first.doubt(doubt_of_header(first, settings_));
+    if (first.header.like_row) first.doubt(doubt_of_header(first, spec_));
     for (const auto& csv : files_)
       for (const std::string& name : csv->names) {
         if (!chosen_.of(name).empty() || !asked_.insert(name).second) continue;
         const SeenCells& seen = cells_.at(name);
-        const NumberQuestion question(seen, settings_);
+        const NumberQuestion question(seen, spec_);
         if (question.decimal_commas())
-          refuse_commas(path, name, settings_, question.marks());
+          refuse_commas(path, name, spec_, question.marks());
         if (type_of(seen) == Looks::text && question.asked())
           first.doubt(question.doubt(name, path, [&](CellPlace place) {
             return files_[place.file]->place_of(place.row);
@@ -336,7 +335,7 @@ class OpenedCsv {
     csv.set_columns(std::move(columns), guessed);
   }
 
-  const FileSettings& settings_;
+  const SourceSpec& spec_;
   const ChosenTypes chosen_;
   std::vector<std::shared_ptr<CsvFile>> files_;
   std::vector<bool> counts_up_;             // by file
@@ -350,7 +349,7 @@ class OpenedCsv {
 std::vector<std::shared_ptr<const files::RowFile>> open_csv(
     const SourceSpec& spec, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  return OpenedCsv(data, file_settings_of(spec), stop).files();
+  return OpenedCsv(data, spec, stop).files();
 }
 
 }  // namespace penstock::text

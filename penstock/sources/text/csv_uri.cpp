@@ -38,8 +38,9 @@ std::string of_no_values(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-std::string csv_uri(const std::string& path, const FileSettings& given,
+std::string csv_uri(const SourceSpec& spec, const std::string& first,
                     const std::string& more) {
+  const FileSettings& given = file_settings_of(spec);
   const FileSettings defaults;
   std::string settings;
   auto add = [&](const std::string& setting) {
@@ -57,7 +58,10 @@ std::string csv_uri(const std::string& path, const FileSettings& given,
   if (!given.header) add("header=false");
   if (given.na != defaults.na) add(of_no_values(given.na));
   if (!given.columns.empty()) add(of_columns(given.columns));
-  return "csv:" + path + "?" + settings + more;
+  if (!spec.where.empty()) add("where=" + in_uri(spec.where));
+  if (spec.skip_bad) add("on_bad=skip");
+  return "csv:" + (given.paths.empty() ? spec.path : first) + "?" + settings +
+         more;
 }
 
 std::string with_column_type(const FileSettings& given,

@@ -3,13 +3,15 @@
 #include <string>
 
 #include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/spec.h"
 
 namespace penstock::text {
 
-/// "csv:PATH?SETTINGS", as a user can write it: with the settings of the file
-/// that are `given` and not the defaults, and behind them `more`, such as
-/// "header=false", which come in place of given ones of these names.
-std::string csv_uri(const std::string& path, const FileSettings& given,
+/// "csv:PATH?SETTINGS", as a user can write it: the source with its settings
+/// that are not the defaults, and behind them `more`, such as "header=false",
+/// which come in place of given ones of these names. Of a list of files it
+/// names the `first`.
+std::string csv_uri(const SourceSpec& spec, const std::string& first,
                     const std::string& more);
 
 /// "columns={...}": those that are given, and one more.

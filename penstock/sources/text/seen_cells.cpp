@@ -70,11 +70,10 @@ void SeenCells::add(const SeenCells& later) {
   }
 }
 
-NumberQuestion::NumberQuestion(const SeenCells& seen,
-                               const FileSettings& settings)
+NumberQuestion::NumberQuestion(const SeenCells& seen, const SourceSpec& spec)
     : seen_(seen),
-      quote_(quote_of(settings)),
-      settings_(settings),
+      spec_(spec),
+      quote_(quote_of(file_settings_of(spec))),
       numbers_(seen.cells(Looks::integer) + seen.cells(Looks::real)) {
   auto sum = [&](const std::vector<Looks>& of) {
     std::int64_t cells = 0;
@@ -84,7 +83,7 @@ NumberQuestion::NumberQuestion(const SeenCells& seen,
   for (std::size_t at = 1; at < seen.like_.size(); ++at)
     cells_ += seen.like_[at].cells;
   most_ = numbers_;
-  for (const OtherMarks& marks : other_marks(settings))
+  for (const OtherMarks& marks : other_marks(file_settings_of(spec)))
     if (sum(marks.tells) > 0 && sum(marks.numbers) > most_) {
       most_ = sum(marks.numbers);
       marks_ = marks.settings;
@@ -130,18 +129,20 @@ Doubt NumberQuestion::doubt(
   const std::string none = no_value();
   std::string settings = marks_;
   if (!none.empty())
-    settings += (settings.empty() ? "" : "&") + with_no_value(settings_, none);
+    settings += (settings.empty() ? "" : "&") +
+                with_no_value(file_settings_of(spec_), none);
   const bool whole = seen_.cells(Looks::real) == 0;
   const std::int64_t others = cells_ - numbers_;
   const std::string leaves_out =
       "'" +
-      csv_uri(path, settings_,
-              with_column_type(settings_, column, whole ? "int64" : "float64") +
+      csv_uri(spec_, path,
+              with_column_type(file_settings_of(spec_), column,
+                               whole ? "int64" : "float64") +
                   "&on_bad=skip") +
       "' to leave such rows out";
   std::string next = "write ";
   if (!settings.empty())
-    next += "'" + csv_uri(path, settings_, settings) + "'" +
+    next += "'" + csv_uri(spec_, path, settings) + "'" +
             (none.empty() ? " for numbers" : " for no value");
   else
     next += leaves_out;

@@ -57,7 +57,7 @@ class SeenCells {
 /// because nearly all of its cells are numbers, or would be with other marks.
 class NumberQuestion {
  public:
-  NumberQuestion(const SeenCells& seen, const FileSettings& settings);
+  NumberQuestion(const SeenCells& seen, const SourceSpec& spec);
 
   /// All cells are numbers where the decimal mark is a comma.
   bool decimal_commas() const;
@@ -66,7 +66,7 @@ class NumberQuestion {
   /// The settings that make numbers of the most: "decimal=,&thousands=.";
   /// empty: those that are there.
   const std::string& marks() const { return marks_; }
-  /// `path`: of the source; `place_of` shows where a cell stands.
+  /// `path`: of the first file; `place_of` shows where a cell stands.
   Doubt doubt(const std::string& column, const std::string& path,
               const std::function<std::string(CellPlace)>& place_of) const;
 
@@ -78,8 +78,8 @@ class NumberQuestion {
   std::string no_value() const;
 
   const SeenCells& seen_;
+  const SourceSpec& spec_;
   const char quote_;
-  const FileSettings& settings_;
   std::int64_t cells_ = 0;    ///< that hold something
   std::int64_t numbers_ = 0;  ///< as the file is read
   std::int64_t most_ = 0;     ///< with `marks_`

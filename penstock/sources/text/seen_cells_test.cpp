@@ -86,6 +86,8 @@ TEST_F(SeenCellsTest, CountOverAllFiles) {
   ASSERT_EQ(all.doubts.size(), 1u);
   EXPECT_THAT(all.doubts[0].why,
               AllOf(HasSubstr("101 of its 102 cells"), HasSubstr("2.csv:3")));
+  EXPECT_THAT(all.doubts[0].next,
+              HasSubstr("'csv:" + folder_.path("many") + "?na=,unknown'"));
 }
 
 TEST_F(SeenCellsTest, AskAboutThousandsThatAreGrouped) {
@@ -143,11 +145,13 @@ TEST_F(SeenCellsTest, AnswersKeepTheSettingsThatAreThere) {
   Json more = with("delimiter", "|");
   more["encoding"] = "latin1";
   more["na"] = Json::Array{"", "x"};
+  more["on_bad"] = "skip";
   EXPECT_THAT(
       doubts(text, more),
-      ElementsAre(HasSubstr("?delimiter=|&encoding=latin1&na=,x,?'"),
-                  HasSubstr("?delimiter=|&encoding=latin1&na=,x&columns="
-                            "{\"b\":\"int64\"}&on_bad=skip'")));
+      ElementsAre(
+          HasSubstr("?delimiter=|&encoding=latin1&on_bad=skip&na=,x,?'"),
+          HasSubstr("?delimiter=|&encoding=latin1&na=,x&columns="
+                    "{\"b\":\"int64\"}&on_bad=skip'")));
   more["columns"]["a"] = "text";
   EXPECT_THAT(doubts(text, more),
               ElementsAre(HasSubstr("columns={\"a\":\"text\",\"b\":\"int64\"}"
