@@ -198,8 +198,8 @@ Json left_out_json(const Schema& schema) {
 Json peek(const Json& given) {
   SourceSpec spec = parse_source_spec(given, "source");
   const Schema schema = surveyed_schema(spec);
-  std::unique_ptr<Source> source =
-      open_source(spec, peeked_columns(schema), {.keys = false});
+  std::unique_ptr<Source> source = open_source(spec, peeked_columns(schema),
+                                               {.keys = false, .fitted = true});
   Json first = Json::Array{};
   Surveyor surveyor(schema, *source);
   bool whole = true;

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "penstock/base/error.h"
 #include "penstock/base/log.h"
 #include "penstock/base/sha256_of.h"
 #include "penstock/run/answer_table.h"
@@ -141,14 +140,8 @@ void Prediction::leave_out_bad_target(const SourceSpec& spec,
   if (target == fields.end()) return;
   job_.fields = {*target};
   const bool skips_bad = std::exchange(skips_bad_, true);
-  try {
-    open_stream(job_.fields, spec);
-    result_.not_measured = first_bad_row();
-  } catch (const Error& error) {
-    // Where it is not the target's fault, the other fields meet it, too.
-    if (error.kind() != ErrorKind::source) throw;
-    result_.not_measured = error.parts().where + ": " + error.parts().why;
-  }
+  open_stream(job_.fields, spec);
+  result_.not_measured = first_bad_row();
   skips_bad_ = skips_bad;
   stream_.reset();
   if (result_.not_measured.empty()) return;

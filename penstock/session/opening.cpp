@@ -127,7 +127,9 @@ std::unique_ptr<Source> open_or_stored(TableDatasetOptions& wanted,
   warn_of_shared_elements(wanted);
   try {
     stage(wanted, stop);
-    auto source = open_source(wanted.source, requests_of(wanted), {stop});
+    auto source =
+        open_source(wanted.source, requests_of(wanted),
+                    {.stop = stop, .fitted = wanted.statistics.has_value()});
     const std::string text =
         unused_labels_text(source->schema(), wanted.fields);
     if (!text.empty() && wanted.scanning) wanted.scanning(text);
@@ -170,9 +172,9 @@ std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
                                             Device& device, StopFlag stop) {
   wanted.stop = stop;
   std::unique_ptr<Source> source = open_or_stored(wanted, stop);
-  wanted.open = [of = wanted.source,
-                 requests = requests_of(wanted)](StopFlag until) {
-    return open_source(of, requests, {until});
+  wanted.open = [of = wanted.source, requests = requests_of(wanted),
+                 fitted = wanted.statistics.has_value()](StopFlag until) {
+    return open_source(of, requests, {.stop = until, .fitted = fitted});
   };
   return prepare_dataset(wanted, std::move(source), device);
 }

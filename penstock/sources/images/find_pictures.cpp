@@ -7,6 +7,7 @@
 #include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/log.h"
 #include "penstock/sources/files/data_files.h"
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/images/listing.h"
@@ -193,6 +194,19 @@ PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
   return files;
 }
 
+/// Some pictures have a class, but not all.
+void warn_of_no_class(const PictureFiles& files, const std::string& place) {
+  const auto none = std::ranges::count(files.of_class, -1);
+  if (none == 0) return;
+  const auto first = static_cast<std::size_t>(
+      std::ranges::find(files.of_class, -1) - files.of_class.begin());
+  log(LogLevel::warning, place + ": " + std::to_string(none) + " of " +
+                             std::to_string(files.size()) + " " +
+                             files.media->one + "s have no class, '" +
+                             std::string(files.names->name(first)) +
+                             "' the first; theirs is NULL");
+}
+
 void check_classes(const SourceSpec& spec, const PictureFiles& files,
                    bool fitted) {
   const PictureSettings& own = settings_of(spec);
@@ -219,6 +233,7 @@ void check_classes(const SourceSpec& spec, const PictureFiles& files,
                "s of each class into a folder, or name a file as \"labels\" "
                "that lists the class of each");
   if (fitted) return;
+  warn_of_no_class(files, own.labels.empty() ? spec.path : own.labels);
   // A class that is declared may be without a picture; else an empty folder is
   // most likely a mistake.
   for (const std::string& name : files.empty)

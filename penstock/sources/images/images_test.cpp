@@ -402,12 +402,21 @@ TEST_F(ImagesTest, PicturesWithoutAClassCanBeRead) {
   EXPECT_THAT(rows(*open(folder_.path(""), {"path"})), ElementsAre("b.jpg"));
 }
 
-TEST_F(ImagesTest, ALabelThatIsMissingIsNull) {
+TEST_F(ImagesTest, ALabelThatIsMissingIsNullWithAWarning) {
   folder_.write("a.jpg", "1");
   folder_.write("b.jpg", "2");
   labels_ = folder_.write("l.csv", "path,class\na.jpg,\nb.jpg,cat\n");
+  std::vector<std::string> told;
+  set_log_writer(
+      [&](LogLevel, std::string_view message) { told.emplace_back(message); });
   EXPECT_THAT(rows(*open(folder_.path(""))),
               ElementsAre("a.jpg NULL 1", "b.jpg cat 2"));
+  EXPECT_THAT(rows(*open(folder_.path(""), {"path"})),
+              ElementsAre("a.jpg", "b.jpg"));
+  set_log_writer({});
+  EXPECT_THAT(told,
+              ElementsAre(HasSubstr("l.csv: 1 of 2 pictures have no class, "
+                                    "'a.jpg' the first")));
 }
 
 TEST_F(ImagesTest, PicturesBesideClassFoldersAreLeftOutWithAWarning) {
