@@ -3,9 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <optional>
-#include <set>
 #include <string>
+#include <utility>
 
 #include "penstock/base/log_copy.h"
 #include "penstock/base/printable.h"
@@ -25,8 +24,6 @@ struct Sink {
   LogLevel copied PENSTOCK_GUARDED_BY(mutex) = LogLevel::off;
   std::function<void(LogLevel, std::string_view)> copy
       PENSTOCK_GUARDED_BY(mutex);
-  std::optional<std::set<std::string, std::less<>>> before
-      PENSTOCK_GUARDED_BY(mutex);  // of a DropRepeats
 };
 
 // Leaked on purpose: threads that end after main may still log.
@@ -43,13 +40,15 @@ Sink& sink() {
   return *only;
 }
 
+thread_local std::set<std::string, std::less<>>* t_before = nullptr;
+
 void write(LogLevel level, std::string_view text) {
+  if (t_before != nullptr && !t_before->emplace(text).second) return;
   Sink& to = sink();
   Lock lock(to.mutex);
   const bool copied = to.copy && level >= to.copied;
   const bool written = level >= to.level && to.level != LogLevel::off;
   if (!copied && !written) return;
-  if (to.before && !to.before->emplace(text).second) return;
   const std::string message = printable_lines(text);
   if (copied) to.copy(level, message);
   if (!written) return;
@@ -113,17 +112,9 @@ void set_log_writer(std::function<void(LogLevel, std::string_view)> writer) {
   to.writer = std::move(writer);
 }
 
-DropRepeats::DropRepeats() {
-  Sink& to = sink();
-  Lock lock(to.mutex);
-  to.before.emplace();
-}
+DropRepeats::DropRepeats() : outer_(std::exchange(t_before, &before_)) {}
 
-DropRepeats::~DropRepeats() {
-  Sink& to = sink();
-  Lock lock(to.mutex);
-  to.before.reset();
-}
+DropRepeats::~DropRepeats() { t_before = outer_; }
 
 LogCopy::LogCopy(LogLevel least,
                  std::function<void(LogLevel, std::string_view)> writer) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace penstock {
@@ -23,14 +25,18 @@ void set_log_level(LogLevel level);
 /// Replaces the writer; an empty function restores the default.
 void set_log_writer(std::function<void(LogLevel, std::string_view)> writer);
 
-/// While one lives, a message that comes again word for word is dropped: for
-/// work that opens the same things several times. At most one at a time.
+/// While one lives, a message of its thread that comes again word for word is
+/// dropped: for work that opens the same things several times.
 class DropRepeats {
  public:
   DropRepeats();
   DropRepeats(const DropRepeats&) = delete;
   DropRepeats& operator=(const DropRepeats&) = delete;
   ~DropRepeats();
+
+ private:
+  std::set<std::string, std::less<>> before_;
+  std::set<std::string, std::less<>>* const outer_;
 };
 
 }  // namespace penstock
