@@ -21,12 +21,13 @@ mkdir -p /run/systemd
 mount -t tmpfs tmpfs /run/systemd
 mkdir /run/systemd/system
 
-work=$(mktemp -d)
+work=$(mktemp -d) job=""
 export HOME=$work/home XDG_RUNTIME_DIR=$work/run XDG_CONFIG_HOME=$work/config
 mkdir -p "$HOME/penstock" "$XDG_RUNTIME_DIR" "$XDG_CONFIG_HOME/systemd/user"
 chmod 700 "$XDG_RUNTIME_DIR"
 # shellcheck disable=SC2329  # called by the trap
 remove() {
+  [ -z "$job" ] || api "/api/training/jobs/$job/cancel" --request POST || true
   systemctl --user stop penstock || true
   kill "$started" || true
   wait "$started" || true

@@ -43,7 +43,8 @@ def ranks_in(folder):
         except OSError:
             continue  # it has ended
         rank = variables.get("RANK") or variables.get("SLURM_PROCID")
-        found[int(rank)] = int(process.name)
+        if rank is not None:
+            found[int(rank)] = int(process.name)
     return found
 
 
@@ -90,8 +91,9 @@ class RankKills(train_ranks_test.RanksCase):
         seconds = time.monotonic() - begun
         answers = self.answers(started)
         if launcher != "environment":
-            self.assertTrue(all(answer.code for answer in answers), answers)
-            return seconds
+            return seconds if answers[0].code else None
+        if answers[victim].code != -signal.SIGKILL:
+            return None
         for rank, answer in enumerate(answers):
             if rank == victim or answer.code == 0:  # it had ended by then
                 continue
@@ -103,7 +105,10 @@ class RankKills(train_ranks_test.RanksCase):
         draw = random.Random(int(os.environ.get("PENSTOCK_TEST_SEED", "1")))
         wholes = {}
         if "srun" in LAUNCHERS:
-            self.addCleanup(Slurm().close)
+            try:
+                self.addCleanup(Slurm().close)
+            except unittest.SkipTest as why:
+                self.fail(str(why))
         longest, lost = 0, 0
         for number in range(KILLS):
             world = draw.choice((2, 3, 4))
