@@ -97,7 +97,7 @@ void keep_alive(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 }
 
-/// The connection; -1, and `why` says why there is none.
+/// The connection; -1, and `why` says why it could not be made.
 int connected(const addrinfo& host, std::string& why) {
   Socket made(
       ::socket(host.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
