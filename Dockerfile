@@ -4,6 +4,8 @@
 #   docker build --target cuda --build-arg CUDA=on --tag penstock:cuda .
 #   docker run --rm --volume "$PWD:/job" penstock train job.json
 #
+# With podman, add --format docker: its own format has no SHELL and no HEALTHCHECK.
+#
 # BASE is the system of the finished image: any with glibc 2.34 and Python 3.10
 # or later, such as nvidia/cuda:12.8.0-cudnn-runtime-ubuntu22.04. The image needs
 # nothing of CUDA from it: PyTorch's wheels bring their own, and the driver is
