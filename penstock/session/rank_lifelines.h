@@ -11,9 +11,9 @@ namespace penstock {
 
 /// A connection from every rank to rank 0, over which nothing is sent. The
 /// kernel closes it when a process ends, however it ends. gloo has connections
-/// of its own, but can miss that one breaks: a send which fails in its thread,
-/// in the moment when the other side is ready, is waited for until gloo's
-/// timeout, which is half an hour.
+/// of its own, but was seen to wait for a send in an allgather after it had
+/// closed the one to a rank that was killed; it would have waited for its
+/// timeout, half an hour.
 ///
 /// One thread at a time.
 class RankLifelines {
