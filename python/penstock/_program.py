@@ -13,9 +13,9 @@ from typing import Any, Callable, ContextManager, NoReturn
 
 from .errors import Error
 
-__all__ = ["end_with", "log_to_stderr", "prints_aside", "say"]
+__all__ = ["EXIT_CODES", "end_with", "log_to_stderr", "prints_aside", "say"]
 
-_EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
+EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
                "out_of_memory": 6, "internal": 70}
 _NO_READER = 141  # as a shell reports SIGPIPE
 
@@ -83,4 +83,4 @@ def _show(error: Error, as_json: bool) -> int:
             + "\n")
     else:
         print(f"penstock: {error}", file=sys.stderr)
-    return _EXIT_CODES[error.kind]
+    return EXIT_CODES[error.kind]

@@ -24,6 +24,7 @@ import time
 from typing import Any, Iterable, Iterator, NoReturn, Sequence
 
 from .. import _engine
+from .._program import EXIT_CODES
 from ..errors import DeviceError, Error, refused, worded
 
 _FIND_MASTER = datetime.timedelta(seconds=10)
@@ -31,8 +32,8 @@ _FIND_RANKS = datetime.timedelta(seconds=300)
 _LONGEST_STEP = datetime.timedelta(minutes=30)  # as torch's own limit
 _WATCH_S, _ASK_AGAIN_S = 0.25, 0.02
 _SURVIVORS_S, _LEAVE_S = 1.5, 4.0
-_NOTICE_S = 2.0  # in which gloo notices that a rank has gone, if it does
-_LOST = 5  # the exit code of DeviceError
+_NOTICE_S = 3.5  # in which gloo notices that a rank has gone, if it does: a rank
+# whose neighbour notices hears of it when that one has left
 
 # Of gloo, NCCL and the store: torch has no class for all of them.
 _OF_CONNECTIONS = re.compile(
@@ -307,7 +308,9 @@ class Group:
                         store.add("heard", 1)
                 except Exception:
                     store = None  # a call of the run will notice
-            gone = self._lifelines.gone() if self._waits > 0 else []
+            # What follows on what was heard has time limits of its own.
+            waits = self._waits > 0 and not self._heard
+            gone = self._lifelines.gone() if waits else []
             if not gone:
                 since = None
             elif since is None:
@@ -325,11 +328,10 @@ class Group:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
-        os._exit(_LOST)
+        os._exit(EXIT_CODES["device"])
 
     def _refuse_lost(self, doing: str, error: BaseException) -> NoReturn:
         self._heard = True
-        self._waits = -1000  # no longer: what follows has time limits
         missing = f"rank 0{self._host_of(0)}, which served the store"
         try:
             self._store.set_timeout(datetime.timedelta(seconds=_SURVIVORS_S))
