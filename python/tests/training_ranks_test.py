@@ -212,7 +212,8 @@ class Ends(RanksCase):
         first, second = self.ended(self.started(2, 5, "job.json", command=(
             sys.executable, str(HERE / "own_ranks_deaf.py"))))
         self.assertEqual((first[0], second[0]), (5, -signal.SIGKILL), first[2])
-        self.assertIn("lost another rank at rank 1 on ", first[2])
+        self.assertIn("lost another rank while waiting for the others", first[2])
+        self.assertIn("rank 1 on ", first[2])
 
     def test_an_error_of_one_rank_is_shown_by_the_others(self):
         for failing in (1, 0):

@@ -3,9 +3,9 @@
 Each rank makes the same calls in the same order. A rank that fails writes its
 error to the store by which the ranks have found each other; a thread of every
 rank watches for that. A rank that was killed writes nothing, but its
-connections break: the others then list in the store who is still there. So a
-call that ends by a broken connection says why, by `ranks.failed` or
-`ranks.lost`.
+connections break: rank 0, which has one to each, writes to the store whose did,
+and where it cannot, the ranks list there who is still running. So a call that
+ends by a broken connection says why, by `ranks.failed` or `ranks.lost`.
 """
 
 from __future__ import annotations
@@ -130,6 +130,8 @@ class Group:
         self._ours = ours
         self.hosts: list[str] = []
         self._failure = b""
+        self._gone: list[int] = []  # the ranks whose processes ended first
+        self._missing = ""  # these, in words, where no connection tells it
         self._ended = threading.Event()
         self._failed_here = False
         self._heard = False  # that another rank has ended
@@ -249,8 +251,9 @@ class Group:
             until = time.monotonic() + _LEAVE_S
             while self._serves and time.monotonic() < until and \
                     self._store.add("left", 0) < self.world:
-                if self._failed_here and \
-                        self._store.add("heard", 0) >= self.world - 1:
+                others = self.world - 1 - len(self._gone)
+                if (self._failed_here or self._gone) and \
+                        self._store.add("heard", 0) >= others:
                     break
                 time.sleep(_ASK_AGAIN_S)
         except RuntimeError as error:
@@ -293,38 +296,52 @@ class Group:
             self._waits -= 1
 
     def _watch(self) -> None:
-        """Keeps the failure that a rank has reported, before the store is
-        gone; ends a process that waits in vain for a rank that has ended."""
+        """Keeps what has happened to another rank, before the store is gone;
+        ends a process that waits in vain for a rank that has ended."""
         clone = getattr(self._store, "clone", None)
         store: Any = self._store
         since = None
         while not self._ended.wait(_WATCH_S):
-            if store is not None and not self._failure:
+            if store is not None:
                 try:
                     store = clone() if clone is not None else store
                     clone = None
-                    if store.check(["failure"]):
-                        self._failure = bytes(store.get("failure"))
-                        store.add("heard", 1)
+                    self._keep_news(store)
                 except Exception:
                     store = None  # a call of the run will notice
+            if not self._gone:
+                self._gone = self._lifelines.gone()
             # What follows on what was heard has time limits of its own.
-            waits = self._waits > 0 and not self._heard
-            gone = self._lifelines.gone() if waits else []
-            if not gone:
+            if not self._gone or self._waits <= 0 or self._heard:
                 since = None
             elif since is None:
                 since = time.monotonic()
             elif time.monotonic() - since > _NOTICE_S:
-                self._leave_at_once(gone)
+                self._leave_at_once()
 
-    def _leave_at_once(self, gone: Sequence[int]) -> NoReturn:
+    def _keep_news(self, store: Any) -> None:
+        if self._failure or self._gone:
+            return
+        if store.check(["failure"]):
+            self._failure = bytes(store.get("failure"))
+        elif store.check(["gone"]):
+            self._gone = [int(each) for each in store.get("gone").split(b",")]
+        elif self.rank == 0 and (gone := self._lifelines.gone()):
+            self._gone = gone
+            store.set("gone", ",".join(str(rank) for rank in gone))
+            return
+        else:
+            return
+        if not self._failed_here:
+            store.add("heard", 1)
+
+    def _leave_at_once(self) -> NoReturn:
         """A rank has gone, and gloo has not noticed: the call that waits for it
         would do so until gloo's timeout, and cannot be interrupted."""
-        logging.getLogger("penstock").error(
-            "lost another rank at %s: its process has ended; start all ranks "
-            "again with --resume latest", ", ".join(
-                f"rank {rank}{self._host_of(rank)}" for rank in gone))
+        try:
+            self._refuse("waiting for the others", "its process has ended", None)
+        except Error as error:
+            logging.getLogger("penstock").error("%s", error)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
@@ -332,23 +349,31 @@ class Group:
 
     def _refuse_lost(self, doing: str, error: BaseException) -> NoReturn:
         self._heard = True
-        missing = f"rank 0{self._host_of(0)}, which served the store"
-        try:
-            self._store.set_timeout(datetime.timedelta(seconds=_SURVIVORS_S))
-            missing = self._missing()
-        except RuntimeError as gone:
-            logging.getLogger("penstock").debug(
-                "the store of the ranks: %s", _first_line(gone))
+        self._missing = f"rank 0{self._host_of(0)}, which served the store"
+        if not self._failure and not self._gone:
+            try:
+                self._store.set_timeout(
+                    datetime.timedelta(seconds=_SURVIVORS_S))
+                self._wait_for_news()
+            except RuntimeError as gone:
+                logging.getLogger("penstock").debug(
+                    "the store of the ranks: %s", _first_line(gone))
+        self._refuse(doing, _first_line(error), error)
+
+    def _refuse(self, doing: str, why: str,
+                cause: BaseException | None) -> NoReturn:
         if self._failure:
             _engine.refuse_failure(self._failure.decode())
+        where = ", ".join(f"rank {rank}{self._host_of(rank)}"
+                          for rank in self._gone)
         raise worded(
             DeviceError, "ranks.lost", f"lost another rank while {doing}",
-            missing, _first_line(error), "look at what that rank printed "
-            "last; then start all ranks again with --resume latest") from error
+            where or self._missing, why, "look at what that rank printed "
+            "last; then start all ranks again with --resume latest") from cause
 
-    def _missing(self) -> str:
+    def _wait_for_news(self) -> None:
         """Enters this rank in the list of survivors, and waits until the list
-        is full, a failure is reported, or a moment is over."""
+        is full, it is known what has happened, or a moment is over."""
         self._store.add(f"survivor/{self.rank}", 1)
         until = time.monotonic() + _SURVIVORS_S
         while True:
@@ -356,13 +381,12 @@ class Group:
                 self._failure = bytes(self._store.get("failure"))
             missing = [rank for rank in range(self.world)
                        if not self._store.check([f"survivor/{rank}"])]
-            if self._failure or not missing or time.monotonic() > until:
+            if self._failure or self._gone or not missing or \
+                    time.monotonic() > until:
                 break
             time.sleep(_ASK_AGAIN_S)
-        if not missing:
-            return "a connection between the ranks"
-        return ", ".join(f"rank {rank}{self._host_of(rank)}"
-                         for rank in missing)
+        self._missing = "a connection between the ranks" if not missing else \
+            ", ".join(f"rank {rank}{self._host_of(rank)}" for rank in missing)
 
     def _host_of(self, rank: int) -> str:
         return f" on {self.hosts[rank]}" if rank < len(self.hosts) else ""
