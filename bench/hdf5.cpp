@@ -92,7 +92,7 @@ void on_threads(int threads, const std::function<void(int)>& work) {
 void floor(const Written& file, int threads) {
   std::atomic<std::size_t> next{0};
   on_threads(threads, [&](int) {
-    const files::OpenFile opened = files::open_file(file.path);
+    const Descriptor opened = files::open_file(file.path);
     libdeflate_decompressor* inflater = libdeflate_alloc_decompressor();
     std::string stored;
     std::vector<char> out(kChunkBytes);

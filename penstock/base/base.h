@@ -15,6 +15,7 @@
 #include "penstock/base/bytes.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/columns.h"
+#include "penstock/base/descriptor.h"
 #include "penstock/base/dlpack.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"

@@ -22,26 +22,22 @@ constexpr std::size_t kPiece = std::size_t{4} << 20;
 class OpenedFile {
  public:
   OpenedFile(const fs::path& path, int flags)
-      : number_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  ~OpenedFile() {
-    if (number_ >= 0) ::close(number_);
-  }
-  OpenedFile(const OpenedFile&) = delete;
-  OpenedFile& operator=(const OpenedFile&) = delete;
+      : file_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
 
-  explicit operator bool() const { return number_ >= 0; }
-  int number() const { return number_; }
+  explicit operator bool() const { return bool(file_); }
+  int number() const { return file_.number(); }
   std::int64_t size() const {
     struct stat found {};
-    return ::fstat(number_, &found) == 0 ? found.st_size : 0;
+    return ::fstat(number(), &found) == 0 ? found.st_size : 0;
   }
 
   /// Fills a piece from a place, as far as the file goes; -1, with errno.
   std::int64_t read(std::int64_t at, std::span<std::byte> to) const {
     std::size_t done = 0;
     while (done < to.size()) {
-      const ssize_t count = ::pread(number_, to.data() + done, to.size() - done,
-                                    at + static_cast<std::int64_t>(done));
+      const ssize_t count =
+          ::pread(number(), to.data() + done, to.size() - done,
+                  at + static_cast<std::int64_t>(done));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return -1;
       if (count == 0) break;
@@ -60,7 +56,7 @@ class OpenedFile {
 
   bool write(std::int64_t at, std::span<const std::byte> bytes) const {
     while (!bytes.empty()) {
-      const ssize_t count = ::pwrite(number_, bytes.data(), bytes.size(), at);
+      const ssize_t count = ::pwrite(number(), bytes.data(), bytes.size(), at);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return false;
       bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -70,7 +66,7 @@ class OpenedFile {
   }
 
  private:
-  int number_;
+  Descriptor file_;
 };
 
 [[noreturn]] void cannot_read(const StagedFile& file) {

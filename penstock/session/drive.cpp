@@ -37,24 +37,19 @@ bool is_below(const std::string& path, const std::string& folder) {
 class UncachedFile {
  public:
   explicit UncachedFile(const std::filesystem::path& path)
-      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOATIME)) {
-    if (number_ < 0) number_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (number_ >= 0) ::posix_fadvise(number_, 0, 0, POSIX_FADV_DONTNEED);
+      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOATIME)) {
+    if (!file_) file_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file_) ::posix_fadvise(file_.number(), 0, 0, POSIX_FADV_DONTNEED);
   }
-  ~UncachedFile() {
-    if (number_ >= 0) ::close(number_);
-  }
-  UncachedFile(const UncachedFile&) = delete;
-  UncachedFile& operator=(const UncachedFile&) = delete;
 
   std::size_t read(std::vector<char>& to) {
     const ssize_t count =
-        number_ < 0 ? -1 : ::read(number_, to.data(), to.size());
+        file_ ? ::read(file_.number(), to.data(), to.size()) : -1;
     return count < 0 ? 0 : static_cast<std::size_t>(count);
   }
 
  private:
-  int number_;
+  Descriptor file_;
 };
 
 }  // namespace

@@ -61,7 +61,7 @@ std::string version_of(const files::DataFile& file) {
 
 /// libhdf5 locks what it writes.
 bool can_be_read(const files::DataFile& file) {
-  const files::OpenFile opened = files::open_file(file.path);
+  const Descriptor opened = files::open_file(file.path);
   return opened && (::flock(opened.number(), LOCK_SH | LOCK_NB) == 0 ||
                     errno != EWOULDBLOCK);
 }

@@ -143,7 +143,7 @@ TEST_F(KeptIndex, IsOfNoSmallFileAndOfNoneThatIsStillWritten) {
 TEST_F(KeptIndex, DoesNotHideThatAnotherProgramWrites) {
   const files::DataFile of = file();
   indexed(of);
-  const files::OpenFile held = files::open_file(of.path);
+  const Descriptor held = files::open_file(of.path);
   ASSERT_EQ(::flock(held.number(), LOCK_EX), 0);
   try {
     indexed(of);

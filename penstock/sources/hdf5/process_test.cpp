@@ -161,7 +161,7 @@ TEST_F(IndexProcessTest, RefusesAFileThatIsCutOff) {
 TEST_F(IndexProcessTest, RefusesAFileThatIsOpenForWriting) {
   IndexProcess process(nullptr);
   const files::DataFile of = file();
-  const files::OpenFile held = files::open_file(of.path);
+  const Descriptor held = files::open_file(of.path);
   ASSERT_EQ(::flock(held.number(), LOCK_EX), 0);
   EXPECT_THAT(error_of(process, of), HasSubstr("hdf5.writing"));
 }

@@ -179,7 +179,7 @@ std::string RawReader::read_bytes(const IndexedFile& file, std::int64_t at,
       open_, [&](const auto& one) { return one.first == &file; });
   if (found == open_.end()) {
     if (open_.size() == kMostOpen) open_.pop_back();
-    files::OpenFile opened = files::open_file(file.data.path);
+    Descriptor opened = files::open_file(file.data.path);
     if (!opened) return why_not_opened(errno);
     open_.emplace_front(&file, std::move(opened));
     found = open_.begin();

@@ -90,7 +90,7 @@ class RawReader {
   bool keep_ = true, late_ = false;
   ChunkDecoder decoder_;
   std::string stored_;
-  std::list<std::pair<const IndexedFile*, files::OpenFile>> open_;
+  std::list<std::pair<const IndexedFile*, Descriptor>> open_;
 };
 
 }  // namespace penstock::hdf5

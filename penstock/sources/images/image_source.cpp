@@ -216,7 +216,7 @@ class ImageReader final : public Reader {
   std::string read_bytes(std::size_t at, Bytes& to) {
     if (!opened_->files.members.empty()) return read_member(at, to);
     const std::string path = opened_->files.file_of(at);
-    const files::OpenFile file = files::open_file(path);
+    const Descriptor file = files::open_file(path);
     if (!file) {
       if (opened_->listed) check_still_there(path);
       return why_not_opened(path);
@@ -250,7 +250,7 @@ class ImageReader final : public Reader {
   const std::shared_ptr<const Opened> opened_;
   const std::string shown_;
   std::int32_t open_tar_ = -1;
-  files::OpenFile tar_;
+  Descriptor tar_;
 };
 
 class ImageSource final : public Source {

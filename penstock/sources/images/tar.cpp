@@ -205,7 +205,7 @@ class Tar {
   const std::string path_;
   const Media& media_;
   const StopFlag stop_;
-  const files::OpenFile file_;
+  const Descriptor file_;
   std::int64_t bytes_ = 0;
 };
 
