@@ -4,16 +4,16 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
-#include <memory>
 #include <random>
 
 #include "penstock/base/formatted.h"
 #include "penstock/base/log.h"
+#include "penstock/session/tcp_socket.h"
 
 // 1. Rank 0 listens on a port that the kernel chooses, and gathers "PORT WORD"
 //    to all. The word keeps strangers out: it is drawn for this run.
@@ -26,54 +26,29 @@
 namespace penstock {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr std::chrono::milliseconds kPatience(10'000);
 constexpr std::size_t kWord = 16;  // bytes, behind which stands the rank
 constexpr char kLeaves = 'l';
 
-/// Closes it, unless it is released.
-class Socket {
- public:
-  explicit Socket(int number) : number_(number) {}
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  ~Socket() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
-struct FreeList {
-  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-
-/// -1, and errno says why.
-int listening(int most) {
-  const int made = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (made >= 0) {
-    const int both = 0;  // IPv4, too
-    ::setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both));
-    if (::listen(made, most) == 0) return made;
-    ::close(made);
-  }
-  const int old = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (old >= 0 && ::listen(old, most) == 0) return old;
-  if (old >= 0) ::close(old);
-  return -1;
+/// False: errno says why.
+Descriptor listening(int most) {
+  Descriptor made(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int both = 0;  // IPv4, too
+  if (made)
+    ::setsockopt(made.number(), IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both));
+  if (made && ::listen(made.number(), most) == 0) return made;
+  made = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return made && ::listen(made.number(), most) == 0 ? std::move(made)
+                                                    : Descriptor();
 }
 
-std::string port_of(int listener) {
+std::string port_of(const Descriptor& listener) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) !=
-      0)
-    return {};
   char port[16] = "";
-  ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, nullptr, 0,
-                port, sizeof(port), NI_NUMERICSERV);
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (listener && ::getsockname(listener.number(), any, &length) == 0)
+    ::getnameinfo(any, length, nullptr, 0, port, sizeof(port), NI_NUMERICSERV);
   return port;
 }
 
@@ -86,52 +61,15 @@ std::string drawn_word() {
   return word;
 }
 
-bool is_ready(int socket, short events, int patience_ms) {
-  pollfd one{.fd = socket, .events = events, .revents = 0};
-  return ::poll(&one, 1, patience_ms) == 1;
+bool can_read(const Descriptor& socket) {
+  pollfd one{.fd = socket.number(), .events = POLLIN, .revents = 0};
+  return ::poll(&one, 1, static_cast<int>(kPatience.count())) == 1;
 }
 
 /// The kernel asks a machine that is silent whether it is still there.
-void keep_alive(int socket) {
+void keep_alive(const Descriptor& socket) {
   const int yes = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-}
-
-/// The connection; -1, and `why` says why it could not be made.
-int connected(const addrinfo& host, std::string& why) {
-  Socket made(
-      ::socket(host.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  int failure = made.number() < 0 || ::connect(made.number(), host.ai_addr,
-                                               host.ai_addrlen) != 0
-                    ? errno
-                    : 0;
-  if (failure == EINPROGRESS) {
-    socklen_t length = sizeof(failure);
-    if (!is_ready(made.number(), POLLOUT, kPatienceMs))
-      failure = ETIMEDOUT;
-    else
-      ::getsockopt(made.number(), SOL_SOCKET, SO_ERROR, &failure, &length);
-  }
-  if (failure == 0) return made.release();
-  why = std::strerror(failure);
-  return -1;
-}
-
-int connected(const std::string& master, const std::string& port,
-              std::string& why) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  if (const int unknown =
-          ::getaddrinfo(master.c_str(), port.c_str(), &wanted, &first);
-      unknown != 0) {
-    why = ::gai_strerror(unknown);
-    return -1;
-  }
-  const std::unique_ptr<addrinfo, FreeList> all(first);
-  for (const addrinfo* one = first; one != nullptr; one = one->ai_next)
-    if (const int made = connected(*one, why); made >= 0) return made;
-  return -1;
+  ::setsockopt(socket.number(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 }
 
 using Greeting = std::array<char, kWord + sizeof(std::int32_t)>;
@@ -148,23 +86,23 @@ Greeting greeting_of(const std::string& word, std::int32_t rank) {
 RankLifelines::RankLifelines(const Rank& rank, const std::string& master,
                              const Gather& gather) {
   const bool first = rank.rank == 0;
-  Socket listener(first ? listening(rank.world) : -1);
+  const Descriptor listener = first ? listening(rank.world) : Descriptor();
   const std::string drawn = first ? drawn_word() : "";
-  const std::string port =
-      listener.number() >= 0 ? port_of(listener.number()) : "";
+  const std::string port = port_of(listener);
   const std::string told = gather(port.empty() ? "" : port + " " + drawn).at(0);
   const std::size_t space = told.find(' ');
   const bool open = space != told.npos && told.size() == space + 1 + kWord;
   const std::string word = open ? told.substr(space + 1) : "";
   std::string why = open ? "" : "rank 0 could not open a port";
   if (open && !first) {
-    Socket made(connected(master, told.substr(0, space), why));
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto number = static_cast<std::uint16_t>(std::stoi(told));
+    Descriptor made = connected_to(master, number, until, why);
     const Greeting greeting = greeting_of(word, rank.rank);
-    if (made.number() >= 0 &&
-        ::send(made.number(), greeting.data(), greeting.size(), MSG_NOSIGNAL) ==
-            std::ssize(greeting)) {
-      keep_alive(made.number());
-      lines_.push_back({.rank = 0, .socket = made.release()});
+    if (made && ::send(made.number(), greeting.data(), greeting.size(),
+                       MSG_NOSIGNAL) == std::ssize(greeting)) {
+      keep_alive(made);
+      lines_.push_back({.rank = 0, .socket = std::move(made)});
     } else if (why.empty()) {
       why = "the connection broke";
     }
@@ -179,40 +117,36 @@ RankLifelines::RankLifelines(const Rank& rank, const std::string& master,
           "the end of a rank may be noticed late, because not all could "
           "connect to rank 0: " +
               of_rank);
-    for (const Line& line : lines_) ::close(line.socket);
     lines_.clear();
     return;
   }
-  if (first) accept_all(listener.number(), rank.world, word);
+  if (first) accept_all(listener, rank.world, word);
 }
 
-void RankLifelines::accept_all(int listener, int world,
+void RankLifelines::accept_all(const Descriptor& listener, int world,
                                const std::string& word) {
-  while (std::ssize(lines_) < world - 1 &&
-         is_ready(listener, POLLIN, kPatienceMs)) {
-    Socket taken(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  while (std::ssize(lines_) < world - 1 && can_read(listener)) {
+    Descriptor taken(
+        ::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
     Greeting greeting{};
     std::int32_t rank = 0;
-    if (taken.number() < 0 || !is_ready(taken.number(), POLLIN, kPatienceMs) ||
+    if (!taken || !can_read(taken) ||
         ::recv(taken.number(), greeting.data(), greeting.size(), 0) !=
             std::ssize(greeting) ||
         std::memcmp(greeting.data(), word.data(), kWord) != 0)
       continue;  // a stranger, or a rank that has gone
     std::memcpy(&rank, greeting.data() + kWord, sizeof(rank));
-    keep_alive(taken.number());
-    lines_.push_back({.rank = rank, .socket = taken.release()});
+    keep_alive(taken);
+    lines_.push_back({.rank = rank, .socket = std::move(taken)});
   }
-}
-
-RankLifelines::~RankLifelines() {
-  for (const Line& line : lines_) ::close(line.socket);
 }
 
 std::vector<int> RankLifelines::gone() const {
   std::vector<int> ranks;
   for (const Line& line : lines_) {
     char byte = 0;
-    const ssize_t read = ::recv(line.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    const ssize_t read =
+        ::recv(line.socket.number(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     const bool silent =
         read < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
     if (!silent && (read <= 0 || byte != kLeaves)) ranks.push_back(line.rank);
@@ -222,7 +156,7 @@ std::vector<int> RankLifelines::gone() const {
 
 void RankLifelines::leave() const {
   for (const Line& line : lines_)
-    static_cast<void>(::send(line.socket, &kLeaves, 1, MSG_NOSIGNAL));
+    static_cast<void>(::send(line.socket.number(), &kLeaves, 1, MSG_NOSIGNAL));
 }
 
 }  // namespace penstock

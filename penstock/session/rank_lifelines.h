@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/base/descriptor.h"
 #include "penstock/session/rank_place.h"
 
 namespace penstock {
@@ -28,7 +29,6 @@ class RankLifelines {
                 const Gather& gather);
   RankLifelines(const RankLifelines&) = delete;
   RankLifelines& operator=(const RankLifelines&) = delete;
-  ~RankLifelines();
 
   /// Ranks whose processes have ended without leave(): on rank 0 of all, on the
   /// others rank 0, if it is one.
@@ -40,9 +40,10 @@ class RankLifelines {
  private:
   struct Line {
     int rank;
-    int socket;
+    Descriptor socket;
   };
-  void accept_all(int listener, int world, const std::string& word);
+  void accept_all(const Descriptor& listener, int world,
+                  const std::string& word);
 
   std::vector<Line> lines_;
 };

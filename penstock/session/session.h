@@ -46,6 +46,7 @@
 #include "penstock/session/stepper.h"
 #include "penstock/session/store_size.h"
 #include "penstock/session/stores.h"
+#include "penstock/session/tcp_socket.h"
 #include "penstock/session/timeline.h"
 #include "penstock/session/train_options.h"
 #include "penstock/session/trainer_plugin.h"

@@ -4,15 +4,14 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <thread>
+
+#include "penstock/session/session.h"
 
 namespace penstock {
 namespace {
@@ -59,60 +58,16 @@ std::string interface_to(const addrinfo& host) {
   return known ? interface_with(*address) : std::string();
 }
 
-using SteadyClock = std::chrono::steady_clock;
-
-/// 0, or why no connection came about before `until`: an errno.
-int failure_to_connect(const addrinfo& host, SteadyClock::time_point until) {
-  const int socket =
-      ::socket(host.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return errno;
-  int failure =
-      ::connect(socket, host.ai_addr, host.ai_addrlen) == 0 ? 0 : errno;
-  if (failure == EINPROGRESS) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until - SteadyClock::now());
-    pollfd written{.fd = socket, .events = POLLOUT, .revents = 0};
-    const int there =
-        ::poll(&written, 1, static_cast<int>(std::max<long>(0, left.count())));
-    socklen_t length = sizeof(failure);
-    if (there <= 0)
-      failure = ETIMEDOUT;
-    else
-      ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &failure, &length);
-  }
-  ::close(socket);
-  return failure;
-}
-
-/// Empty, or why none of the host's addresses answers.
-std::string failure_to_connect(const std::string& host, std::uint16_t port,
-                               SteadyClock::time_point until) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  if (const int unknown = ::getaddrinfo(
-          host.c_str(), std::to_string(port).c_str(), &wanted, &first);
-      unknown != 0)
-    return ::gai_strerror(unknown);
-  const std::unique_ptr<addrinfo, FreeList> all(first);
-  std::string why;
-  for (const addrinfo* one = first; one != nullptr; one = one->ai_next) {
-    const int failure = failure_to_connect(*one, until);
-    if (failure == 0) return {};
-    why = std::strerror(failure);
-  }
-  return why;
-}
-
 }  // namespace
 
 std::string why_unreachable(const std::string& host, std::uint16_t port,
                             std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds kAskAgain(100);
-  const SteadyClock::time_point until = SteadyClock::now() + patience;
+  const auto until = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    std::string why = failure_to_connect(host, port, until);
-    if (why.empty() || SteadyClock::now() + kAskAgain >= until) return why;
+    std::string why;
+    if (connected_to(host, port, until, why)) return {};
+    if (std::chrono::steady_clock::now() + kAskAgain >= until) return why;
     std::this_thread::sleep_for(kAskAgain);
   }
 }
