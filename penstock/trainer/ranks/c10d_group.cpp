@@ -192,6 +192,7 @@ class C10dGroup final : public RankGroup {
 
   void leave() noexcept override {
     if (lifelines_ && !failed_) lifelines_->leave();
+    if (failed_) close_connections();  // the others hear of it by that
     try {
       store_->setTimeout(kLeaveTogether);
       store_->add("left", 1);
@@ -262,7 +263,10 @@ class C10dGroup final : public RankGroup {
         work.wait(kLookForOthers);
         return;
       } catch (const std::exception&) {
-        if (work.isCompleted()) throw;  // else the time is over
+        if (work.isCompleted()) {  // perhaps just after its time was over
+          work.wait();
+          return;
+        }
       }
       const bool gone = lifelines_ && !lifelines_->gone().empty();
       looks = gone ? looks + 1 : 0;
@@ -359,13 +363,7 @@ class C10dGroup final : public RankGroup {
   }
 
   [[noreturn]] void refuse_lost(const char* doing, const std::string& why) {
-    if (nccl_ != nullptr) nccl_->abort();
-    // Its threads end with their work.
-    if (stuck_)
-      static_cast<void>(gloo_.release());
-    else
-      gloo_.reset();
-    lifelines_.reset();
+    close_connections();
     std::string missing = "rank 0" + host_of(0) + " with the store";
     try {
       store_->setTimeout(kListSurvivors);
@@ -385,6 +383,16 @@ class C10dGroup final : public RankGroup {
                      .next = "look at what that rank printed last; then start "
                              "all ranks again with --resume latest"});
     throw Error(*lost_);
+  }
+
+  void close_connections() {
+    if (nccl_ != nullptr) nccl_->abort();
+    // Its threads end with their work.
+    if (stuck_)
+      static_cast<void>(gloo_.release());
+    else
+      gloo_.reset();
+    lifelines_.reset();
   }
 
   std::string host_of(int rank) const {

@@ -140,6 +140,22 @@ TEST(Ranks, ErrorOfOneRankIsShownByTheOthers) {
   group->leave();
 }
 
+TEST(Ranks, ErrorOfTheRankWithTheStoreIsShownByTheOthers) {
+  const std::uint16_t port = free_port();
+  std::thread fails([&] {
+    const auto group = open_ranks(place_of(0, 2, port));
+    group->report(failure_text(group->rank(), "source", "file t.csv is gone"));
+    group->leave();
+  });
+  const auto group = open_ranks(place_of(1, 2, port));
+  const Error error = error_of([&] { group->vote({}); });
+  EXPECT_EQ(error.parts().code, "ranks.failed");
+  EXPECT_EQ(error.parts().where, "rank 0");
+  EXPECT_THAT(error.parts().why, HasSubstr("t.csv is gone"));
+  group->leave();
+  fails.join();
+}
+
 TEST(Ranks, RankThatVanishesIsNamed) {
   const std::uint16_t port = free_port();
   std::vector<std::thread> threads;
