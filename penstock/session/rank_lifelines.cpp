@@ -2,9 +2,11 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -19,14 +21,16 @@
 //    to all. The word keeps strangers out: it is drawn for this run.
 // 2. The others connect, which needs no answer, and send the word and their
 //    rank; then all gather why they could not.
-// 3. If all could, rank 0 takes the connections that wait at its port.
+// 3. If all could, rank 0 takes the connections that wait at its port, and
+//    gathers whether it has one of each. One that it has not taken would be
+//    closed, and look like its own end.
 //
 // A byte on a connection says that its rank leaves as planned.
 
 namespace penstock {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience(10'000);
+constexpr std::chrono::milliseconds kPatience(10'000), kOfStrangers(2'000);
 constexpr std::size_t kWord = 16;  // bytes, behind which stands the rank
 constexpr char kLeaves = 'l';
 
@@ -61,15 +65,26 @@ std::string drawn_word() {
   return word;
 }
 
-bool can_read(const Descriptor& socket) {
+bool can_read(const Descriptor& socket, std::chrono::milliseconds patience) {
   pollfd one{.fd = socket.number(), .events = POLLIN, .revents = 0};
-  return ::poll(&one, 1, static_cast<int>(kPatience.count())) == 1;
+  int ready = 0;
+  do ready = ::poll(&one, 1, static_cast<int>(patience.count()));
+  while (ready < 0 && errno == EINTR);
+  return ready == 1;
 }
 
-/// The kernel asks a machine that is silent whether it is still there.
+/// The kernel asks after a minute of silence, which a firewall may end, whether
+/// the other machine is still there, and for a minute more.
 void keep_alive(const Descriptor& socket) {
-  const int yes = 1;
-  ::setsockopt(socket.number(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+  struct Option {
+    int level, name, value;
+  };
+  for (const Option& one : {Option{SOL_SOCKET, SO_KEEPALIVE, 1},
+                            Option{IPPROTO_TCP, TCP_KEEPIDLE, 60},
+                            Option{IPPROTO_TCP, TCP_KEEPINTVL, 10},
+                            Option{IPPROTO_TCP, TCP_KEEPCNT, 6}})
+    ::setsockopt(socket.number(), one.level, one.name, &one.value,
+                 sizeof(one.value));
 }
 
 using Greeting = std::array<char, kWord + sizeof(std::int32_t)>;
@@ -110,27 +125,36 @@ RankLifelines::RankLifelines(const Rank& rank, const std::string& master,
       why = "rank " + std::to_string(rank.rank) + " to " + master + ":" +
             told.substr(0, space) + ": " + why;
   }
-  for (const std::string& of_rank : gather(why)) {
-    if (of_rank.empty()) continue;
-    if (first)
-      log(LogLevel::warning,
-          "the end of a rank may be noticed late, because not all could "
-          "connect to rank 0: " +
-              of_rank);
-    lines_.clear();
-    return;
-  }
+  if (!keep_if_all_can(first, gather(why))) return;
   if (first) accept_all(listener, rank.world, word);
+  if (first && std::ssize(lines_) < rank.world - 1)
+    why = "rank 0 heard from " + std::to_string(lines_.size()) + " of " +
+          std::to_string(rank.world - 1);
+  keep_if_all_can(first, gather(why));
+}
+
+bool RankLifelines::keep_if_all_can(bool first,
+                                    const std::vector<std::string>& whys) {
+  const auto why = std::ranges::find_if_not(whys, &std::string::empty);
+  if (why == whys.end()) return true;
+  if (first)
+    log(LogLevel::warning,
+        "the end of a rank may be noticed late, because not all could "
+        "connect to rank 0: " +
+            *why);
+  lines_.clear();
+  return false;
 }
 
 void RankLifelines::accept_all(const Descriptor& listener, int world,
                                const std::string& word) {
-  while (std::ssize(lines_) < world - 1 && can_read(listener)) {
+  while (std::ssize(lines_) < world - 1 && can_read(listener, kPatience)) {
     Descriptor taken(
         ::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!taken && errno != EINTR && errno != ECONNABORTED) return;
     Greeting greeting{};
     std::int32_t rank = 0;
-    if (!taken || !can_read(taken) ||
+    if (!taken || !can_read(taken, kOfStrangers) ||
         ::recv(taken.number(), greeting.data(), greeting.size(), 0) !=
             std::ssize(greeting) ||
         std::memcmp(greeting.data(), word.data(), kWord) != 0)

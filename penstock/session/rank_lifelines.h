@@ -42,6 +42,8 @@ class RankLifelines {
     int rank;
     Descriptor socket;
   };
+  /// False: one cannot, so that no rank keeps any.
+  bool keep_if_all_can(bool first, const std::vector<std::string>& whys);
   void accept_all(const Descriptor& listener, int world,
                   const std::string& word);
 

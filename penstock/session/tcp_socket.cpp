@@ -18,6 +18,24 @@ struct FreeList {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
 };
 
+/// How a connection that was begun ends: an errno, or 0.
+int await_connection(const Descriptor& socket, SteadyClock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - SteadyClock::now());
+    pollfd written{.fd = socket.number(), .events = POLLOUT, .revents = 0};
+    const int there =
+        ::poll(&written, 1, static_cast<int>(std::max<long>(0, left.count())));
+    if (there < 0 && errno == EINTR) continue;
+    if (there < 0) return errno;
+    if (there == 0) return ETIMEDOUT;
+    int failure = 0;
+    socklen_t length = sizeof(failure);
+    ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &failure, &length);
+    return failure;
+  }
+}
+
 /// False: errno says why no connection came about before `until`.
 Descriptor connected_to(const addrinfo& host, SteadyClock::time_point until) {
   Descriptor made(
@@ -25,18 +43,7 @@ Descriptor connected_to(const addrinfo& host, SteadyClock::time_point until) {
   if (!made) return made;
   int failure =
       ::connect(made.number(), host.ai_addr, host.ai_addrlen) == 0 ? 0 : errno;
-  if (failure == EINPROGRESS) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until - SteadyClock::now());
-    pollfd written{.fd = made.number(), .events = POLLOUT, .revents = 0};
-    const int there =
-        ::poll(&written, 1, static_cast<int>(std::max<long>(0, left.count())));
-    socklen_t length = sizeof(failure);
-    if (there <= 0)
-      failure = ETIMEDOUT;
-    else
-      ::getsockopt(made.number(), SOL_SOCKET, SO_ERROR, &failure, &length);
-  }
+  if (failure == EINPROGRESS) failure = await_connection(made, until);
   if (failure == 0) return made;
   made = Descriptor();
   errno = failure;
@@ -57,8 +64,11 @@ Descriptor connected_to(const std::string& host, std::uint16_t port,
     return Descriptor();
   }
   const std::unique_ptr<addrinfo, FreeList> all(first);
+  int left = 0;
+  for (const addrinfo* one = first; one != nullptr; one = one->ai_next) ++left;
   for (const addrinfo* one = first; one != nullptr; one = one->ai_next) {
-    if (Descriptor made = connected_to(*one, until)) {
+    const auto now = SteadyClock::now();
+    if (Descriptor made = connected_to(*one, now + (until - now) / left--)) {
       why.clear();  // of an address before this one
       return made;
     }

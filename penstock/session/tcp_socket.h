@@ -8,9 +8,9 @@
 
 namespace penstock {
 
-/// A connection to a port of a host, by the first of its addresses that answers
-/// before `until`, whose calls do not block; false: `why` says why there is no
-/// such, "Connection refused".
+/// A connection to a port of a host, whose calls do not block, by the first of
+/// the host's addresses that answers; all of them together have the time until
+/// `until`. False: `why` says what the last one answered, "Connection refused".
 Descriptor connected_to(const std::string& host, std::uint16_t port,
                         std::chrono::steady_clock::time_point until,
                         std::string& why);
