@@ -13,11 +13,15 @@ from typing import Any, Callable, ContextManager, NoReturn
 
 from .errors import Error
 
-__all__ = ["EXIT_CODES", "end_with", "log_to_stderr", "prints_aside", "say"]
+__all__ = ["end_now", "end_with", "ends_the_process", "log_to_stderr", "prints_aside", "say"]
 
-EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
+_EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
                "out_of_memory": 6, "internal": 70}
+_OF_OTHER_RANKS = ("ranks.failed", "ranks.lost")
 _NO_READER = 141  # as a shell reports SIGPIPE
+
+
+_shows_json: bool | None = None  # None: the process is not this program
 
 
 class _NoReader(Exception):
@@ -60,16 +64,39 @@ def say(text: str) -> None:
 def end_with(program: Callable[[], int], as_json: bool) -> NoReturn:
     """Runs the program and ends the process with the exit code that it returns,
     or that of its error, which is shown."""
+    global _shows_json
+    _shows_json = as_json
     try:
         try:
             code = program()
         except Error as error:
+            if error.code in _OF_OTHER_RANKS:
+                end_now(error)  # torch's connections may not come to an end
             code = _show(error, as_json)
         say("")  # what others have written, too
     except _NoReader:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = _NO_READER
     sys.exit(code)
+
+
+def ends_the_process() -> bool:
+    """Whether an error will end this process: it is the program."""
+    return _shows_json is not None
+
+
+def end_now(error: Error) -> NoReturn:
+    """Ends the process with the exit code of an error, which is shown. Nothing
+    else is cleaned up: for an end that could wait for ever, or that comes from
+    another thread than the main one."""
+    with contextlib.suppress(Exception):
+        if _shows_json is None:
+            logging.getLogger("penstock").error("%s", error)
+        else:
+            _show(error, _shows_json)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    os._exit(_EXIT_CODES[error.kind])
 
 
 def _show(error: Error, as_json: bool) -> int:
@@ -83,4 +110,4 @@ def _show(error: Error, as_json: bool) -> int:
             + "\n")
     else:
         print(f"penstock: {error}", file=sys.stderr)
-    return EXIT_CODES[error.kind]
+    return _EXIT_CODES[error.kind]

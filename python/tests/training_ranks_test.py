@@ -207,13 +207,21 @@ class Ends(RanksCase):
                         self.assertIn(f"rank {killed}", error["where"])
                 pathlib.Path("runs/latest").unlink()
 
-    def test_a_call_that_does_not_notice_is_ended(self):
+    def error_when_rank_1_is_killed(self, how):
         self.write_job(train={"max_steps": 1_000_000, "epochs": 100_000})
-        first, second = self.ended(self.started(2, 5, "job.json", command=(
+        first, second = self.ended(self.started(2, how, 5, "job.json", command=(
             sys.executable, str(HERE / "own_ranks_deaf.py"))))
         self.assertEqual((first[0], second[0]), (5, -signal.SIGKILL), first[2])
-        self.assertIn("lost another rank while waiting for the others", first[2])
-        self.assertIn("rank 1 on ", first[2])
+        error = self.error_of(first, "ranks.lost")
+        self.assertIn("rank 1 on ", error["where"])
+        return error
+
+    def test_a_call_that_does_not_notice_is_ended(self):
+        self.assertEqual(self.error_when_rank_1_is_killed("deaf")["what"],
+                         "lost another rank while waiting for the others")
+
+    def test_connections_that_cannot_be_closed_do_not_keep_a_rank(self):
+        self.error_when_rank_1_is_killed("stuck")
 
     def test_an_error_of_one_rank_is_shown_by_the_others(self):
         for failing in (1, 0):

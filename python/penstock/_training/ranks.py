@@ -18,13 +18,12 @@ import logging
 import os
 import re
 import socket
-import sys
 import threading
 import time
 from typing import Any, Iterable, Iterator, NoReturn, Sequence
 
 from .. import _engine
-from .._program import EXIT_CODES
+from .._program import end_now, ends_the_process
 from ..errors import DeviceError, Error, refused, worded
 
 _FIND_MASTER = datetime.timedelta(seconds=10)
@@ -259,7 +258,9 @@ class Group:
         except RuntimeError as error:
             logging.getLogger("penstock").debug(
                 "leaving the other ranks: %s", _first_line(error))
-        if self._ours and self._dist.is_initialized():
+        # After a loss that could wait for a call in which gloo is stuck.
+        stays = self._heard and ends_the_process()
+        if self._ours and self._dist.is_initialized() and not stays:
             self._dist.destroy_process_group()
 
     # -- what has happened to the others
@@ -302,31 +303,32 @@ class Group:
         store: Any = self._store
         since = None
         while not self._ended.wait(_WATCH_S):
+            gone = self._lifelines.gone()
             if store is not None:
                 try:
                     store = clone() if clone is not None else store
                     clone = None
-                    self._keep_news(store)
+                    self._keep_news(store, gone)
                 except Exception:
                     store = None  # a call of the run will notice
-            if not self._gone:
-                self._gone = self._lifelines.gone()
+            self._gone = self._gone or gone
+            bad_news = self._gone or (self._failure and not self._failed_here)
             # What follows on what was heard has time limits of its own.
-            if not self._gone or self._waits <= 0 or self._heard:
+            if not bad_news or self._waits <= 0 or self._heard:
                 since = None
             elif since is None:
                 since = time.monotonic()
             elif time.monotonic() - since > _NOTICE_S:
                 self._leave_at_once()
 
-    def _keep_news(self, store: Any) -> None:
+    def _keep_news(self, store: Any, gone: list[int]) -> None:
         if self._failure or self._gone:
             return
         if store.check(["failure"]):
             self._failure = bytes(store.get("failure"))
         elif store.check(["gone"]):
             self._gone = [int(each) for each in store.get("gone").split(b",")]
-        elif self.rank == 0 and (gone := self._lifelines.gone()):
+        elif self.rank == 0 and gone:
             self._gone = gone
             store.set("gone", ",".join(str(rank) for rank in gone))
             return
@@ -336,16 +338,13 @@ class Group:
             store.add("heard", 1)
 
     def _leave_at_once(self) -> NoReturn:
-        """A rank has gone, and gloo has not noticed: the call that waits for it
-        would do so until gloo's timeout, and cannot be interrupted."""
+        """A rank has gone or failed, and gloo has not noticed: the call that
+        waits for it would do so until gloo's timeout, and cannot be
+        interrupted."""
         try:
             self._refuse("waiting for the others", "its process has ended", None)
         except Error as error:
-            logging.getLogger("penstock").error("%s", error)
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(EXIT_CODES["device"])
+            end_now(error)
 
     def _refuse_lost(self, doing: str, error: BaseException) -> NoReturn:
         self._heard = True

@@ -377,9 +377,9 @@ class Stepper:
         if together or self._ranks is None:
             return
         self._end_validation()
-        averages = {name: strategies.full_tensor(average) for name, average
-                    in self._optimiser.averages().items()}
         with self._hearing("putting the weights together"):
+            averages = {name: strategies.full_tensor(average) for name, average
+                        in self._optimiser.averages().items()}
             whole = self._engine.alone()
         self._ranks = None
         self._engine = strategies.Whole(whole)
