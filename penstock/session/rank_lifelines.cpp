@@ -34,7 +34,7 @@ constexpr std::chrono::milliseconds kPatience(10'000), kOfStrangers(2'000);
 constexpr std::size_t kWord = 16;  // bytes, behind which stands the rank
 constexpr char kLeaves = 'l';
 
-/// False: errno says why.
+/// False: no port could be opened.
 Descriptor listening(int most) {
   Descriptor made(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int both = 0;  // IPv4, too
@@ -42,8 +42,8 @@ Descriptor listening(int most) {
     ::setsockopt(made.number(), IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both));
   if (made && ::listen(made.number(), most) == 0) return made;
   made = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return made && ::listen(made.number(), most) == 0 ? std::move(made)
-                                                    : Descriptor();
+  if (made && ::listen(made.number(), most) != 0) made = Descriptor();
+  return made;
 }
 
 std::string port_of(const Descriptor& listener) {

@@ -21,6 +21,8 @@
 namespace penstock {
 namespace {
 
+const char* wished() { return std::getenv("PENSTOCK_TEST_SHORTAGES"); }
+
 class ShortageTest : public testing::Test {
  protected:
   ShortageTest() {
@@ -113,7 +115,7 @@ void fail_one(Victim& of, std::int64_t step, double share) {
 }
 
 TEST_F(ShortageTest, AStepThatRanOutEndsAsOneThatHadSmallerMicroBatches) {
-  const char* wish = std::getenv("PENSTOCK_TEST_SHORTAGES");
+  const char* wish = wished();
   const std::uint64_t tries =
       wish == nullptr ? 24 : std::strtoul(wish, nullptr, 10);
   std::map<std::string, Victim> victims;
@@ -140,7 +142,7 @@ TEST_F(ShortageTest, AStepThatRanOutEndsAsOneThatHadSmallerMicroBatches) {
 }
 
 TEST_F(ShortageTest, AnyAllocationOfAStepMayFail) {
-  const bool campaign = std::getenv("PENSTOCK_TEST_SHORTAGES") != nullptr;
+  const bool campaign = wished() != nullptr;
   std::vector<std::string> names = {"tabular", "set_position", "causal_lm"};
   if (campaign) {
     names.clear();
@@ -166,7 +168,7 @@ TEST_F(ShortageTest, AnyAllocationOfAStepMayFail) {
 /// The optimiser makes the last allocations of a step: of weights in
 /// channels_last, too, none when some of the weights have moved.
 TEST_F(ShortageTest, TheLastAllocationsOfAStepMayFail) {
-  const bool campaign = std::getenv("PENSTOCK_TEST_SHORTAGES") != nullptr;
+  const bool campaign = wished() != nullptr;
   for (const char* kind : {"image_classifier", "spectrogram_classifier"}) {
     SCOPED_TRACE(kind);
     Victim of;

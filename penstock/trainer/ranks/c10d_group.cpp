@@ -191,8 +191,10 @@ class C10dGroup final : public RankGroup {
   }
 
   void leave() noexcept override {
-    if (lifelines_ && !failed_) lifelines_->leave();
-    if (failed_) close_connections();  // the others hear of it by that
+    if (failed_)
+      close_connections();  // the others hear of it by that
+    else if (lifelines_)
+      lifelines_->leave();
     try {
       store_->setTimeout(kLeaveTogether);
       store_->add("left", 1);

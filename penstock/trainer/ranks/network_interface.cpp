@@ -5,7 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <memory>
@@ -47,14 +46,15 @@ std::string interface_with(const sockaddr& address) {
 /// The interface of the address that the kernel would send from. A datagram
 /// socket that is connected sends nothing: the kernel only looks up the route.
 std::string interface_to(const addrinfo& host) {
-  const int socket = ::socket(host.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return {};
+  const Descriptor socket(
+      ::socket(host.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return {};
   sockaddr_storage from{};
   socklen_t length = sizeof(from);
   auto* address = reinterpret_cast<sockaddr*>(&from);
-  const bool known = ::connect(socket, host.ai_addr, host.ai_addrlen) == 0 &&
-                     ::getsockname(socket, address, &length) == 0;
-  ::close(socket);
+  const bool known =
+      ::connect(socket.number(), host.ai_addr, host.ai_addrlen) == 0 &&
+      ::getsockname(socket.number(), address, &length) == 0;
   return known ? interface_with(*address) : std::string();
 }
 
