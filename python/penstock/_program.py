@@ -13,15 +13,15 @@ from typing import Any, Callable, ContextManager, NoReturn
 
 from .errors import Error
 
-__all__ = ["end_now", "end_with", "ends_the_process", "log_to_stderr", "prints_aside", "say"]
+__all__ = ["end_at_once", "end_now", "end_with", "log_to_stderr", "prints_aside", "say"]
 
 _EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
                "out_of_memory": 6, "internal": 70}
-_OF_OTHER_RANKS = ("ranks.failed", "ranks.lost")
 _NO_READER = 141  # as a shell reports SIGPIPE
 
 
 _shows_json: bool | None = None  # None: the process is not this program
+_ends_at_once = False
 
 
 class _NoReader(Exception):
@@ -70,33 +70,40 @@ def end_with(program: Callable[[], int], as_json: bool) -> NoReturn:
         try:
             code = program()
         except Error as error:
-            if error.code in _OF_OTHER_RANKS:
-                end_now(error)  # torch's connections may not come to an end
             code = _show(error, as_json)
         say("")  # what others have written, too
     except _NoReader:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = _NO_READER
+    if _ends_at_once:
+        _exit_at_once(code)
     sys.exit(code)
 
 
-def ends_the_process() -> bool:
-    """Whether an error will end this process: it is the program."""
-    return _shows_json is not None
+def end_at_once() -> bool:
+    """Lets the program end without cleaning up, which could wait for ever. False:
+    this process is not the program, and has to clean up."""
+    global _ends_at_once
+    _ends_at_once = _shows_json is not None
+    return _ends_at_once
 
 
 def end_now(error: Error) -> NoReturn:
-    """Ends the process with the exit code of an error, which is shown. Nothing
-    else is cleaned up: for an end that could wait for ever, or that comes from
-    another thread than the main one."""
+    """Ends the process with the exit code of an error, which is shown, from
+    another thread than the main one, which cannot be interrupted."""
     with contextlib.suppress(Exception):
         if _shows_json is None:
             logging.getLogger("penstock").error("%s", error)
         else:
             _show(error, _shows_json)
-        for stream in (sys.stdout, sys.stderr):
+    _exit_at_once(_EXIT_CODES[error.kind])
+
+
+def _exit_at_once(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    os._exit(_EXIT_CODES[error.kind])
+    os._exit(code)
 
 
 def _show(error: Error, as_json: bool) -> int:

@@ -23,7 +23,7 @@ import time
 from typing import Any, Iterable, Iterator, NoReturn, Sequence
 
 from .. import _engine
-from .._program import end_now, ends_the_process
+from .._program import end_at_once, end_now
 from ..errors import DeviceError, Error, refused, worded
 
 _FIND_MASTER = datetime.timedelta(seconds=10)
@@ -130,7 +130,6 @@ class Group:
         self.hosts: list[str] = []
         self._failure = b""
         self._gone: list[int] = []  # the ranks whose processes ended first
-        self._missing = ""  # these, in words, where no connection tells it
         self._ended = threading.Event()
         self._failed_here = False
         self._heard = False  # that another rank has ended
@@ -259,8 +258,9 @@ class Group:
             logging.getLogger("penstock").debug(
                 "leaving the other ranks: %s", _first_line(error))
         # After a loss that could wait for a call in which gloo is stuck.
-        stays = self._heard and ends_the_process()
-        if self._ours and self._dist.is_initialized() and not stays:
+        if self._heard and end_at_once():
+            return
+        if self._ours and self._dist.is_initialized():
             self._dist.destroy_process_group()
 
     # -- what has happened to the others
@@ -342,37 +342,39 @@ class Group:
         waits for it would do so until gloo's timeout, and cannot be
         interrupted."""
         try:
-            self._refuse("waiting for the others", "its process has ended", None)
+            self._refuse("waiting for the others", self._named(self._gone),
+                         "its process has ended", None)
         except Error as error:
             end_now(error)
 
     def _refuse_lost(self, doing: str, error: BaseException) -> NoReturn:
         self._heard = True
-        self._missing = f"rank 0{self._host_of(0)}, which served the store"
+        missing = f"{self._named([0])}, which served the store"
         if not self._failure and not self._gone:
             try:
                 self._store.set_timeout(
                     datetime.timedelta(seconds=_SURVIVORS_S))
-                self._wait_for_news()
+                missing = self._named(self._wait_for_news()) or \
+                    "a connection between the ranks"
             except RuntimeError as gone:
                 logging.getLogger("penstock").debug(
                     "the store of the ranks: %s", _first_line(gone))
-        self._refuse(doing, _first_line(error), error)
+        self._refuse(doing, self._named(self._gone) or missing,
+                     _first_line(error), error)
 
-    def _refuse(self, doing: str, why: str,
+    def _refuse(self, doing: str, where: str, why: str,
                 cause: BaseException | None) -> NoReturn:
         if self._failure:
             _engine.refuse_failure(self._failure.decode())
-        where = ", ".join(f"rank {rank}{self._host_of(rank)}"
-                          for rank in self._gone)
         raise worded(
             DeviceError, "ranks.lost", f"lost another rank while {doing}",
-            where or self._missing, why, "look at what that rank printed "
-            "last; then start all ranks again with --resume latest") from cause
+            where, why, "look at what that rank printed last; then start all "
+            "ranks again with --resume latest") from cause
 
-    def _wait_for_news(self) -> None:
+    def _wait_for_news(self) -> list[int]:
         """Enters this rank in the list of survivors, and waits until the list
-        is full, it is known what has happened, or a moment is over."""
+        is full, it is known what has happened, or a moment is over; the ranks
+        that are not in the list."""
         self._store.add(f"survivor/{self.rank}", 1)
         until = time.monotonic() + _SURVIVORS_S
         while True:
@@ -382,10 +384,11 @@ class Group:
                        if not self._store.check([f"survivor/{rank}"])]
             if self._failure or self._gone or not missing or \
                     time.monotonic() > until:
-                break
+                return missing
             time.sleep(_ASK_AGAIN_S)
-        self._missing = "a connection between the ranks" if not missing else \
-            ", ".join(f"rank {rank}{self._host_of(rank)}" for rank in missing)
+
+    def _named(self, ranks: Iterable[int]) -> str:
+        return ", ".join(f"rank {rank}{self._host_of(rank)}" for rank in ranks)
 
     def _host_of(self, rank: int) -> str:
         return f" on {self.hosts[rank]}" if rank < len(self.hosts) else ""
