@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -207,8 +206,8 @@ Rows CausalLmModel::rows_of(const BatchRows& batch) const {
             .labels = tensor_of(batch, name("labels")),
             .positions = tensor_of(batch, name("position_ids"))};
   // Rows that only fill a batch up teach nothing.
-  at::Tensor kept = weights_of(batch).ne(0).unsqueeze(1);
-  rows.labels = at::where(kept, rows.labels, kIgnored);
+  at::Tensor left_out = weights_of(batch).eq(0).unsqueeze(1);
+  rows.labels = rows.labels.masked_fill(left_out, kIgnored);
   if (!packed_) return rows;  // what fills a row stands behind all it has
   rows.documents = tensor_of(batch, name("document_ids"));
   rows.sight = sight_of(batch, rows.documents);
