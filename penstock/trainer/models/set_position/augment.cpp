@@ -17,12 +17,12 @@ enum Purpose : std::uint64_t {
 at::Tensor ReceiverAugment::heard(const at::Tensor& mask,
                                   const DrawnFor& rows) const {
   if (dropout == 0) return mask;
-  at::Tensor some = mask * drawn(mask, mask.size(1), seed, rows, kHeard,
-                                 [&](Random& random, std::span<float> numbers) {
-                                   for (float& number : numbers)
-                                     number =
-                                         random.uniform() < dropout ? 0 : 1;
-                                 });
+  at::Tensor some =
+      mask * drawn(mask, mask.size(1), seed, rows, kHeard,
+                   [this](Random& random, std::span<float> numbers) {
+                     for (float& number : numbers)
+                       number = random.uniform() < dropout ? 0 : 1;
+                   });
   return at::where(some.sum(1, /*keepdim=*/true) > 0, some, mask);
 }
 
@@ -32,7 +32,7 @@ at::Tensor ReceiverAugment::noisy(const at::Tensor& set, std::int64_t key,
   at::Tensor changed = set.clone();  // the batch's memory is not ours to write
   changed.select(2, key).add_(
       drawn(set, set.size(1), seed, rows, kNoise,
-            [&](Random& random, std::span<float> numbers) {
+            [this](Random& random, std::span<float> numbers) {
               for (float& number : numbers)
                 number = static_cast<float>(noise * random.normal());
             }));

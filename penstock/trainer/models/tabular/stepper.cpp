@@ -210,7 +210,7 @@ class TabularModel final : public Model {
     const auto most = static_cast<std::uint64_t>(settings_.dropout * 0x1p16);
     const auto one = static_cast<float>(1 / (1 - settings_.dropout));
     return drawn(like, settings_.depth * settings_.width, settings_.seed, rows,
-                 kKept, [&](Random& random, std::span<float> numbers) {
+                 kKept, [most, one](Random& random, std::span<float> numbers) {
                    std::uint64_t bits = 0;
                    for (std::size_t i = 0; i < numbers.size(); ++i) {
                      bits = i % 4 == 0 ? random.next() : bits >> 16;
