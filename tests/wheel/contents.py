@@ -28,6 +28,7 @@ ARROW = {release: PARTS + f"source_arrow_{release}.so"
 STORES = {release: PARTS + f"object_store_{release}.so" for release in ARROW}
 # tools/make_wheel --torch may leave some of them out.
 TRAINERS = {PARTS + f"trainer_2.{minor}.so" for minor in range(11, 16)}
+GRAPHS = {PARTS + f"graphs_2.{minor}.so" for minor in range(11, 16)}
 FILES = {PARTS + f"source_{kind}.so" for kind in (
     "images", "npy", "text", "tfrecord", "token_store", "zarr")}
 FIELDS = {PARTS + "audio.so", PARTS + "images.so"}
@@ -36,7 +37,9 @@ BESIDE = {
        for release, path in ARROW.items()},
     **{path: {f"libarrow.so.{release}", f"libarrow_s3.so.{release}"}
        for release, path in STORES.items()},
-    **{path: {"libc10.so", "libtorch_cpu.so"} for path in TRAINERS}}
+    **{path: {"libc10.so", "libtorch_cpu.so"} for path in TRAINERS},
+    **{path: {"libc10.so", "libc10_cuda.so", "libtorch_cpu.so",
+              "libtorch_cuda.so"} for path in GRAPHS}}
 MOST_BYTES, MOST_BYTES_WITH_CUDA = 50_000_000, 60_000_000
 # RHEL 9 and its like have these, and so has everything after them.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
@@ -62,7 +65,7 @@ class Wheel(unittest.TestCase):
     def test_holds_the_module_the_program_and_both_kinds_of_source(self):
         ours = {binary.path for binary in self.contents.ours()}
         self.assertTrue(ours & TRAINERS)
-        self.assertEqual(ours - {CUDA} - TRAINERS, {
+        self.assertEqual(ours - {CUDA} - TRAINERS - GRAPHS, {
             ENGINE, PROGRAM, CORE, SQLITE, POSTGRES,
             *ARROW.values(), *STORES.values()} | HDF5 | FILES | FIELDS)
 
@@ -106,7 +109,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual(brought(PROGRAM), set())
         self.assertEqual(brought(SQLITE), {"libsqlite3"})
         for path in (*ARROW.values(), *STORES.values(),
-                     *TRAINERS & self.contents.binaries.keys()):
+                     *(TRAINERS | GRAPHS) & self.contents.binaries.keys()):
             self.assertEqual(brought(path), set())
         self.assertLessEqual({"libpq", "libssl", "libcrypto"},
                              brought(POSTGRES))
