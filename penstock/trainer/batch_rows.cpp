@@ -43,6 +43,12 @@ BatchRows BatchRows::slice(std::int64_t begin, std::int64_t end) const {
   return some;
 }
 
+BatchRows BatchRows::copied_to(std::vector<NamedTensor> tensors) const {
+  BatchRows copy(rows_, std::move(tensors), {});
+  copy.is_slice_ = is_slice_;
+  return copy;
+}
+
 namespace {
 
 const NamedTensor* find_tensor(const BatchRows& batch, std::string_view name) {

@@ -26,6 +26,9 @@ class BatchRows {
   /// Rows [begin, end). Tensors that have no part for each row stay whole.
   BatchRows slice(std::int64_t begin, std::int64_t end) const;
 
+  /// The same rows in other memory; of which samples they are is not known.
+  BatchRows copied_to(std::vector<NamedTensor> tensors) const;
+
   std::int64_t rows() const { return rows_; }
   /// Whether some rows of the batch are left out.
   bool is_slice() const { return is_slice_; }

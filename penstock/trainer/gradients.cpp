@@ -3,7 +3,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_div.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -38,6 +41,27 @@ void Gradients::add(const std::vector<at::Tensor>& earlier) {
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (earlier[i].defined())
       parameters_[i].value.mutable_grad().add_(earlier[i]);
+}
+
+// All copies are made before any gradient is set: one that runs out of memory
+// changes none.
+void Gradients::receive(const std::vector<at::Tensor>& made, bool copy) {
+  const at::NoGradGuard no_graph;
+  std::vector<at::Tensor> here, there, sums, more;
+  std::vector<std::size_t> first;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (const at::Tensor& sum = parameters_[i].value.grad(); sum.defined()) {
+      sums.push_back(sum), more.push_back(made[i]);
+      continue;
+    }
+    first.push_back(i);
+    there.push_back(made[i]);
+    here.push_back(copy ? at::empty_like(made[i]) : made[i]);
+  }
+  if (copy && !here.empty()) at::_foreach_copy_(here, there);
+  if (!sums.empty()) at::_foreach_add_(sums, more);
+  for (std::size_t i = 0; i < first.size(); ++i)
+    parameters_[first[i]].value.mutable_grad() = here[i];
 }
 
 void Gradients::complete() {

@@ -25,6 +25,10 @@ class Gradients {
   /// The step failed; or it has left its own, to which these are added.
   void put_back(const std::vector<at::Tensor>& earlier);
   void add(const std::vector<at::Tensor>& earlier);
+  /// What backward() would leave if it made these: they are added to what it
+  /// left before. Where there is nothing yet, it is these tensors themselves,
+  /// or with `copy` copies of them.
+  void receive(const std::vector<at::Tensor>& made, bool copy);
 
   /// Those that backward() has not made are 0: of a rank that has no rows.
   void complete();
