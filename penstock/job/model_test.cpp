@@ -179,7 +179,8 @@ TEST(Switches, ThatAModelHasNotAreRefusedWithThoseItHas) {
   EXPECT_EQ(error.parts().where, "train.label_smoothing");
   EXPECT_THAT(error.parts().why, HasSubstr("\"set_position\""));
   EXPECT_THAT(error.parts().next,
-              HasSubstr("train.precision, train.tf32, train.accumulate"));
+              HasSubstr("train.precision, train.tf32, train.graphs, "
+                        "train.accumulate"));
 }
 
 TEST(Switches, ThatAModelHasAreRead) {

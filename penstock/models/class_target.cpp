@@ -24,6 +24,13 @@ void check_class_target(const Spec& section, const std::string& name,
   check_not_one_hot(section, field);
 }
 
+std::vector<std::string> class_switches() {
+  return {"precision",     "tf32",
+          "graphs",        "accumulate",
+          "ema",           "label_smoothing",
+          "class_weights", "gradient_checkpointing"};
+}
+
 std::vector<std::string> class_metric_names(const Field& target, bool balance) {
   const FieldFacts& facts = target.kind->facts();
   if (facts.classes && !facts.one_class())

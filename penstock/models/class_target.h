@@ -20,4 +20,7 @@ void check_class_target(const Spec& section, const std::string& name,
 /// a column of dtype bool. `balance`: also those that count each class once.
 std::vector<std::string> class_metric_names(const Field& target, bool balance);
 
+/// ModelKind::switches of a classifier of pictures or spectrograms.
+std::vector<std::string> class_switches();
+
 }  // namespace penstock

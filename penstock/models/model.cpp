@@ -153,6 +153,12 @@ const SettingsTable<Learning>& learning_settings() {
             .boolean("tf32", &Learning::tf32,
                      "Whether float32 products on a GPU may use TF32, which is "
                      "faster and less exact")
+            .choice("graphs", &Learning::graphs,
+                    {{"off", Learning::Graphs::off},
+                     {"auto", Learning::Graphs::by_device}},
+                    "Whether a GPU gets the kernels of a step in one call, as "
+                    "a CUDA graph, with the same results. auto: on a GPU, for "
+                    "up to 8 shapes of batches, where the model allows it")
             .integer("accumulate", &Learning::accumulate, 1, 1 << 20,
                      "Steps whose gradients are accumulated before the weights "
                      "change")
@@ -180,7 +186,7 @@ void check_switches(const Spec& train, const ModelSpec& model) {
   for (const std::string& key : has)
     list += (list.empty() ? "train." : ", train.") + key;
   for (const char* key :
-       {"precision", "tf32", "accumulate", "ema", "label_smoothing",
+       {"precision", "tf32", "graphs", "accumulate", "ema", "label_smoothing",
         "class_weights", "gradient_checkpointing", "attention"})
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",

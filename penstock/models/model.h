@@ -30,7 +30,10 @@ struct Learning {
   int threads = 0;       ///< of the model's mathematics; 0: all that we may use
   /// Of a network's mathematics; its weights stay float32.
   Dtype precision = Dtype::float32;
-  bool tf32 = false;            ///< float32 products of a GPU, less exact
+  bool tf32 = false;  ///< float32 products of a GPU, less exact
+  /// Whether a GPU's kernels of a step are queued as one CUDA graph.
+  enum class Graphs : std::uint8_t { off, by_device };
+  Graphs graphs = Graphs::off;
   std::int64_t accumulate = 1;  ///< steps whose gradients move the weights
   /// What is done about a step that runs out of memory.
   enum class OnShortage : std::uint8_t {

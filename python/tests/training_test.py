@@ -363,7 +363,7 @@ class Switches(Case):
     def test_what_is_in_force_is_said_and_kept(self):
         told, run = quietly(lambda: penstock.train(self.job(train={
             "precision": "bfloat16", "tf32": True, "label_smoothing": 0.1,
-            "max_steps": 3})))
+            "graphs": "auto", "max_steps": 3})))
         self.assertIn("precision: bfloat16\n", told)
         self.assertIn("tf32: false (asked: true): the cpu does not support it", told)
         found = self.effective(run)
@@ -371,8 +371,10 @@ class Switches(Case):
                          {"asked": "bfloat16", "got": "bfloat16"})
         self.assertEqual(found["tf32"]["why"], "the cpu does not support it")
         self.assertEqual(found["label_smoothing"]["got"], 0)
-        self.assertEqual(set(found), {"precision", "tf32", "accumulate", "ema",
-                                      "label_smoothing"})
+        self.assertEqual(found["graphs"]["got"], "off")
+        self.assertIn("model.compile", found["graphs"]["why"])
+        self.assertEqual(set(found), {"precision", "tf32", "graphs", "accumulate",
+                                      "ema", "label_smoothing"})
 
     def test_every_precision_learns_and_resumes(self):
         exact = self.train(self.job()).report["epochs"][-1]["val_loss"]

@@ -195,8 +195,8 @@ ModelKind causal_lm_model() {
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "causal_lm"})
                                   .own(&ModelSpec::own, causal_lm_settings())),
       .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
-                   "gradient_checkpointing", "attention"},
+      .switches = {"precision", "tf32", "graphs", "accumulate", "ema",
+                   "label_smoothing", "gradient_checkpointing", "attention"},
       .metrics =
           [](const ModelSpec&, const std::vector<Field>&) {
             return std::vector<std::string>{"loss", "perplexity"};

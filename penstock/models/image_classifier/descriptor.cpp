@@ -64,25 +64,23 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 }  // namespace
 
 ModelKind image_classifier_model() {
-  return {
-      .name = "image_classifier",
-      .about =
-          "Predicts the class of a picture, with a ResNet or a Vision "
-          "Transformer",
-      .settings =
-          with_shared(SettingsTable<ModelSpec>({.kind = "image_classifier"})
-                          .own(&ModelSpec::own, image_classifier_settings())),
-      .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
-                   "class_weights", "gradient_checkpointing"},
-      .metrics =
-          [](const ModelSpec& model, const std::vector<Field>& fields) {
-            const std::string& target = image_classifier_of(model).target;
-            return class_metric_names(
-                *std::ranges::find(fields, target, &Field::name), false);
-          },
-      .reads_path = true,
-      .without_scan = true};
+  return {.name = "image_classifier",
+          .about =
+              "Predicts the class of a picture, with a ResNet or a Vision "
+              "Transformer",
+          .settings = with_shared(
+              SettingsTable<ModelSpec>({.kind = "image_classifier"})
+                  .own(&ModelSpec::own, image_classifier_settings())),
+          .check = check_fields,
+          .switches = class_switches(),
+          .metrics =
+              [](const ModelSpec& model, const std::vector<Field>& fields) {
+                const std::string& target = image_classifier_of(model).target;
+                return class_metric_names(
+                    *std::ranges::find(fields, target, &Field::name), false);
+              },
+          .reads_path = true,
+          .without_scan = true};
 }
 
 const ImageClassifier& image_classifier_of(const ModelSpec& model) {

@@ -89,14 +89,14 @@ std::vector<std::string> metrics_of_module(const ModelSpec& model,
 }  // namespace
 
 ModelKind own_model() {
-  return {
-      .name = "own",
-      .about = "Trains a torch module of your own, written in Python",
-      .settings = with_shared(SettingsTable<ModelSpec>({.kind = "own"})
-                                  .own(&ModelSpec::own, own_settings())),
-      .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing"},
-      .metrics = metrics_of_module};
+  return {.name = "own",
+          .about = "Trains a torch module of your own, written in Python",
+          .settings = with_shared(SettingsTable<ModelSpec>({.kind = "own"})
+                                      .own(&ModelSpec::own, own_settings())),
+          .check = check_fields,
+          .switches = {"precision", "tf32", "graphs", "accumulate", "ema",
+                       "label_smoothing"},
+          .metrics = metrics_of_module};
 }
 
 const OwnModel& own_model_of(const ModelSpec& model) {

@@ -88,7 +88,7 @@ ModelKind set_position_model() {
               with_shared(SettingsTable<ModelSpec>({.kind = "set_position"})
                               .own(&ModelSpec::own, set_position_settings())),
           .check = check_fields,
-          .switches = {"precision", "tf32", "accumulate", "ema"},
+          .switches = {"precision", "tf32", "graphs", "accumulate", "ema"},
           .metrics = [](const ModelSpec&, const std::vector<Field>&) {
             return std::vector<std::string>{"loss", "median_km", "mean_km"};
           }};

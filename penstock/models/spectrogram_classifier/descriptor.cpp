@@ -48,25 +48,24 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 }  // namespace
 
 ModelKind spectrogram_classifier_model() {
-  return {
-      .name = "spectrogram_classifier",
-      .about =
-          "Predicts the class of a spectrogram, with a small convolutional "
-          "network",
-      .settings = with_shared(
-          SettingsTable<ModelSpec>({.kind = "spectrogram_classifier"})
-              .own(&ModelSpec::own, spectrogram_classifier_settings())),
-      .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
-                   "class_weights", "gradient_checkpointing"},
-      .metrics =
-          [](const ModelSpec& model, const std::vector<Field>& fields) {
-            const std::string& target = spectrogram_classifier_of(model).target;
-            return class_metric_names(
-                *std::ranges::find(fields, target, &Field::name), true);
-          },
-      .reads_path = true,
-      .without_scan = true};
+  return {.name = "spectrogram_classifier",
+          .about =
+              "Predicts the class of a spectrogram, with a small convolutional "
+              "network",
+          .settings = with_shared(
+              SettingsTable<ModelSpec>({.kind = "spectrogram_classifier"})
+                  .own(&ModelSpec::own, spectrogram_classifier_settings())),
+          .check = check_fields,
+          .switches = class_switches(),
+          .metrics =
+              [](const ModelSpec& model, const std::vector<Field>& fields) {
+                const std::string& target =
+                    spectrogram_classifier_of(model).target;
+                return class_metric_names(
+                    *std::ranges::find(fields, target, &Field::name), true);
+              },
+          .reads_path = true,
+          .without_scan = true};
 }
 
 const SpectrogramClassifier& spectrogram_classifier_of(const ModelSpec& model) {

@@ -143,7 +143,8 @@ ModelKind tabular_model() {
       .settings = with_shared(SettingsTable<ModelSpec>({.kind = "tabular"})
                                   .own(&ModelSpec::own, tabular_settings())),
       .check = check_fields,
-      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing"},
+      .switches = {"precision", "tf32", "graphs", "accumulate", "ema",
+                   "label_smoothing"},
       .metrics = metrics_of_target};
 }
 

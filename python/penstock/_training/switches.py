@@ -24,6 +24,9 @@ class Switches:
             self._no_precision(asked["precision"]))
         self.tf32 = self._resolve("tf32", asked["tf32"], False,
                                   self._no_tf32())
+        self._resolve("graphs", asked["graphs"], "off",
+                      "a module of your own gets them by model.compile "
+                      "\"reduce-overhead\"")
         self.accumulate = int(self._resolve(
             "accumulate", asked["accumulate"], 1, ""))
         self.ema = float(self._resolve("ema", asked["ema"], 0, ""))
