@@ -36,6 +36,7 @@ class Classifier final : public Model {
               .bytes = layers.bytes(),
               .counts = true,
               .smoothing = o_.learning.label_smoothing,
+              .no_graphs = "the host chooses which rows of a batch count",
               .in_force = in_force(),
               .answers = o_.answers,
               .description = description()};

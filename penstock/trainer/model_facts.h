@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "penstock/session/session.h"
@@ -23,6 +24,10 @@ struct ModelFacts {
   /// The share of a true class that is given to all; missing for a model that
   /// has no such setting.
   std::optional<double> smoothing = {};
+  /// Why forward and backward cannot be recorded as a CUDA graph; empty: they
+  /// queue the same kernels for all batches of one shape, whose only inputs are
+  /// the batch's tensors, what drawn() gives and the model's own tensors.
+  std::string no_graphs = {};
   /// Further settings of `train` that not every model has, as it follows them.
   std::vector<SwitchInForce> in_force = {};
   /// What it does with each row of a step, forwards and backwards.

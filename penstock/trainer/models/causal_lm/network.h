@@ -66,6 +66,7 @@ class DecoderNetwork {
   const DecoderConfig& config() const { return options_.config; }
   /// From here on layers are computed again for their gradients; false where
   /// they were already.
+  bool recomputes() const { return options_.recompute; }
   bool begin_recompute() { return !std::exchange(options_.recompute, true); }
 
  private:

@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +32,7 @@ namespace {
 constexpr std::int64_t kIgnored = -100;
 constexpr double kCount = 65536;  // tokens that count 1: no gradient overflows
 constexpr std::int64_t kMostLogits = std::int64_t{1} << 26;  // at once
+constexpr const char* kRecomputes = "activations are computed again";
 constexpr std::int64_t kLongDocument = 64;  // worth a call of its own, measured
 
 /// What the model sees of a batch, or of some of it.
@@ -86,6 +88,7 @@ class CausalLmModel final : public Model {
               .bytes = network_.bytes(),
               .counts = true,
               .smoothing = learning_.label_smoothing,
+              .no_graphs = no_graphs(),
               .in_force = in_force(),
               .row_work = work_of(data, options),
               .form = form_of(spec),
@@ -94,8 +97,10 @@ class CausalLmModel final : public Model {
               .description = description()};
   }
 
-  MeanLoss loss(const BatchRows& batch, const DrawnFor&) override {
-    return loss_of(rows_of(batch), learning_.label_smoothing);
+  MeanLoss loss(const BatchRows& batch, const DrawnFor& drawn) override {
+    const Rows rows = rows_of(batch);
+    TORCH_CHECK(drawn.fixed == nullptr || !recomputes(rows), kRecomputes);
+    return loss_of(rows, learning_.label_smoothing);
   }
 
   Json check(const BatchRows& batch) override;
@@ -161,6 +166,19 @@ class CausalLmModel final : public Model {
     const std::string first =
         field_.kind->facts().outputs[0].name;  // input_ids
     return first.substr(0, first.size() - std::string("input_ids").size()) + of;
+  }
+
+  /// Of the whole vocabulary, for so many tokens at once.
+  std::int64_t most_logits() const {
+    return std::max<std::int64_t>(1,
+                                  kMostLogits / network_.config().vocabulary);
+  }
+  const char* no_graphs() const {
+    if (network_.recomputes()) return kRecomputes;
+    return packed_ ? "batches pack different numbers of documents" : "";
+  }
+  bool recomputes(const Rows& rows) const {
+    return network_.recomputes() || next_labels(rows).numel() > most_logits();
   }
 
   Rows rows_of(const BatchRows& batch) const;
@@ -240,8 +258,7 @@ at::Tensor CausalLmModel::sum_of(const Rows& rows, double smoothing) const {
     return at::cross_entropy_loss(network_.logits(of), truth, {},
                                   at::Reduction::Sum, kIgnored, smoothing);
   };
-  const std::int64_t most =
-      std::max<std::int64_t>(1, kMostLogits / network_.config().vocabulary);
+  const std::int64_t most = most_logits();
   if (labels.size(0) <= most) return sum(hidden, labels);
   at::Tensor all = at::zeros({}, hidden.options());
   for (std::int64_t at = 0; at < labels.size(0); at += most) {
@@ -261,8 +278,7 @@ at::Tensor CausalLmModel::row_sums(const Rows& rows) const {
       network_.hidden(rows.ids, rows.positions, rows.sight)
           .slice(1, 0, -1)
           .reshape({truth.size(0), network_.config().hidden});
-  const std::int64_t most =
-      std::max<std::int64_t>(1, kMostLogits / network_.config().vocabulary);
+  const std::int64_t most = most_logits();
   std::vector<at::Tensor> losses;
   for (std::int64_t at = 0; at < truth.size(0); at += most)
     losses.push_back(at::cross_entropy_loss(
