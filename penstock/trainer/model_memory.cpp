@@ -19,11 +19,12 @@ std::string key_of(OomAction action) { return std::string(name_of(action)); }
 }  // namespace
 
 ModelMemory::ModelMemory(Model& model, const AdamW& optimizer,
-                         const Learning& learning, c10::Device torch,
-                         TryRows try_rows)
+                         const Learning& learning, const StepGraphs& graphs,
+                         c10::Device torch, TryRows try_rows)
     : model_(model),
       optimizer_(optimizer),
       learning_(learning),
+      graphs_(graphs),
       torch_(torch),
       try_rows_(std::move(try_rows)) {
   micro_ = learning_.micro_batch.value_or(INT64_MAX);
@@ -48,7 +49,7 @@ void ModelMemory::check_limit() const {
 
 MemoryByOwner ModelMemory::try_step(std::int64_t rows) {
   most_ = std::max(most_, tensor_peak(torch_));
-  tried_ = by_owner(try_rows_(rows));
+  tried_ = with_graphs(try_rows_(rows));
   return tried_;
 }
 
@@ -68,16 +69,21 @@ MemoryByOwner ModelMemory::by_owner(std::int64_t total) const {
   return bytes;
 }
 
+// A graph's pool stays taken while other steps reach their peak.
+MemoryByOwner ModelMemory::with_graphs(std::int64_t most) const {
+  return by_owner(most + graphs_.bytes());
+}
+
 MemoryByOwner ModelMemory::peak() const {
   const std::int64_t most = std::max(most_, tensor_peak(torch_));
-  return most > 0 ? by_owner(most) : tried_;
+  return most > 0 ? with_graphs(most) : tried_;
 }
 
 MemoryByOwner ModelMemory::take_peak() {
   const std::int64_t most = tensor_peak(torch_);
   begin_tensor_peak(torch_);
   most_ = std::max(most_, most);
-  return most > 0 ? by_owner(most) : tried_;
+  return most > 0 ? with_graphs(most) : tried_;
 }
 
 bool ModelMemory::give_way(std::int64_t step, std::int64_t rows) {

@@ -8,6 +8,7 @@
 
 #include "penstock/session/session.h"
 #include "penstock/trainer/adamw.h"
+#include "penstock/trainer/graphs/step_graphs.h"
 #include "penstock/trainer/model.h"
 
 namespace penstock {
@@ -22,7 +23,7 @@ class ModelMemory final : public StepMemory {
   using TryRows = std::function<std::int64_t(std::int64_t rows)>;
 
   ModelMemory(Model& model, const AdamW& optimizer, const Learning& learning,
-              c10::Device torch, TryRows try_rows);
+              const StepGraphs& graphs, c10::Device torch, TryRows try_rows);
 
   /// Throws Error(out_of_memory) where nothing would help, since what is always
   /// there exceeds the limit.
@@ -47,12 +48,14 @@ class ModelMemory final : public StepMemory {
 
  private:
   MemoryByOwner by_owner(std::int64_t total) const;
+  MemoryByOwner with_graphs(std::int64_t most) const;
   bool halve(std::int64_t step, std::int64_t rows);
   bool recompute();
 
   Model& model_;
   const AdamW& optimizer_;
   const Learning& learning_;
+  const StepGraphs& graphs_;
   const c10::Device torch_;
   const TryRows try_rows_;
   std::int64_t validation_rows_ = INT64_MAX;

@@ -18,6 +18,8 @@
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/buffers.h"
 #include "penstock/trainer/gradients.h"
+#include "penstock/trainer/graphs/graph_maker.h"
+#include "penstock/trainer/graphs/step_graphs.h"
 #include "penstock/trainer/made_up_rows.h"
 #include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/model_memory.h"
@@ -58,6 +60,17 @@ at::Tensor sum_of(const at::Tensor& sum, const at::Tensor& more) {
   return sum.defined() ? sum + more : more;
 }
 
+/// What records the passes of a model; no more than a reason where a run does
+/// not want that, or cannot have it.
+GraphMaker graphs_of(const Learning& learning, const ModelFacts& model,
+                     at::Device torch) {
+  if (learning.graphs == Learning::Graphs::off) return {.why = "not asked for"};
+  GraphMaker maker = graph_maker(torch);
+  if (maker.make != nullptr && !model.no_graphs.empty())
+    maker = {.why = model.no_graphs};
+  return maker;
+}
+
 class ModelStepper final : public Stepper {
  public:
   ModelStepper(const ModelSpec& spec, const FittedFields& data, Device& device,
@@ -96,10 +109,13 @@ class ModelStepper final : public Stepper {
         buffers_(turns_.now([&] { return Buffers(model_->facts().buffers); })),
         made_up_(data, torch),
         trials_(device.make_stream()),
-        of_steps_(*model_, optimizer_, learning_, torch,
+        graph_maker_(graphs_of(learning_, model_->facts(), torch)),
+        graphs_(graph_maker_.make, device, torch, gradients_, queue_),
+        of_steps_(*model_, optimizer_, learning_, graphs_, torch,
                   [this](std::int64_t rows) { return tried(rows); }) {
     const ModelFacts& model = model_->facts();
-    facts_.in_force = switches_in_force(learning_, model, torch_.is_cuda());
+    facts_.in_force =
+        switches_in_force(learning_, model, torch_.is_cuda(), graph_maker_.why);
     facts_.row_work = model.row_work;
     facts_.form = model.form;
     facts_.about = about_model(model, Json::Object{});
@@ -119,8 +135,11 @@ class ModelStepper final : public Stepper {
         facts_.about = about_model(model_->facts(), model_->check(rows));
         checked_ = true;
       }
-      const at::Tensor loss = taken(
-          rows, {batch->at().epoch, batch->ids(), staging_, stream}, number);
+      const DrawnFor drawn{batch->at().epoch, batch->ids(), staging_, stream};
+      const at::Tensor loss =
+          spare_graphs("taking a step of the model", stream,
+                       [&] { return taken(rows, drawn, number); });
+      tell_graphs();
       PENSTOCK_ASSERT(loss.scalar_type() == at::kFloat, "a loss is a float32");
       losses_.add(static_cast<const std::byte*>(loss.const_data_ptr()), stream);
     });
@@ -136,7 +155,10 @@ class ModelStepper final : public Stepper {
       at::NoGradGuard no_graph;
       averages_.use(true);
       in_parts(BatchRows(*batch), of_steps_.validation_rows(),
-               [&](const BatchRows& rows) { model_->look(rows); },
+               [&](const BatchRows& rows) {
+                 spare_graphs("validating the model", stream,
+                              [&] { return model_->look(rows); });
+               },
                learning_.oom == Learning::OnShortage::stop
                    ? Halved()
                    : [this](std::int64_t from, std::int64_t to) {
@@ -176,6 +198,9 @@ class ModelStepper final : public Stepper {
       ranks_->copy_from_first(all_tensors());
       keep_gradients_of_first();
     });
+    if (!graphs_.on()) return;
+    graphs_.end("not supported with several ranks");
+    tell_graphs();
   }
 
  private:
@@ -273,10 +298,32 @@ class ModelStepper final : public Stepper {
     if (of_steps_.micro_batch() < batch.rows())
       return learned_in_parts(batch, rows, share);
     of_steps_.work_on(0, batch.rows());
-    MeanLoss loss = model_->loss(batch, rows);
-    at::Tensor part = counted_.on() ? counted_.weighted(loss.mean, loss.counted)
-                      : share == 1  ? loss.mean
-                                    : loss.mean / share;
+    return passed(batch, rows, {.share = share}, /*keep=*/share > 1);
+  }
+
+  /// A pass forward and backward, by its graph where it has one: its loss, of a
+  /// part of a batch the sum. See StepGraphs::take() for `keep`.
+  MeanLoss passed(const BatchRows& batch, const DrawnFor& rows,
+                  const PassWeight& weight, bool keep) {
+    if (!graphs_.on() || trying_) return passed_here(batch, rows, weight);
+    return graphs_.take(
+        batch, rows, weight, keep,
+        [this, weight](const BatchRows& of, const DrawnFor& drawn) {
+          return passed_here(of, drawn, weight);
+        });
+  }
+  MeanLoss passed_here(const BatchRows& batch, const DrawnFor& rows,
+                       const PassWeight& weight) {
+    const MeanLoss loss = model_->loss(batch, rows);
+    if (weight.batch_rows > 0) {
+      const at::Tensor sum = loss.mean * loss.counted;
+      scale_.scaled(counted_.on() ? sum : sum / weight.batch_rows).backward();
+      return {sum.detach(), loss.counted};
+    }
+    const at::Tensor part = counted_.on()
+                                ? counted_.weighted(loss.mean, loss.counted)
+                            : weight.share == 1 ? loss.mean
+                                                : loss.mean / weight.share;
     scale_.scaled(part).backward();
     return {loss.mean.detach(), loss.counted};
   }
@@ -292,12 +339,10 @@ class ModelStepper final : public Stepper {
       const std::int64_t end = std::min(all, begin + at_once);
       of_steps_.work_on(begin, end);
       const BatchRows some = batch.slice(begin, end);
-      const MeanLoss loss = model_->loss(
-          some, {rows.epoch, some.ids(), rows.staging, rows.stream});
-      const at::Tensor sum = loss.mean * loss.counted;
-      scale_.scaled(counted_.on() ? sum : sum / all).backward();
-      sums = {sum_of(sums.mean, sum.detach()),
-              sum_of(sums.counted, loss.counted)};
+      const MeanLoss loss =
+          passed(some, {rows.epoch, some.ids(), rows.staging, rows.stream},
+                 {.batch_rows = all}, /*keep=*/true);
+      sums = {sum_of(sums.mean, loss.mean), sum_of(sums.counted, loss.counted)};
     }
     of_steps_.work_on(0, all);
     const at::NoGradGuard no_graph;
@@ -355,6 +400,34 @@ class ModelStepper final : public Stepper {
     averages_.update();
   }
 
+  /// Does `work`. Where memory is short, and graphs hold some, it is done again
+  /// without them.
+  template <class Work>
+  auto spare_graphs(const char* doing, Stream& stream, Work work)
+      -> decltype(work()) {
+    if (graphs_.graphs() == 0) return work();
+    try {
+      return in_torch(doing, work);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::out_of_memory || graphs_.graphs() == 0)
+        throw;
+      graphs_.give_up(
+          "memory ran out while they held " +
+              shown_bytes(static_cast<std::size_t>(graphs_.bytes())),
+          stream);
+    }
+    return work();
+  }
+  /// What has become of the graphs, for the report.
+  void tell_graphs() {
+    if (graph_maker_.make == nullptr) return;
+    facts_.about["graphs"] = graphs_.graphs();
+    if (graphs_.ended().empty()) return;
+    auto told =
+        std::ranges::find(facts_.in_force, "graphs", &SwitchInForce::name);
+    told->got = "off", told->why = graphs_.ended();
+  }
+
   void follow_tf32() const {
     if (!torch_.is_cuda()) return;
     at::globalContext().setAllowTF32CuBLAS(learning_.tf32);
@@ -408,6 +481,9 @@ class ModelStepper final : public Stepper {
   Buffers buffers_;
   MadeUpRows made_up_;
   const std::unique_ptr<Stream> trials_;
+  const GraphMaker graph_maker_;
+  StepGraphs graphs_;
+  bool trying_ = false;  // made-up rows, which shall leave no trace
   std::optional<RankShare> ranks_;
   bool checked_ = false;
   std::int64_t number_ = 0;  // of the last step
@@ -435,7 +511,9 @@ std::int64_t ModelStepper::peak_of_trial(std::int64_t rows) {
   const std::vector<at::Tensor> earlier = gradients_.set_aside(false);
   const bool averages = averages_.use(false);
   buffers_.keep(), counted_.keep();
+  trying_ = true;
   auto restore = [&] {
+    trying_ = false;
     put_back(earlier);
     averages_.use(averages);
     made_up_.clear();

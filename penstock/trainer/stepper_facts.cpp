@@ -8,7 +8,8 @@ namespace penstock {
 
 std::vector<SwitchInForce> switches_in_force(const Learning& learning,
                                              const ModelFacts& model,
-                                             bool on_gpu) {
+                                             bool on_gpu,
+                                             const std::string& no_graphs) {
   const Json asked = learning_settings().shown(learning);
   std::vector<SwitchInForce> switches;
   auto add = [&](const char* name, Json got, const char* why_not) {
@@ -18,6 +19,8 @@ std::vector<SwitchInForce> switches_in_force(const Learning& learning,
   };
   add("precision", *asked.find("precision"), "");
   add("tf32", learning.tf32 && on_gpu, "the cpu does not support it");
+  add("graphs", no_graphs.empty() ? *asked.find("graphs") : Json("off"),
+      no_graphs.c_str());
   add("accumulate", learning.accumulate, "");
   add("ema", learning.ema, "");
   if (model.smoothing)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "penstock/session/session.h"
@@ -8,9 +9,11 @@
 namespace penstock {
 
 /// The settings of `train` that not every model has, as this one follows them.
+/// `no_graphs`: why there are no graphs; empty where there are.
 std::vector<SwitchInForce> switches_in_force(const Learning& learning,
                                              const ModelFacts& model,
-                                             bool on_gpu);
+                                             bool on_gpu,
+                                             const std::string& no_graphs);
 
 /// StepperFacts::about. `found`: by the model, in its first batch.
 Json about_model(const ModelFacts& model, const Json& found);

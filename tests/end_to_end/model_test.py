@@ -187,6 +187,7 @@ class Model(Positions):
         self.positions(epochs=1)
         answer = self.succeed("train", "job.json", "--json", "--set",
                               "train.tf32=true", "--set",
+                              "train.graphs=auto", "--set",
                               "train.precision=bfloat16", "--set",
                               "train.accumulate=2")
         self.assertIn("precision: bfloat16\n", answer.err)
@@ -197,6 +198,8 @@ class Model(Positions):
         self.assertEqual(found, {
             "precision": {"asked": "bfloat16", "got": "bfloat16"},
             "tf32": {"asked": True, "got": False, "why": "the cpu does not support it"},
+            "graphs": {"asked": "auto", "got": "off",
+                       "why": "the cpu does not support it"},
             "accumulate": {"asked": 2, "got": 2},
             "ema": {"asked": 0, "got": 0}})
 

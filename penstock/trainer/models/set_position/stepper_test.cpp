@@ -90,6 +90,7 @@ TEST_F(StepperTest, LearnsInEveryPrecisionAndHasNoClassesToSmooth) {
         model->facts().in_force,
         testing::ElementsAre(testing::Field(&SwitchInForce::name, "precision"),
                              testing::Field(&SwitchInForce::name, "tf32"),
+                             testing::Field(&SwitchInForce::name, "graphs"),
                              testing::Field(&SwitchInForce::name, "accumulate"),
                              testing::Field(&SwitchInForce::name, "ema")));
   }

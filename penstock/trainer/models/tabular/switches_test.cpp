@@ -137,7 +137,7 @@ TEST(TabularSwitches, SayWhatIsInForceAndWhyNot) {
   EXPECT_EQ(*found.find("label_smoothing")->find("got"), Json(0.0));
   EXPECT_THAT(found.find("label_smoothing")->find("why")->string(),
               testing::HasSubstr("not a class"));
-  EXPECT_EQ(found.object().size(), 5u);
+  EXPECT_EQ(found.object().size(), 6u);
 }
 
 }  // namespace
