@@ -96,6 +96,34 @@ TEST_P(TrainedOn, TenStepsValidationAndResumingGiveTheNumbersOfTheCpu) {
   expect_near(here.validate(*resumed), validated);
 }
 
+// On the cpu there are no graphs: both runs are the same there.
+TEST_P(TrainedOn, GraphsGiveTheSameBits) {
+  for (const std::int64_t accumulate : {1, 3}) {
+    PositionsModel positions(GetParam());
+    ModelSpec spec = PositionsModel::spec();
+    PositionsModel::settings_of(spec).dropout = 0.3;
+    PositionsModel::settings_of(spec).noise_db = 2;
+    spec.learning.accumulate = accumulate;
+    const auto without = positions.stepper(spec);
+    spec.learning.graphs = Learning::Graphs::by_device;
+    const auto with = positions.stepper(spec);
+    for (std::int64_t from = 0; from < 40; from += 20) {
+      EXPECT_EQ(positions.take(*with, from, from + 20, positions.data()),
+                positions.take(*without, from, from + 20, positions.data()));
+      EXPECT_EQ(positions.validate(*with).dump(),
+                positions.validate(*without).dump());
+    }
+    expect_same_bits(with->save(), without->save());
+    if (GetParam() == std::string("cpu")) continue;
+    for (const SwitchInForce& one : with->facts().in_force) {
+      if (one.name == "graphs") {
+        EXPECT_EQ(one.got, Json("auto")) << one.why;
+      }
+    }
+    EXPECT_GE(with->facts().about.find("graphs")->integer(), 1);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Device, TrainedOn, testing::Values("cpu", "cuda"),
                          [](const auto& info) {
                            return std::string(info.param);
