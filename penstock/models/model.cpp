@@ -54,8 +54,8 @@ SettingsTable<Learning>& add_network(SettingsTable<Learning>& table) {
                {"deepspeed", Learning::Strategy::deepspeed}},
               "How several ranks train your own torch module. ddp: each rank "
               "has the whole module; fsdp2: weights, gradients and optimizer "
-              "are sharded over the ranks; deepspeed: refused, with what to "
-              "use in its place; auto: ddp");
+              "are sharded over the ranks; deepspeed: the optimizer is "
+              "sharded (ZeRO stage 1); auto: ddp");
 }
 
 /// A built-in kind has all its weights on every rank.

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import struct
 import subprocess
@@ -15,6 +16,10 @@ from own_model import Case
 from penstock import program
 
 PATIENCE_S = 300
+HERE = pathlib.Path(__file__).parent
+
+# 150 train rows: the last batch of an epoch has 6, or 22, rows of 32 or 128.
+LOADING = {"batch_size": 32, "tail": "exact"}
 
 # Nothing is drawn, and nothing depends on which rows are in a batch together.
 NET = """
@@ -45,8 +50,7 @@ def free_port():
 
 def environment(rank=None, world=None, port=None):
     package = str(pathlib.Path(penstock.__file__).parent.parent)
-    here = str(pathlib.Path(__file__).parent)
-    path = os.pathsep.join(filter(None, [package, here,
+    path = os.pathsep.join(filter(None, [package, str(HERE),
                                          os.environ.get("PYTHONPATH")]))
     made = {**os.environ, "PYTHONPATH": path, "PENSTOCK_PYTHON": sys.executable}
     if rank is not None:
@@ -145,6 +149,41 @@ class RanksCase(Case):
                 count += 1
         self.assertGreater(count, 100)
         self.assertLessEqual(far, count / 1000)
+
+    def assert_losses_near(self, of_ranks, report):
+        """Of each epoch, over the rows of all ranks."""
+        for one, other in zip(of_ranks["epochs"], report["epochs"],
+                              strict=True):
+            for name in ("train_loss", "val_loss"):
+                self.assertAlmostEqual(one[name], other[name], places=4)
+
+    def stopped_at(self, steps, strategy, sets):
+        """The folder of a run of four ranks, one of which was told to end, and
+        the steps that it took: all hear of it after the next one."""
+        ended = self.ended(self.started(
+            4, steps, "job.json", f"train.strategy={strategy}", *sets,
+            command=(sys.executable, str(HERE / "own_ranks_signal.py"))))
+        for code, _, err in ended:
+            self.assertEqual(code, 128 + signal.SIGTERM, err)
+        run = pathlib.Path(os.path.realpath("runs/latest"))
+        state = json.loads((run / "state.json").read_text())
+        self.assertIn(state["steps_taken"], (steps, steps + 1))
+        return run, state["steps_taken"]
+
+    def resumes(self, strategy, *sets):
+        """It continues with two ranks, and with one; the weights are those of a
+        run that was not stopped."""
+        self.write_job(loader=LOADING)
+        self.alone("--output", "one", *(part for one in sets
+                                        for part in ("--set", one)))
+        expected = floats("one/model.safetensors")
+        run, taken = self.stopped_at(13, strategy, sets)
+        for world in (2, 1):
+            arguments = ("--resume", run, "--output", f"on-{world}")
+            report = self.alone(*arguments, job=None) if world == 1 else \
+                self.trained(world, *arguments, job=None)
+            self.assertEqual(report["steps"], 20 - taken)
+            self.assert_near(floats(f"on-{world}/model.safetensors"), expected)
 
     def running(self, steps=3):
         """The folder of a run that has taken some steps."""

@@ -375,8 +375,8 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   options.add("--model", arguments->model,
               "Your own torch module instead of the job's model: FILE.py:NAME");
   options.add("--strategy", arguments->strategy,
-              "How several ranks train your own module: ddp or fsdp2 "
-              "(train.strategy)");
+              "How several ranks train your own module: ddp, fsdp2 or "
+              "deepspeed (train.strategy)");
   options.add("--output", arguments->output,
               "Folder for the weights at the end of the run");
   options.add(

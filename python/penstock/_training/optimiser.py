@@ -4,7 +4,7 @@ the average of the weights over time."""
 from __future__ import annotations
 
 import math
-from typing import Any, Mapping
+from typing import Any, Iterable, Iterator, Mapping, Protocol
 
 from ..errors import refused
 from .raised import told
@@ -38,13 +38,31 @@ def factor(number: int, warmup: int, steps: int,
     return 0.5 * (1 + math.cos(math.pi * gone))
 
 
+class Parts(Protocol):
+    """Where the optimizer has a part of the weights, as flat ones of its own:
+    see zero.py."""
+
+    def step(self) -> None: ...
+
+    def entries(self, state: Mapping[Any, Mapping[str, Any]]
+                ) -> Iterator[tuple[str, str, Any]]: ...
+
+    def put_entries(self, found: Mapping[str, Mapping[str, Any]]
+                    ) -> Iterable[tuple[Any, Mapping[str, Any]]]: ...
+
+    def weights_changed(self) -> None: ...
+
+
 class Optimiser:
     """Of the module's weights that are learned."""
+
+    #: None where the optimizer has the weights themselves.
+    parts: Parts | None = None
 
     def __init__(self, torch: Any, module: Any, learning: Mapping[str, Any],
                  switches: Switches, file: str) -> None:
         self._torch = torch
-        self._clip = float(learning["clip_norm"])
+        self.clip = float(learning["clip_norm"])
         self._named = {name: weight for name, weight
                        in module.named_parameters() if weight.requires_grad}
         if not self._named:
@@ -55,8 +73,9 @@ class Optimiser:
                           "on a parameter")
         self._weights = list(self._named.values())
         with told("its optimiser was made", file):
-            self._optimiser = self._made(module, learning)
-        self._rates = [group["lr"] for group in self._optimiser.param_groups]
+            self.of_torch = self._made(module, learning)
+        for group in self.of_torch.param_groups:
+            group["initial_lr"] = group["lr"]  # where torch's schedulers keep it
         self._scaler = switches.scaler()
         self._decay = switches.ema
         self._averages = [weight.detach().clone() for weight in self._weights
@@ -80,9 +99,11 @@ class Optimiser:
         others = [each for each in self._weights if each.dim() < 2]
         fused = all(each.is_floating_point() and each.device.type in (
             "cpu", "cuda") for each in self._weights)
+        groups = [
+            {"params": matrices, "weight_decay": learning["weight_decay"]},
+            {"params": others, "weight_decay": 0.0}]
         return self._torch.optim.AdamW(
-            [{"params": matrices, "weight_decay": learning["weight_decay"]},
-             {"params": others, "weight_decay": 0.0}],
+            [group for group in groups if group["params"]],
             lr=float(learning["lr"]), fused=fused)
 
     # -- gradients of the steps that move the weights together
@@ -113,7 +134,7 @@ class Optimiser:
         that AdamW will have."""
         learned: int = sum(each.nbytes for each in self._weights)
         state: int = sum(value.nbytes
-                         for entries in self._optimiser.state.values()
+                         for entries in self.of_torch.state.values()
                          for value in entries.values()
                          if isinstance(value, self._torch.Tensor))
         if not state and self._kind() == "AdamW":
@@ -125,20 +146,26 @@ class Optimiser:
 
     def move(self, share: float) -> None:
         """The weights, at that share of the rate; then the averages."""
-        for group, rate in zip(self._optimiser.param_groups, self._rates):
-            group["lr"] = rate * share
-        self._scaler.unscale_(self._optimiser)
-        if self._clip > 0:
-            self._torch.nn.utils.clip_grad_norm_(self._weights, self._clip)
-        self._scaler.step(self._optimiser)
-        self._scaler.update()
-        self._optimiser.zero_grad(set_to_none=True)
+        for group in self.of_torch.param_groups:
+            group["lr"] = group["initial_lr"] * share
+        if self.parts is not None:
+            self.parts.step()
+        else:
+            self._step()
         if self._averages:
             with self._torch.no_grad():
                 self._torch._foreach_lerp_(
                     [local_part(each) for each in self._averages],
                     [local_part(each.detach()) for each in self._weights],
                     1 - self._decay)
+
+    def _step(self) -> None:
+        self._scaler.unscale_(self.of_torch)
+        if self.clip > 0:
+            self._torch.nn.utils.clip_grad_norm_(self._weights, self.clip)
+        self._scaler.step(self.of_torch)
+        self._scaler.update()
+        self.of_torch.zero_grad(set_to_none=True)
 
     def average(self, on: bool) -> bool:
         """Puts the averages into the module, or the weights that learn;
@@ -183,14 +210,11 @@ class Optimiser:
         """Tensors by name, and all other values."""
         tensors: dict[str, Any] = {}
         numbers: dict[str, Any] = {}
-        names = {id(weight): name for name, weight in self._named.items()}
-        for weight, entries in self._optimiser.state.items():
-            name = names[id(weight)]
-            for key, value in entries.items():
-                if isinstance(value, self._torch.Tensor):
-                    tensors[f"optimiser.{key}.{name}"] = value
-                else:
-                    numbers.setdefault(name, {})[key] = value
+        for name, key, value in self._entries():
+            if isinstance(value, self._torch.Tensor):
+                tensors[f"optimiser.{key}.{name}"] = value
+            else:
+                numbers.setdefault(name, {})[key] = value
         for name, weight in self._named.items():
             if weight.grad is not None:
                 tensors[f"gradient.{name}"] = weight.grad
@@ -199,8 +223,17 @@ class Optimiser:
         return tensors, {"numbers": numbers, "kind": self._kind(),
                          "scaler": self._scaler.state_dict()}
 
+    def _entries(self) -> Iterable[tuple[str, str, Any]]:
+        """(name of a weight, key, value) of the optimizer's state."""
+        if self.parts is not None:
+            return self.parts.entries(self.of_torch.state)
+        names = {id(weight): name for name, weight in self._named.items()}
+        return ((names[id(weight)], key, value)
+                for weight, entries in self.of_torch.state.items()
+                for key, value in entries.items())
+
     def _kind(self) -> str:
-        return type(self._optimiser).__name__
+        return type(self.of_torch).__name__
 
     def restore(self, tensors: Mapping[str, Any],
                 about: Mapping[str, Any]) -> None:
@@ -218,6 +251,8 @@ class Optimiser:
         self._restore_moments(tensors, about["numbers"])
         if about["scaler"]:
             self._scaler.load_state_dict(about["scaler"])
+        if self.parts is not None:
+            self.parts.weights_changed()
 
     def _restore_moments(self, tensors: Mapping[str, Any],
                          numbers: Mapping[str, Any]) -> None:
@@ -233,12 +268,14 @@ class Optimiser:
             if name not in self._named:
                 refuse_other(f"the optimiser's '{name}'",
                              "the model of this job has no such weight")
-        names = {id(weight): name for name, weight in self._named.items()}
-        groups = self._optimiser.state_dict()["param_groups"]
-        places = {names[id(weight)]: place
-                  for group, saved in zip(self._optimiser.param_groups, groups)
+        of_weights = self.parts.put_entries(found) if self.parts is not None \
+            else [(self._named[name], entries)
+                  for name, entries in found.items()]
+        groups = self.of_torch.state_dict()["param_groups"]
+        places = {id(weight): place
+                  for group, saved in zip(self.of_torch.param_groups, groups)
                   for weight, place in zip(group["params"], saved["params"])}
-        self._optimiser.load_state_dict({
-            "state": {places[name]: entries
-                      for name, entries in found.items()},
+        self.of_torch.load_state_dict({
+            "state": {places[id(weight)]: entries
+                      for weight, entries in of_weights},
             "param_groups": groups})

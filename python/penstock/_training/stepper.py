@@ -71,7 +71,7 @@ class Stepper:
         self._begin_learning()
         with self._hearing("sharing the model"), told("it was shared among the "
                                                   "ranks", self._file):
-            self._engine.begin()
+            self._engine.begin(self._optimiser)
         self._module = compiled(torch, self._module, settings, self._switches)
         if ranks is not None:
             self._stand_in = StandIn(torch, self._module)
@@ -228,14 +228,13 @@ class Stepper:
             mean, learned = self._engine.together(loss, count)
             if mean.device.type == "cpu":
                 self._check_finite(float(mean.detach()))
-            self._optimiser.scaled(learned / share).backward()
+            self._engine.backward(self._optimiser.scaled(learned / share))
         if nothing:
             self._put_buffers_back()
         return mean.detach()
 
     def _computed(self, tensors: Mapping[str, Any]) -> tuple[Any, Any]:
-        with self._switches.autocast():
-            loss, count = self._engine.compute(self._loss_of, tensors)
+        loss, count = self._engine.compute(self._loss_of, tensors)
         self._check_learns(loss)
         return loss, count
 
@@ -253,14 +252,19 @@ class Stepper:
 
     def _loss_of(self, module: Any, tensors: Mapping[str, Any]
                  ) -> tuple[Any, Any]:
-        answer = module(**self._inputs.of(tensors))
-        return self._objective.loss(answer, tensors)
+        with self._switches.autocast():
+            answer = module(**self._inputs.of(tensors))
+            return self._objective.loss(answer, tensors)
 
     def _bring_together(self) -> None:
         """Gradients of an accumulation that continues become those of all
-        ranks, by a step that weighs nothing."""
+        ranks, where the engine needs it by a step that weighs nothing."""
         if not self._apart:
             return
+        with self._hearing("saving a checkpoint"):
+            if self._engine.bring_together():
+                self._apart = False
+                return
         if self._buffers:
             self._torch._foreach_copy_(self._kept, self._buffers)
         with self._hearing("saving a checkpoint"), \
@@ -383,7 +387,8 @@ class Stepper:
             whole = self._engine.alone()
         self._ranks = None
         self._engine = strategies.Whole(whole)
-        if whole is None or whole is self._module:
+        same = whole is self._module and self._optimiser.parts is None
+        if whole is None or same:
             return
         self._module = self._plain = whole
         self._begin_learning()

@@ -1,4 +1,5 @@
-"""How the ranks of a run share a module: torch's own engines.
+"""How the ranks of a run share a module: torch's own engines; DeepSpeed's is in
+zero.py.
 
 A step on several ranks, from the rows of this one to gradients of all: forward
 -> the sums of losses and of what they count travel, once -> backward of the
@@ -29,8 +30,8 @@ class Whole:
     def __init__(self, module: Any) -> None:
         self.module = module
 
-    def begin(self) -> None:
-        """Before the first step; the optimiser has been made."""
+    def begin(self, optimiser: Any) -> None:
+        """Before the first step."""
 
     def compute(self, of: Computed, tensors: Mapping[str, Any]
                 ) -> tuple[Any, Any]:
@@ -46,6 +47,15 @@ class Whole:
         together; the `last` of them gets the gradients of all ranks."""
         return contextlib.nullcontext()
 
+    def backward(self, loss: Any) -> None:
+        """Adds to the gradients."""
+        loss.backward()
+
+    def bring_together(self) -> bool:
+        """Makes the gradients of an accumulation those of all ranks; False
+        where a backward pass in part(True) does that."""
+        return False
+
     def rest(self) -> None:
         """Weights are where they lie between steps."""
 
@@ -54,7 +64,7 @@ class Whole:
         return self.module
 
 
-class _Shared(Whole):
+class Shared(Whole):
     """One of several ranks."""
 
     def __init__(self, torch: Any, module: Any, ranks: Group) -> None:
@@ -74,28 +84,30 @@ class _Shared(Whole):
         return (sums[0] / of_all).float(), loss * share.to(loss.dtype)
 
 
-class Ddp(_Shared):
+def learner(torch: Any, module: Any) -> Any:
+    """A module that gives the loss of another one, in which an engine finds the
+    weights that were used, whatever that module itself returns."""
+
+    class Learner(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, of: Computed, tensors: Mapping[str, Any]) -> Any:
+            return of(self.module, tensors)
+
+    return Learner()
+
+
+class Ddp(Shared):
     """DistributedDataParallel: each rank has the whole module."""
 
     name = "ddp"
 
-    def begin(self) -> None:
-        torch = self._torch
-
-        class Learner(torch.nn.Module):  # type: ignore[misc, name-defined]
-            """Gives the loss, in which DDP finds the weights that were used,
-            whatever the module itself returns."""
-
-            def __init__(self, module: Any) -> None:
-                super().__init__()
-                self.module = module
-
-            def forward(self, of: Computed, tensors: Mapping[str, Any]) -> Any:
-                return of(self.module, tensors)
-
+    def begin(self, optimiser: Any) -> None:
         # Weights that a step does not use, on one rank or all, are no error.
-        self._ddp = torch.nn.parallel.DistributedDataParallel(
-            Learner(self.module), find_unused_parameters=True)
+        self._ddp = self._torch.nn.parallel.DistributedDataParallel(
+            learner(self._torch, self.module), find_unused_parameters=True)
         self.summed = self._bytes
 
     def compute(self, of: Computed, tensors: Mapping[str, Any]
@@ -110,7 +122,7 @@ class Ddp(_Shared):
         return made
 
 
-class Fsdp2(_Shared):
+class Fsdp2(Shared):
     """fully_shard(): each rank has a part of every weight. What is in a
     ModuleList, the layers of a transformer, is gathered one after the other,
     the rest of the module at once."""
@@ -217,16 +229,12 @@ def chosen(torch: Any, module: Any, switches: Any,
         return Whole(module)
     if switches.strategy == "ddp":
         return Ddp(torch, module, ranks)
-    if switches.strategy == "deepspeed":
-        raise refused(
-            "ranks.strategy", "cannot train with the strategy",
-            'train.strategy, "deepspeed"', "a run hands its steps to DDP and "
-            "FSDP2 alone", "use fsdp2, which shards the optimizer, too; or "
-            "pip install deepspeed and write a loop as "
-            "examples/frames/deepspeed_loop.py does")
     if switches.precision == "float16":
         raise refused("ranks.strategy", "cannot shard the model",
                       "train.precision", "float16 needs a scaler of losses, "
                       f"which the strategy {switches.strategy} does not have",
                       'set train.precision to "bfloat16" or "float32"')
+    if switches.strategy == "deepspeed":
+        from .zero import Zero
+        return Zero(torch, module, ranks)
     return Fsdp2(torch, module, ranks, switches.device)
