@@ -4,7 +4,8 @@ the engine's checkpoint.
 
     deepspeed deepspeed_loop.py
 
-Needs a GPU; --cpu tries it on gloo, where DS_ACCELERATOR=cpu is set."""
+Needs a GPU; --cpu tries it on gloo."""
+import os
 import tempfile
 
 import torch
@@ -47,6 +48,8 @@ def main():
     if not args.cpu and not torch.cuda.is_available():
         print("skipped: DeepSpeed needs a GPU; see --cpu")
         return
+    if args.cpu:
+        os.environ["DS_ACCELERATOR"] = "cpu"
     job = make_job(args.rows)
     with tempfile.TemporaryDirectory() as folder:
         whole, weights = train(job, args.steps, folder, args.stop)

@@ -7,6 +7,7 @@ import unittest
 PACKAGES = {"torch": ("torch",), "lightning": ("torch", "lightning"),
             "transformers": ("torch", "transformers", "accelerate"),
             "accelerate": ("torch", "accelerate"),
+            "deepspeed": ("torch", "deepspeed"),
             "jax": ("jax", "orbax-checkpoint"),
             "peft": ("torch", "transformers", "peft")}
 REQUIRED = os.environ.get("PENSTOCK_REQUIRE_FRAMES") == "1"

@@ -112,6 +112,11 @@ class Frames(unittest.TestCase):
         self.resumes("torch", "fsdp2_loop.py", "--cpu",
                      stops=(EPOCH + 4,), launcher=TORCHRUN)
 
+    @needs("deepspeed")
+    def test_deepspeed(self):
+        self.resumes("deepspeed", "deepspeed_loop.py", "--cpu",
+                     stops=(EPOCH + 4,), launcher=(*TORCHRUN[:-1], "1"))
+
     @needs("torch")
     def test_what_needs_a_gpu_says_so_without_one(self):
         import torch
