@@ -16,7 +16,6 @@ import json
 import os
 import pathlib
 import random
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -25,6 +24,9 @@ import tempfile
 from guard_cost import job_of, make_table
 from result import machine_of, print_result, spread
 from slow_link import ADDRESSES, slow_link
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python" / "tests"))
+from free_port import free_port  # noqa: E402
 
 SPIN = "while True: pass"
 
@@ -53,12 +55,6 @@ def make_database_job(folder, steps):
     job["source"] = "sqlite:rows.sqlite#rows"
     job["loader"].update(cache="none", workers=1)
     (folder / "job.json").write_text(json.dumps(job))
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class Ranks:

@@ -1,17 +1,16 @@
 """What the tests of users' own models on several ranks begin with: processes
 that are started as torchrun starts them."""
-import contextlib
 import json
 import os
 import pathlib
 import signal
-import socket
 import struct
 import subprocess
 import sys
 import time
 
 import penstock
+from free_port import free_port
 from own_model import Case
 from penstock import program
 
@@ -40,12 +39,6 @@ class Net(torch.nn.Module):
             at = at + torch.nn.functional.gelu(block(at))
         return self.last(at)
 """
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def environment(rank=None, world=None, port=None):

@@ -11,6 +11,8 @@ import tempfile
 import time
 import unittest
 
+from free_port import free_port
+
 NEEDS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel",
          "scontrol", "srun")
 CONFIGURATION = """
@@ -41,12 +43,6 @@ MpiDefault=none
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 needs_slurm = unittest.skipUnless(

@@ -11,15 +11,13 @@ import pathlib
 import random
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
-import train_ranks_test
+import train_ranks_test  # before what lies beside the package's tests
+from free_port import free_port
 from penstock_cli import PROGRAM
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python" / "tests"))
-from slurm_cluster import Slurm  # noqa: E402
+from slurm_cluster import Slurm
 
 LAUNCHERS = os.environ.get("PENSTOCK_TEST_LAUNCHERS", "environment").split(",")
 KILLS = int(os.environ.get("PENSTOCK_TEST_RANK_KILLS", "20"))
@@ -55,7 +53,7 @@ class RankKills(train_ranks_test.RanksCase):
             return self.ranks(world, *arguments)
         by = {"torchrun": ["torchrun", f"--nproc-per-node={world}", "--no-python",
                            "--master-addr=127.0.0.1",
-                           f"--master-port={train_ranks_test.free_port()}"],
+                           f"--master-port={free_port()}"],
               "srun": ["srun", "--quiet", "--overcommit", f"--ntasks={world}"]}
         process = subprocess.Popen(
             [*by[launcher], PROGRAM, "train", "job.json", *arguments, "--json"],

@@ -1,26 +1,23 @@
 """One job on several ranks: processes that share each batch, add their
 gradients, and end together. Started as torchrun, srun and mpirun start them, by
 variables of the environment."""
-import contextlib
 import json
 import math
 import os
+import pathlib
 import random
 import signal
-import socket
 import subprocess
+import sys
 import unittest
 
 from penstock_cli import (PATIENCE_S, PROGRAM, Answer, Case, floats, has_part,
                           read_safetensors)
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python" / "tests"))
+from free_port import free_port  # noqa: E402
+
 TRAINS = has_part("trainer")
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def table(rows=203):
