@@ -4,7 +4,7 @@
 The demo's positions train on the GPU in pairs of runs: one with `train.graphs` "off",
 one with "auto", by turns in either order. The time from the first step after the
 hundredth to the last one counts. Both runs of a pair must end with the same losses.
-Where there is no GPU, or no graph was recorded, it says so and measures nothing.
+Where there is no GPU, or no graph was recorded, it ends with that reason and measures nothing.
 
     bench/run graphs [--pairs N] [--steps N] [--batch N]
 """
