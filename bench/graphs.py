@@ -4,7 +4,7 @@
 The demo's positions train on the GPU in pairs of runs: one with `train.graphs` "off",
 one with "auto", by turns in either order. The time from the first step after the
 hundredth to the last one counts. Both runs of a pair must end with the same losses.
-Where there is no GPU, or no graph was recorded, it ends with that reason and measures nothing.
+Where there is no GPU, or no graph was recorded, it reports why and measures nothing.
 
     bench/run graphs [--pairs N] [--steps N] [--batch N]
 """
@@ -36,7 +36,7 @@ def measured_run(program, folder, graphs):
          f"train.graphs={graphs}"],
         cwd=folder, check=False, text=True, capture_output=True)
     if done.returncode != 0:
-        sys.exit(f"not measured: {done.stderr.strip()}")
+        sys.exit(f"not measured: {(done.stderr + done.stdout).strip()}")
     run = folder / json.loads(done.stdout)["run"]
     told = json.loads((run / "run.json").read_text())["effective"]["graphs"]
     if told["got"] != graphs:
@@ -74,6 +74,8 @@ def main():
     parser.add_argument("--steps", type=int, default=1100)
     parser.add_argument("--batch", type=int, default=1)
     args = parser.parse_args()
+    if args.steps < FIRST + 2:
+        parser.error(f"--steps: {FIRST} do not count, and two are measured")
     program = os.path.abspath(args.program)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

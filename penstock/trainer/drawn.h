@@ -21,7 +21,7 @@ struct DrawnFor {
   std::span<const SampleId> ids;
   Staging& staging;
   Stream& stream;
-  /// While a graph is recorded: who keeps what is drawn. Else null.
+  /// While a graph is recorded: the object that keeps what is drawn. Else null.
   FixedDraws* fixed = nullptr;
 };
 

@@ -23,8 +23,8 @@ class DeviceGraph {
   /// Calls `work` once, and records what it queues on the caller's current
   /// stream, on which nothing else is queued meanwhile. Nothing of it is
   /// executed: the tensors that it returns have their values after replay().
-  /// What `work` throws ends the recording and is thrown on; the graph is of no
-  /// use then.
+  /// What `work` throws ends the recording and is thrown on; the graph
+  /// cannot be used then.
   virtual std::vector<at::Tensor> record(const Work& work) = 0;
   /// Queues all of it on the caller's current stream, which may be another one.
   virtual void replay() = 0;

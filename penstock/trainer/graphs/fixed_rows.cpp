@@ -9,16 +9,29 @@
 namespace penstock {
 namespace {
 
-std::size_t place_of_address(const std::byte* data) {
-  return reinterpret_cast<std::uintptr_t>(data) % RowsShape::kPlaces;
+// What libtorch tells cuBLAS at most of a GPU's memory, and a cache line, to
+// which batches on the host are aligned.
+std::size_t alignment_of(const TensorView& view) {
+  return view.memory == MemoryKind::cpu ? 64 : 256;
 }
 
-/// The first byte of `memory` whose address ends like that of `data`.
-std::byte* placed_like(const std::byte* data, const at::Tensor& memory) {
-  auto* first = static_cast<std::byte*>(memory.mutable_data_ptr());
-  return first + (RowsShape::kPlaces + place_of_address(data) -
-                  place_of_address(first)) %
-                     RowsShape::kPlaces;
+std::size_t place_of(const TensorView& view) {
+  return reinterpret_cast<std::uintptr_t>(view.data) % alignment_of(view);
+}
+
+/// Memory for the bytes of a view, with room to place them like these.
+at::Tensor room_like(const TensorView& view) {
+  return at::empty(
+      {static_cast<std::int64_t>(view.bytes() + alignment_of(view))},
+      at::TensorOptions(at::kByte).device(borrowed(view).device()));
+}
+
+/// The view's first byte in that memory.
+std::byte* placed_in(const at::Tensor& room, const TensorView& view) {
+  TensorView there = view;
+  there.data = static_cast<std::byte*>(room.mutable_data_ptr());
+  return there.data + (alignment_of(view) + place_of(view) - place_of(there)) %
+                          alignment_of(view);
 }
 
 }  // namespace
@@ -29,18 +42,15 @@ RowsShape shape_of(const BatchRows& batch) {
     shape.tensors.push_back({.name = tensor.name,
                              .dtype = tensor.view.dtype,
                              .shape = tensor.view.shape,
-                             .place = place_of_address(tensor.view.data)});
+                             .place = place_of(tensor.view)});
   return shape;
 }
 
 FixedRows::FixedRows(const BatchRows& first) : rows_(first) {
   std::vector<NamedTensor> tensors = first.tensors();
   for (NamedTensor& tensor : tensors) {
-    const at::TensorOptions options(borrowed(tensor.view).device());
-    memory_.push_back(at::empty(
-        {static_cast<std::int64_t>(tensor.view.bytes() + RowsShape::kPlaces)},
-        options.dtype(at::kByte)));
-    tensor.view.data = placed_like(tensor.view.data, memory_.back());
+    memory_.push_back(room_like(tensor.view));
+    tensor.view.data = placed_in(memory_.back(), tensor.view);
   }
   rows_ = first.copied_to(std::move(tensors));
   copy(first);

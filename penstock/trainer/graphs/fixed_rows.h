@@ -15,13 +15,11 @@ struct RowsShape {
     std::string name;
     Dtype dtype = Dtype::float32;
     Shape shape;
-    /// The address modulo kPlaces. Libraries choose kernels by how a matrix is
-    /// aligned, and other kernels give other last bits.
+    /// The address modulo the largest alignment that matters. Libraries choose
+    /// kernels by how a matrix is aligned, and others give other last bits.
     std::size_t place = 0;
     bool operator==(const Of&) const = default;
   };
-  static constexpr std::size_t kPlaces = 256;  // the most that cuBLAS is told
-
   std::int64_t rows = 0;
   bool is_slice = false;
   std::vector<Of> tensors;

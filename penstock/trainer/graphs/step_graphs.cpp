@@ -75,7 +75,8 @@ bool StepGraphs::is_warm(const Key& key) {
       log(LogLevel::warning,
           "train.graphs: " + std::to_string(kMostGraphs) +
               " shapes of batches have graphs; the steps of other shapes take "
-              "as long as without. Batches of one length avoid it");
+              "as long as without. Batches of one length avoid it, and "
+              "micro-batches of more rows");
     return false;
   }
   auto met = std::ranges::find(met_, key, &Met::key);

@@ -137,7 +137,7 @@ TEST_F(StepGraphsTest, WeightAndAlignmentMakeAnotherShape) {
   EXPECT_EQ(some.graphs(), 3);
   const RowsShape shape = shape_of({4, {{"x", view_of(x)}}, {}});
   RowsShape moved = shape;
-  moved.tensors[0].place = (shape.tensors[0].place + 12) % RowsShape::kPlaces;
+  moved.tensors[0].place = shape.tensors[0].place + 12;
   EXPECT_NE(shape, moved);
 }
 

@@ -64,9 +64,9 @@ class DecoderNetwork {
   };
   const Quantized& quantized() const { return quantized_; }
   const DecoderConfig& config() const { return options_.config; }
+  bool recomputes() const { return options_.recompute; }
   /// From here on layers are computed again for their gradients; false where
   /// they were already.
-  bool recomputes() const { return options_.recompute; }
   bool begin_recompute() { return !std::exchange(options_.recompute, true); }
 
  private:
