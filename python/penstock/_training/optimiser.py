@@ -44,7 +44,7 @@ class Parts(Protocol):
 
     def step(self) -> None: ...
 
-    def entries(self, state: Mapping[Any, Mapping[str, Any]]
+    def entries(self, state: Mapping[Any, Mapping[str, Any]], keep: bool
                 ) -> Iterator[tuple[str, str, Any]]: ...
 
     def put_entries(self, found: Mapping[str, Mapping[str, Any]]
@@ -206,11 +206,12 @@ class Optimiser:
         return self._named.get(
             rest.partition(".")[2] if kind == "optimiser" else rest)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Tensors by name, and all other values."""
+    def state(self, keep: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Tensors by name, and all other values. Ranks that share a state call
+        it together; those that do not keep it may get less."""
         tensors: dict[str, Any] = {}
         numbers: dict[str, Any] = {}
-        for name, key, value in self._entries():
+        for name, key, value in self._entries(keep):
             if isinstance(value, self._torch.Tensor):
                 tensors[f"optimiser.{key}.{name}"] = value
             else:
@@ -223,10 +224,10 @@ class Optimiser:
         return tensors, {"numbers": numbers, "kind": self._kind(),
                          "scaler": self._scaler.state_dict()}
 
-    def _entries(self) -> Iterable[tuple[str, str, Any]]:
+    def _entries(self, keep: bool) -> Iterable[tuple[str, str, Any]]:
         """(name of a weight, key, value) of the optimizer's state."""
         if self.parts is not None:
-            return self.parts.entries(self.of_torch.state)
+            return self.parts.entries(self.of_torch.state, keep)
         names = {id(weight): name for name, weight in self._named.items()}
         return ((names[id(weight)], key, value)
                 for weight, entries in self.of_torch.state.items()

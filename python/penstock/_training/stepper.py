@@ -409,13 +409,13 @@ class Stepper:
             self._optimiser.average(averages)
 
     def _saved(self) -> tuple[list[Saved], str]:
-        rest, numbers = self._optimiser.state()
+        first = self._rank == 0 or not self._joined
+        rest, numbers = self._optimiser.state(first)
         about = {"kind": "own", "threads": self._torch.get_num_threads(),
                  "memory": self.memory.state(), "optimiser": numbers}
         kept = {f"model.{name}": tensor for name, tensor
                 in self._state().items()}
         if self._engine.name == "fsdp2":
-            first = self._rank == 0 or not self._joined
             kept = {name: whole if first else None for name, tensor
                     in kept.items()
                     for whole in [strategies.full_tensor(tensor)]}

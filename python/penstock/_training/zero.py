@@ -9,17 +9,24 @@ ranks resumes it, with any strategy.
 
 Backward passes of an accumulation add to the gradients of this rank's rows;
 nothing travels before the weights move. A weight that a step did not use has a
-gradient of zeros then, or the ranks would add up different weights.
+gradient of zeros then, or the ranks would add up different weights: its decay
+and its moments continue.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from typing import Any, Iterable, Iterator, Mapping, NoReturn
 
 from ..errors import TransformError, refused, worded
 from .strategies import Computed, Shared, learner
+
+# They treat each number by itself, so that a flat part of the weights suits them
+# as whole weights do.
+_OPTIMIZERS = ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop",
+               "Adadelta", "ASGD", "Rprop")
 
 
 class Zero(Shared):
@@ -42,20 +49,41 @@ class Zero(Shared):
                 _refuse_weight(
                     name, "shape []", "DeepSpeed needs weights that have a "
                     "dimension", "give the weight the shape [1], or use ddp")
-        deepspeed = _imported(next(iter(self._weights.values())).device.type)
-        self._engine, *_ = deepspeed.initialize(
-            model=learner(torch, self.module), optimizer=optimiser.of_torch,
-            dist_init_required=False, config={
-                "train_micro_batch_size_per_gpu": 1,
-                "gradient_accumulation_steps": 1,
-                "gradient_clipping": optimiser.clip,
-                "zero_optimization": {"stage": 1},
-                # Whether it suits is checked by _refuse_by_rows().
-                "zero_allow_untested_optimizer": True,
-                "steps_per_print": None})
+        self._check_optimizer(optimiser.of_torch)
+        self._ranks.take_from_first([*self.module.buffers()])
+        device = next(iter(self._weights.values())).device
+        deepspeed = _imported(device.type)
+        with _told_local_rank(self._ranks.local_rank if device.index is None
+                              else device.index):
+            self._engine, *_ = deepspeed.initialize(
+                model=learner(torch, self.module),
+                optimizer=optimiser.of_torch, dist_init_required=False,
+                config={"train_micro_batch_size_per_gpu": 1,
+                        "gradient_accumulation_steps": 1,
+                        "gradient_clipping": optimiser.clip,
+                        # It makes room for a bucket, whatever the weights.
+                        "zero_optimization": {
+                            "stage": 1, "reduce_bucket_size": min(
+                                500_000_000, sum(
+                                    weight.numel() for weight
+                                    in self._weights.values()))},
+                        "zero_allow_untested_optimizer": True,
+                        # It waits for the device around each step.
+                        "timers": {"throughput": {"enabled": False}},
+                        "steps_per_print": None})
         optimiser.parts = self
         # Gradients are added up everywhere; weights are gathered.
         self.summed = self._bytes * 3 // 2
+
+    def _check_optimizer(self, found: Any) -> None:
+        known = [getattr(self._torch.optim, name) for name in _OPTIMIZERS]
+        if type(found) not in known:
+            raise refused(
+                "ranks.strategy", "cannot train with the strategy",
+                f"configure_optimizers(), {type(found).__name__}",
+                "the strategy deepspeed needs an optimizer that treats each "
+                "number by itself", "return one of torch.optim: "
+                + ", ".join(_OPTIMIZERS) + "; or use the strategy ddp")
 
     def compute(self, of: Computed, tensors: Mapping[str, Any]
                 ) -> tuple[Any, Any]:
@@ -112,26 +140,30 @@ class Zero(Shared):
             for weight in weights:
                 yield group, names[id(weight)], weight
 
-    def entries(self, state: Mapping[Any, Mapping[str, Any]]
+    def entries(self, state: Mapping[Any, Mapping[str, Any]], keep: bool
                 ) -> Iterator[tuple[str, str, Any]]:
         """The optimizer's state, as (name of a weight, key, value): a tensor of
-        the weight's shape, or what is the same for all numbers."""
+        the weight's shape, on the host, or what is the same for all numbers.
+        All ranks call it; nothing comes without `keep`."""
         flat = self._flat()
         for group, name, weight in self._groups():
             for key, value in state.get(flat[group], {}).items():
                 if _shape(value) == flat[group].shape:
-                    yield name, key, self._whole(weight, value)
-                    continue
-                if getattr(value, "ndim", 0) > 0:
-                    self._refuse_by_rows(key, value)
-                yield name, key, value
+                    value = self._whole(weight, value)
+                    value = value.cpu() if keep else None
+                if keep:
+                    yield name, key, value
 
     def put_entries(self, found: Mapping[str, Mapping[str, Any]]
                     ) -> list[tuple[Any, dict[str, Any]]]:
-        """The state of this rank's parts, from that of whole weights."""
+        """The state of this rank's parts, from that of whole weights. What is
+        the same for all numbers of a part, such as the count of steps, is that
+        of the weight that has taken most of them."""
         made: list[tuple[Any, dict[str, Any]]] = [
             (flat, {}) for flat in self._flat()]
-        for group, name, weight in self._groups():
+        by_steps = sorted(self._groups(), key=lambda each: float(
+            found.get(each[1], {}).get("step", 0)))
+        for group, name, weight in by_steps:
             flat, part = made[group]
             for key, value in found.get(name, {}).items():
                 if _shape(value) != weight.shape:
@@ -154,15 +186,6 @@ class Zero(Shared):
             its.copy_(mine)
         return self._ranks.sum(full)
 
-    @staticmethod
-    def _refuse_by_rows(key: str, value: Any) -> None:
-        raise refused(
-            "ranks.strategy", "cannot train with the strategy",
-            f"configure_optimizers(), state '{key}' of shape "
-            f"{list(value.shape)}", "the strategy deepspeed needs an optimizer "
-            "that treats each number by itself, as AdamW and SGD do",
-            "return such an optimizer, or use the strategy ddp")
-
 
 def _refuse_weight(name: str, found: str, why: str, next: str) -> NoReturn:
     raise refused("ranks.strategy", "cannot train with the strategy",
@@ -183,6 +206,24 @@ def _fragments(weight: Any, part: Any, whole: Any
     here, there = shared.hp_fragment_address, shared.lp_fragment_address
     return [(part.narrow(0, here.start, here.numel),
              whole.view(-1).narrow(0, there.start, there.numel))]
+
+
+@contextlib.contextmanager
+def _told_local_rank(index: int) -> Iterator[None]:
+    """DeepSpeed uses the GPU of that number, and does not start without one;
+    not every launcher gives it, nor has every rank all GPUs."""
+    names = ["LOCAL_RANK"] + [name for name in ("OMPI_COMM_WORLD_LOCAL_RANK",)
+                              if name in os.environ]
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update({name: str(index) for name in names})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _imported(device: str) -> Any:
