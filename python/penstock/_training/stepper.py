@@ -27,7 +27,7 @@ from typing import Any, Mapping
 
 from ..errors import TransformError, refused, worded
 from . import module as modules
-from . import sharded, strategies
+from . import sharded, sharing, strategies
 from .compiling import compiled
 from .division import Division
 from .inputs import Inputs
@@ -66,8 +66,8 @@ class Stepper:
         self._inputs = Inputs(self._plain, settings.get("target", ""))
         with self._hearing("sharing the model"), told("it was shared among the "
                                                   "ranks", self._file):
-            self._engine = strategies.chosen(torch, self._module,
-                                             self._switches, ranks)
+            self._engine = sharing.chosen(torch, self._module,
+                                          self._switches, ranks)
         self._begin_learning()
         with self._hearing("sharing the model"), told("it was shared among the "
                                                   "ranks", self._file):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Iterator, Mapping
 
-from ..errors import refused
 from .ranks import Group
 
 #: Of a module and the tensors of a batch: the mean loss, and what it counts.
@@ -220,21 +219,3 @@ def _without_weights(torch: Any, module: Any) -> Any:
 def _put(module: Any, name: str, tensor: Any) -> None:
     owner, _, last = name.rpartition(".")
     setattr(module.get_submodule(owner), last, tensor)
-
-
-def chosen(torch: Any, module: Any, switches: Any,
-           ranks: Group | None) -> Whole:
-    """The engine of `train.strategy`, which is in force."""
-    if ranks is None:
-        return Whole(module)
-    if switches.strategy == "ddp":
-        return Ddp(torch, module, ranks)
-    if switches.precision == "float16":
-        raise refused("ranks.strategy", "cannot shard the model",
-                      "train.precision", "float16 needs a scaler of losses, "
-                      f"which the strategy {switches.strategy} does not have",
-                      'set train.precision to "bfloat16" or "float32"')
-    if switches.strategy == "deepspeed":
-        from .zero import Zero
-        return Zero(torch, module, ranks)
-    return Fsdp2(torch, module, ranks, switches.device)
