@@ -2,11 +2,17 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
+#include <torch/headeronly/version.h>
 
 #include "penstock/base/base.h"
 
 namespace penstock {
 namespace {
+
+std::string minor_version() {
+  return std::to_string(TORCH_VERSION_MAJOR) + "." +
+         std::to_string(TORCH_VERSION_MINOR);
+}
 
 CudaLibrary open_cuda_library() {
   // Beside the libtorch that is loaded. Global, because libraries that it opens
@@ -30,6 +36,24 @@ CudaLibrary open_cuda_library() {
 const CudaLibrary& cuda_library() {
   static const CudaLibrary library = open_cuda_library();
   return library;
+}
+
+const std::string& libtorch_release() {
+  static const std::string release = "libtorch " + minor_version();
+  return release;
+}
+
+PluginRequest cuda_plugin(const std::string& name, const char* entry,
+                          const std::string& shown,
+                          const std::string& headers) {
+  return {
+      .library = "libpenstock_" + name + "_" + minor_version() + ".so",
+      .entry = entry,
+      .shown = "the plugin for " + shown + " with " + libtorch_release(),
+      .kind = ErrorKind::device,
+      .code = "trainer",
+      .install = "build Penstock with a PyTorch that has its CUDA packages (" +
+                 headers + " next to torch)"};
 }
 
 }  // namespace penstock

@@ -1,10 +1,8 @@
 #include "penstock/trainer/graphs/graph_maker.h"
 
-#include <torch/headeronly/version.h>
-
 #include <atomic>
 
-#include "penstock/base/plugin.h"
+#include "penstock/trainer/cuda_library.h"
 
 namespace penstock {
 namespace {
@@ -13,16 +11,9 @@ std::atomic<MakeGraph> made_on_cpu{nullptr};
 
 // Its libtorch_cuda is the one that torch_device() has loaded for this device.
 const GraphPlugin& graph_plugin() {
-  static const std::string release = std::to_string(TORCH_VERSION_MAJOR) + "." +
-                                     std::to_string(TORCH_VERSION_MINOR);
   return load_plugin<GraphPlugin>(
-      {.library = "libpenstock_graphs_" + release + ".so",
-       .entry = kGraphPluginEntry,
-       .shown = "the plugin for CUDA graphs with libtorch " + release,
-       .kind = ErrorKind::device,
-       .code = "trainer",
-       .install = "build Penstock with a PyTorch that has its CUDA packages "
-                  "(nvidia/cu13/include next to torch)"},
+      cuda_plugin("graphs", kGraphPluginEntry, "CUDA graphs",
+                  "nvidia/cu13/include"),
       plugin_folders());
 }
 
