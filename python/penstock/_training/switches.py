@@ -25,8 +25,8 @@ class Switches:
         self.tf32 = self._resolve("tf32", asked["tf32"], False,
                                   self._no_tf32())
         self._resolve("graphs", asked["graphs"], "off",
-                      "a module of your own gets them by model.compile "
-                      "\"reduce-overhead\"")
+                      "they are for built-in models; set model.compile to "
+                      "\"reduce-overhead\" instead")
         self.accumulate = int(self._resolve(
             "accumulate", asked["accumulate"], 1, ""))
         self.ema = float(self._resolve("ema", asked["ema"], 0, ""))
