@@ -75,7 +75,7 @@ class Prediction {
   void check_same_rows();
   Round next_round();
   OpenWindow opened(std::shared_ptr<const RowWindow> rows);
-  void begin(const std::optional<OpenWindow>& first);
+  void begin();
   void use_weights();
   void predict_round(const Round& round);
   std::optional<RowAnswers> next_answers(const OpenWindow& window);
@@ -238,22 +238,11 @@ Round Prediction::next_round() {
   return round;
 }
 
-/// Makes the model once the first rows are known, or that no row comes.
-void Prediction::begin(const std::optional<OpenWindow>& first) {
-  if (run_.job.model.kind != "own") {
-    predictor_ = open_predictor(run_.job.model, fields_, *device_);
-  } else {
-    if (!first)
-      throw Error(
-          ErrorKind::source,
-          {.code = "predict.no_rows",
-           .what = "cannot make predictions",
-           .where = shown_,
-           .why = "the source has no usable row",
-           .next =
-               "check source.where and source.on_bad, or name another source"});
-    predictor_ = options_.own->make_predictor(job_, fields_, first->session);
-  }
+/// Makes the model and the table.
+void Prediction::begin() {
+  predictor_ = run_.job.model.kind == "own"
+                   ? options_.own->make_predictor(job_, fields_, *device_)
+                   : open_predictor(run_.job.model, fields_, *device_);
   use_weights();
   const bool named =
       stream_ != nullptr && stream_->source().facts().key != ColumnType::int64;
@@ -280,7 +269,7 @@ void Prediction::use_weights() try {
 
 Predicted Prediction::run() {
   Round round = next_round();
-  begin(round.mine);
+  begin();
   for (check_same_rows(); round.rows > 0; check_same_rows()) {
     Round next = next_round();
     predict_round(round);
@@ -396,8 +385,8 @@ Json Prediction::key_of(const RowWindow& rows, SampleId sample) const {
 }  // namespace
 
 Predicted predict(const TrainedRun& run, const PredictOptions& options) {
-  if (!options.place) return Prediction(run, options, nullptr).run();
-  const std::unique_ptr<RankGroup> ranks = open_ranks_of(*options.place);
+  const std::unique_ptr<RankGroup> ranks = join_ranks(run.job, options.own);
+  if (ranks == nullptr) return Prediction(run, options, nullptr).run();
   return as_one_of(*ranks, [&] {
     Predicted result = Prediction(run, options, ranks.get()).run();
     result.rank = ranks->rank().rank;

@@ -27,10 +27,6 @@ struct PredictOptions {
       open;
   /// For a run whose model is "own".
   std::optional<OwnTrainer> own;
-  /// This process's place among several that share the rows; nullopt: it is
-  /// alone. All read the source, and each predicts a part of the rows. Rank 0
-  /// alone opens and writes the table.
-  std::optional<RankPlace> place = {};
 };
 
 /// What predictions came to.
@@ -62,10 +58,16 @@ std::string text_of_measures(const Predicted& predicted);
 /// Predicts all rows of a source in their order, by the fields, statistics and
 /// weights of a run. Memory is bounded, whatever the number of rows. Each row
 /// is written with its key: "key"; for classes "prediction" and "p_CLASS" for
-/// each; for numbers a column with the target's name. Throws what reading and
-/// preparing rows throw, Error(request) for weights of another model
-/// (predict.other_model), and of several ranks what RankGroup throws, and
-/// "ranks.data" or "ranks.settings" where they have other rows or weights.
+/// each; for numbers a column with the target's name.
+///
+/// One of several ranks, as the environment describes them, joins the others.
+/// All read the source, and each predicts a part of the rows. Rank 0 alone
+/// opens and writes the table.
+///
+/// Throws what reading and preparing rows throw, Error(request) for weights of
+/// another model (predict.other_model), and of several ranks what RankGroup
+/// throws, and "ranks.data" or "ranks.settings" where they have other rows or
+/// weights.
 Predicted predict(const TrainedRun& run, const PredictOptions& options);
 
 }  // namespace penstock

@@ -7,6 +7,14 @@
 
 namespace penstock {
 
+std::unique_ptr<RankGroup> join_ranks(const Job& job,
+                                      const std::optional<OwnTrainer>& own) {
+  if (job.model.kind == "own")
+    return own && own->open_ranks ? own->open_ranks(job) : nullptr;
+  const std::optional<RankPlace> place = rank_place();
+  return place ? open_ranks_of(*place) : nullptr;
+}
+
 Job with_share_of_processors(Job job, const RankGroup* ranks) {
   if (ranks == nullptr) return job;
   const int here = std::max(1, ranks->facts().place.local_world);

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,12 @@
 // What a run decides together with the other ranks before it begins. `ranks`:
 // null for a run of one process.
 namespace penstock {
+
+/// The other ranks, as the environment describes them, or for a job whose model
+/// is "own" as `own` finds them; null: this process is alone. Throws what
+/// rank_place() and finding them throw.
+std::unique_ptr<RankGroup> join_ranks(const Job& job,
+                                      const std::optional<OwnTrainer>& own);
 
 /// The job with this rank's share of the machine's processors, where it leaves
 /// the number of threads open.

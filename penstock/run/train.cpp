@@ -535,16 +535,6 @@ TrainResult train_here(const Job& given, const TrainOptions& options,
   }
 }
 
-/// The other ranks of the run; null where it is one process.
-std::unique_ptr<RankGroup> ranks_of(const Job& job,
-                                    const TrainOptions& options) {
-  if (job.model.kind == "own")
-    return options.own && options.own->open_ranks ? options.own->open_ranks()
-                                                  : nullptr;
-  const std::optional<RankPlace> place = rank_place();
-  return place ? open_ranks_of(*place) : nullptr;
-}
-
 }  // namespace
 
 TrainResult train(const Job& job, const TrainOptions& options) {
@@ -557,7 +547,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
       return train_here(one, of);
     });
   }
-  const std::unique_ptr<RankGroup> ranks = ranks_of(job, options);
+  const std::unique_ptr<RankGroup> ranks = join_ranks(job, options.own);
   if (ranks == nullptr) return train_here(job, options);
   RankLog log_of_rank(ranks->rank().rank);
   TrainOptions of_rank = options;

@@ -13,6 +13,7 @@
 
 namespace penstock {
 
+class Device;
 class Predictor;
 class RankGroup;
 class Session;
@@ -36,14 +37,13 @@ struct OwnTrainer {
       const Job& job, const std::shared_ptr<Session>& session,
       std::int64_t steps, const std::filesystem::path& folder)>
       make_stepper;
-  /// The other ranks of a run; null where it is one process.
-  std::function<std::unique_ptr<RankGroup>()> open_ranks = {};
+  /// The other ranks of the job; null where it is one process.
+  std::function<std::unique_ptr<RankGroup>(const Job& job)> open_ranks = {};
   DeviceAllocator allocator = {};  ///< of a GPU's memory; may be empty
-  /// The same model for predictions, of batches of such sessions. They may lack
-  /// the target, which is one of `fields` all the same.
+  /// The same model for predictions, on a device. The job may lack the target,
+  /// which is one of `fields` all the same.
   std::function<std::unique_ptr<Predictor>(
-      const Job& job, const FittedFields& fields,
-      const std::shared_ptr<Session>& session)>
+      const Job& job, const FittedFields& fields, const Device& device)>
       make_predictor = {};
 };
 

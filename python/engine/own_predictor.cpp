@@ -46,11 +46,28 @@ std::vector<double> OwnPredictor::predict(
   });
 }
 
-Json OwnPredictor::measured(RankGroup*) {
+Json OwnPredictor::measured(RankGroup* ranks) {
+  if (ranks != nullptr) join(ranks->gather(share()));
   return Json::parse(
       in_python(
           [&] { return nb::cast<std::string>(predictor_.attr("measured")()); }),
       "what was measured");
+}
+
+std::string OwnPredictor::share() {
+  return in_python([&] {
+    const auto mine = nb::cast<nb::bytes>(predictor_.attr("share")());
+    return std::string(mine.c_str(), mine.size());
+  });
+}
+
+void OwnPredictor::join(const std::vector<std::string>& shares) {
+  in_python([&] {
+    nb::list all;
+    for (const std::string& one : shares)
+      all.append(nb::bytes(one.data(), one.size()));
+    predictor_.attr("join")(all);
+  });
 }
 
 }  // namespace penstock::python

@@ -25,6 +25,11 @@ class OwnPredictor final : public Predictor {
   Json measured(RankGroup* ranks) override;
 
  private:
+  /// What this process has seen of rows since the last measured().
+  std::string share();
+  /// What all ranks have seen takes its place.
+  void join(const std::vector<std::string>& shares);
+
   nb::object predictor_;
 };
 

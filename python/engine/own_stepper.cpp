@@ -330,8 +330,8 @@ Json facts_of(const Job& job, Session& session, std::int64_t steps) {
 }
 
 Json facts_of_predictions(const Job& job, const FittedFields& fields,
-                          Session& session) {
-  Json facts = facts_of_model(job, session.device(), 1);
+                          const Device& device) {
+  Json facts = facts_of_model(job, device, 1);
   DatasetFacts rows{.outputs = outputs_of(fields.fields)};
   facts["steps"] = 1;
   facts["fields"] = facts_of_fields(fields.fields, &fields);

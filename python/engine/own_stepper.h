@@ -61,10 +61,10 @@ Error error_in_python(const nb::python_error& raised);
 
 /// What a module's maker gets to know of the job and its rows, as JSON.
 Json facts_of(const Job& job, Session& session, std::int64_t steps);
-/// The same of a model that predicts batches of the session, which may lack the
-/// target among `fields`.
+/// The same of a model that predicts, on a device. The job may lack the target,
+/// which is one of `fields` all the same.
 Json facts_of_predictions(const Job& job, const FittedFields& fields,
-                          Session& session);
+                          const Device& device);
 
 /// The tensors of a state as Python has them: (name, dtype, shape, bytes). They
 /// borrow its memory. With Python's lock.

@@ -10,7 +10,7 @@
 #include "python/engine/gil.h"
 #include "python/engine/own_predictor.h"
 #include "python/engine/own_stepper.h"
-#include "python/engine/torch_memory.h"
+#include "python/engine/own_trainer.h"
 
 namespace penstock::python {
 namespace {
@@ -56,24 +56,15 @@ class ListsOfColumns final : public TableWriter {
 };
 
 OwnTrainer predicting(const nb::object& maker) {
-  return {.cuda_unavailable_reason =
-              [&maker] {
-                return in_python([&] {
-                  return nb::cast<std::string>(
-                      maker.attr("cuda_unavailable_reason")());
-                });
-              },
-          .allocator = torch_allocator(),
-          .make_predictor =
-              [&maker](const Job& job, const FittedFields& fields,
-                       const std::shared_ptr<Session>& session) {
-                const std::string facts =
-                    facts_of_predictions(job, fields, *session).dump();
-                return in_python([&]() -> std::unique_ptr<Predictor> {
-                  return std::make_unique<OwnPredictor>(
-                      maker.attr("predictor")(facts));
-                });
-              }};
+  OwnTrainer made = trainer_of_torch(maker);
+  made.make_predictor = [&maker](const Job& job, const FittedFields& fields,
+                                 const Device& device) {
+    const std::string facts = facts_of_predictions(job, fields, device).dump();
+    return in_python([&]() -> std::unique_ptr<Predictor> {
+      return std::make_unique<OwnPredictor>(maker.attr("predictor")(facts));
+    });
+  };
+  return made;
 }
 
 void write_to_stdout(const std::string& text) {
@@ -91,9 +82,11 @@ std::unique_ptr<TableWriter> stdout_writer(
   return text_writer(TextFormat::csv, columns, write_to_stdout, [] {});
 }
 
-/// {"document", "notes", "summary", "measures"}: see penstock/run/predict.h.
+/// {"rank", "document", "notes", "summary", "measures"}: see
+/// penstock/run/predict.h.
 Json told_of(const Predicted& predicted, const std::string& out) {
   Json told;
+  told["rank"] = predicted.rank;
   told["document"] = json_of(predicted, out);
   told["notes"] = Json::Array{};
   for (const std::string& note : notes_of(predicted))

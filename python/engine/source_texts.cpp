@@ -44,8 +44,8 @@ Texts read_texts(const SourceSpec& spec, const std::vector<std::string>& names,
   return texts;
 }
 
-nb::list texts_of(const std::string& section,
-                  const std::vector<std::string>& columns) {
+nb::list texts_of_columns(const std::string& section,
+                          const std::vector<std::string>& columns) {
   const auto texts = interruptible<Texts>([section, columns](const Stop& stop) {
     return read_texts(
         parse_source_spec(Json::parse(section, "the source"), "source"),
@@ -64,7 +64,8 @@ nb::list texts_of(const std::string& section,
 }  // namespace
 
 void bind_source_texts(nb::module_& module) {
-  module.def("source_texts", &texts_of, nb::arg("section"), nb::arg("columns"),
+  module.def("source_texts", &texts_of_columns, nb::arg("section"),
+             nb::arg("columns"),
              nb::sig("def source_texts(section: str, columns: "
                      "collections.abc.Sequence[str]) -> "
                      "list[list[str | None]]"));

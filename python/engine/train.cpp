@@ -13,9 +13,8 @@
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 #include "python/engine/own_stepper.h"
+#include "python/engine/own_trainer.h"
 #include "python/engine/signals_ask.h"
-#include "python/engine/torch_group.h"
-#include "python/engine/torch_memory.h"
 
 namespace penstock::python {
 namespace {
@@ -40,32 +39,20 @@ void follow_torch(Session& session, const nb::object& maker) {
 }
 
 OwnTrainer trainer_of(const nb::object& maker) {
-  return {
-      .cuda_unavailable_reason =
-          [&maker] {
-            return in_python([&] {
-              return nb::cast<std::string>(
-                  maker.attr("cuda_unavailable_reason")());
-            });
-          },
-      .make_stepper =
-          [&maker](const Job& job, const std::shared_ptr<Session>& session,
-                   std::int64_t steps, const std::filesystem::path& folder) {
-            Json known = facts_of(job, *session, steps);
-            known["folder"] = folder.string();
-            const std::string facts = known.dump();
-            return in_python([&]() -> std::unique_ptr<Stepper> {
-              follow_torch(*session, maker);
-              return std::make_unique<OwnStepper>(session,
-                                                  maker.attr("stepper")(facts));
-            });
-          },
-      .open_ranks =
-          [&maker] {
-            return in_python(
-                [&] { return torch_group(maker.attr("open_ranks")()); });
-          },
-      .allocator = torch_allocator()};
+  OwnTrainer made = trainer_of_torch(maker);
+  made.make_stepper =
+      [&maker](const Job& job, const std::shared_ptr<Session>& session,
+               std::int64_t steps, const std::filesystem::path& folder) {
+        Json known = facts_of(job, *session, steps);
+        known["folder"] = folder.string();
+        const std::string facts = known.dump();
+        return in_python([&]() -> std::unique_ptr<Stepper> {
+          follow_torch(*session, maker);
+          return std::make_unique<OwnStepper>(session,
+                                              maker.attr("stepper")(facts));
+        });
+      };
+  return made;
 }
 
 TrainListener listener_of(const nb::object& listener) {

@@ -25,6 +25,7 @@ from typing import Any, Mapping, NoReturn, Union
 from . import _engine, program
 from ._program import end_with, log_to_stderr, prints_aside, say
 from ._training import module as modules
+from ._training.maker import Maker
 from ._training.predictor import Predictor
 from ._training.raised import torch_or_refused
 from ._training.switches import torch_as_asked
@@ -62,7 +63,8 @@ class Predictions:
 
 
 def predict(run: str | os.PathLike[str], source: Source, *,
-            out: str | os.PathLike[str] = "", model: Any = None) -> Predictions:
+            out: str | os.PathLike[str] = "", model: Any = None,
+            ranks: bool = False) -> Predictions:
     """Predicts all rows of `source` in their order.
 
     `run` is a run's folder, or what `output` of `penstock.train` left. `source`
@@ -72,66 +74,73 @@ def predict(run: str | os.PathLike[str], source: Source, *,
     with the rows; else they are in `columns`.
 
     `model` is the class or function of a torch module that was trained in
-    Python, where its file and name cannot tell it. Raises RequestError for a
-    run or rows that do not fit, and what reading and preparing raise.
+    Python, where its file and name cannot tell it.
+
+    With `ranks`, all ranks of the job make this call, and each predicts a part
+    of the rows. Rank 0 has the predictions and writes `out`; the others get no
+    rows. Without it, this process predicts all rows by itself.
+
+    Raises RequestError for a run or rows that do not fit, and what reading and
+    preparing raise.
     """
-    return _predicted(run, source, os.fspath(out), model, False)
+    return _predicted(run, source, os.fspath(out), model, False, ranks)
 
 
 def evaluate(run: str | os.PathLike[str], source: Source, *,
-             model: Any = None) -> dict[str, Any]:
+             model: Any = None, ranks: bool = False) -> dict[str, Any]:
     """The measures of a run's model over the rows of `source`, which has the
     target: {"loss", "accuracy", ...}, as the run's report has them of its
-    held-out rows. Else as predict()."""
-    return _predicted(run, source, "", model, True).metrics
+    held-out rows. Else as predict(): with `ranks`, rank 0 alone gets them."""
+    return _predicted(run, source, "", model, True, ranks).metrics
 
 
 def _predicted(run: str | os.PathLike[str], source: Source, out: str,
-               model: Any, measures: bool) -> Predictions:
+               model: Any, measures: bool, ranks: bool) -> Predictions:
     folder = os.fspath(run)
     rows = dict(source) if isinstance(source, Mapping) else os.fspath(source)
     trained = json.loads(_engine.model_of_run(folder))
     if trained["kind"] != "own":
         return _by_program(folder, rows if isinstance(rows, str)
-                           else json.dumps(rows), out, measures)
+                           else json.dumps(rows), out, measures, ranks)
     if model is None:
         model = modules.found(trained["class"])
     told, columns = _by_module(folder, json.dumps(rows), out, model, measures,
-                               not out and not measures)
+                               ranks, not out and not measures)
+    if told["rank"]:
+        return Predictions(_OF_OTHERS, {})
     return Predictions(told["document"], columns)
 
 
-class _Maker:
+#: What ranks other than 0 get.
+_OF_OTHERS: Mapping[str, Any] = {"rows": 0, "bad": 0, "out": None}
+
+
+class _Maker(Maker):
     """What the engine asks for when the first rows are there."""
 
-    def __init__(self, torch: Any, model: Any) -> None:
-        self._torch, self._model = torch, model
-
-    def cuda_unavailable_reason(self) -> str:
-        if self._torch.version.cuda is None:
-            return f"torch {self._torch.__version__} was built without CUDA"
-        if not self._torch.cuda.is_available():
-            return "torch.cuda.is_available() is false"
-        return ""
+    def __init__(self, torch: Any, model: Any, ranks: bool) -> None:
+        super().__init__(torch, ranks)
+        self._model = model
 
     def predictor(self, facts: str) -> Predictor:
         return Predictor(self._torch, self._model, json.loads(facts))
 
 
 def _by_module(run: str, source: str, out: str, model: Any, measures: bool,
-               keep: bool) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+               ranks: bool, keep: bool
+               ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """What the engine says of them, and the columns."""
     torch = torch_or_refused()
     columns: dict[str, list[Any]] = {}
     with torch_as_asked(torch):
         told = _engine.predict(run, source, out, measures,
-                               _Maker(torch, model),
+                               _Maker(torch, model, ranks),
                                columns if keep else None)
     return json.loads(told), columns
 
 
-def _by_program(run: str, source: str, out: str,
-                measures: bool) -> Predictions:
+def _by_program(run: str, source: str, out: str, measures: bool,
+                ranks: bool) -> Predictions:
     """The trainer of the other kinds of models is a part of the program."""
     path = program.path()
     named = str(path) if path.is_file() else \
@@ -147,8 +156,11 @@ def _by_program(run: str, source: str, out: str,
                    "--json"]
         if not measures:
             command += ["--out", out or str(rows)]
+        alone = {} if ranks else {"RANK": "0", "WORLD_SIZE": "1"}
         answer = subprocess.run(command, stdout=subprocess.PIPE, text=True,
-                                check=False)
+                                check=False, env={**os.environ, **alone})
+        if ranks and answer.returncode == 0 and not answer.stdout:
+            return Predictions(_OF_OTHERS, {})
         document = _document_in(answer.stdout)
         if "error" in document:
             error = document["error"]
@@ -202,7 +214,9 @@ def _program(request: Mapping[str, Any]) -> int:
     with prints_aside():
         told, _ = _by_module(
             request["run"], json.dumps(request["source"]), to,
-            modules.found(named["class"]), measures, False)
+            modules.found(named["class"]), measures, True, False)
+    if told["rank"]:
+        return 0  # rank 0 prints what all of them did
     for note in told["notes"]:
         print(printable(note), file=sys.stderr)
     if request["json"]:

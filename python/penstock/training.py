@@ -27,8 +27,8 @@ from typing import Any, Mapping, NoReturn, Sequence
 from . import _engine
 from ._program import end_with, log_to_stderr, prints_aside, say
 from ._training import module as modules
+from ._training.maker import Maker
 from ._training.raised import torch_or_refused
-from ._training.ranks import Group, opened
 from ._training.stepper import Stepper
 from ._training.switches import torch_as_asked
 from .errors import refused
@@ -149,7 +149,7 @@ def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
     settings, model = _settings_of(job, model, sets, resume, manifest)
     # A built-in model's trainer uses the libraries of the torch that is loaded.
     torch = torch_or_refused()
-    maker = _Maker(torch, model, json.loads(settings), resume)
+    maker = _Maker(torch, model, resume)
     try:
         with torch_as_asked(torch):
             report, rank, stopped_by = _engine.train(
@@ -161,30 +161,13 @@ def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
     return Trained(json.loads(report), module, rank), stopped_by
 
 
-class _Maker:
+class _Maker(Maker):
     """What the engine asks for when the rows are open."""
 
-    def __init__(self, torch: Any, model: Any, job: Mapping[str, Any],
-                 resumed: str) -> None:
-        self._torch, self._model = torch, model
-        self._job, self._resumed = job, resumed
-        self._ranks: Group | None = None
+    def __init__(self, torch: Any, model: Any, resumed: str) -> None:
+        super().__init__(torch)
+        self._model, self._resumed = model, resumed
         self.made: Stepper | None = None
-
-    def open_ranks(self) -> Group | None:
-        """The ranks of the run; None where it is one process."""
-        device = self._job.get("device", "auto")
-        kind = device if isinstance(device, str) else device.get("kind", "auto")
-        self._ranks = opened(self._torch, kind != "cpu")
-        return self._ranks
-
-    def cuda_unavailable_reason(self) -> str:
-        """Why torch cannot compute on a GPU here; "" where it can."""
-        if self._torch.version.cuda is None:
-            return f"torch {self._torch.__version__} was built without CUDA"
-        if not self._torch.cuda.is_available():
-            return "torch.cuda.is_available() is false"
-        return ""
 
     def stream(self, gpu: int) -> int:
         return int(self._torch.cuda.current_stream(gpu).cuda_stream)
@@ -220,7 +203,7 @@ def _estimate(request: Mapping[str, Any]) -> int:
             request["resume"], request["manifest"])
         torch = torch_or_refused()
         with torch_as_asked(torch):
-            maker = _Maker(torch, model, json.loads(settings), "")
+            maker = _Maker(torch, model, "")
             memory, line = _engine.estimate(settings, maker,
                                             Listener(sys.stderr))
     if request["json"]:

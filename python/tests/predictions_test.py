@@ -14,7 +14,9 @@ import unittest.mock
 
 import penstock
 from entry import main
+from free_port import free_port
 from own_model import NET, Case, needs_torch
+from own_ranks import environment
 from penstock import program
 
 
@@ -204,6 +206,18 @@ class OfTheProgram(Predicting):
         written = penstock.predict("left", "sqlite:train.sqlite#rows",
                                    out="answers.csv")
         self.assertEqual((written.columns, written.out), ({}, "answers.csv"))
+
+    def test_ranks_share_the_rows_where_they_are_asked_to(self):
+        for ranks, rows in ((True, [200, 0]), (False, [200, 200])):
+            script = ("import penstock; print(penstock.predict('left', "
+                      f"'sqlite:train.sqlite#rows', ranks={ranks}).rows)")
+            port = free_port()
+            started = [subprocess.Popen(
+                [sys.executable, "-c", script], stdout=subprocess.PIPE,
+                text=True, env=environment(rank, 2, port))
+                for rank in range(2)]
+            self.assertEqual([int(one.communicate(timeout=120)[0])
+                              for one in started], rows)
 
     def test_its_errors_are_those_of_the_package(self):
         shutil.rmtree("left/nothing", ignore_errors=True)

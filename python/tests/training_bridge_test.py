@@ -71,7 +71,7 @@ class Maker:
     def cuda_unavailable_reason(self):
         return "this is a test"
 
-    def open_ranks(self):
+    def open_ranks(self, may_use_gpu):
         return None
 
     def stepper(self, facts):

@@ -2,7 +2,6 @@
 import json
 import os
 import pathlib
-from unittest import mock
 
 import penstock
 from entry import main
@@ -25,13 +24,6 @@ class Refusals(Case):
             with self.subTest(named), self.refused(
                     "request", "model.class", words):
                 self.train(self.job(named))
-
-    @needs_torch
-    def test_of_several_ranks(self):
-        with mock.patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1",
-                                          "MASTER_PORT": "29500"}), \
-                self.refused("request", "ranks.not_here", "2 ranks"):
-            self.train(self.job())
 
     @needs_torch
     def test_of_a_file_that_cannot_be_imported(self):

@@ -1,6 +1,5 @@
 """`penstock predict` and `penstock evaluate` as several ranks: each predicts a
 part of the rows, and rank 0 writes all of them in their order."""
-import json
 import math
 import unittest
 
@@ -93,20 +92,6 @@ class PredictRanks(train_ranks_test.RanksCase):
                 "predict", 2, source, "--out", "all.csv",
                 folder_of=lambda rank: other if rank else self.folder):
             self.refused(answer, "source", "ranks.data", "299", "300")
-
-    def test_model_of_your_own_is_predicted_by_one_process(self):
-        path = self.folder / "out" / "run.json"
-        about = json.loads(path.read_text())
-        about["job"]["model"] = {"kind": "own", "class": "net.py:Net",
-                                 "target": "kind"}
-        path.write_text(json.dumps(about))
-        (self.folder / "net.py").write_text("")
-        for verb in ("predict", "evaluate"):
-            answer = self.run_it(verb, "out", "t.csv", "--json",
-                                 RANK="0", WORLD_SIZE="2", MASTER_PORT="29500")
-            self.refused(answer, "request", "ranks.not_here", "2 ranks")
-            answer = self.run_it(verb, "out", "t.csv", "--json", "--ranks", 3)
-            self.refused(answer, "request", "ranks.not_here", "3 ranks")
 
     def test_refusals(self):
         source = self.rows(10)

@@ -37,47 +37,26 @@ Json request_of_predictions(const PredictArguments& arguments, bool json) {
   return request;
 }
 
-/// Rows are shared by the ranks of a model that Penstock has.
-void check_one_process(const PredictArguments& arguments,
-                       const std::optional<RankPlace>& place) {
-  if (!place && arguments.ranks == 1) return;
-  const int ranks = place ? place->rank.world : arguments.ranks;
-  throw Error(
-      ErrorKind::request,
-      {.code = "ranks.not_here",
-       .what = "cannot predict rows with a model of your own on several ranks",
-       .where = arguments.run,
-       .why = std::to_string(ranks) +
-              " ranks are asked for, and each would predict all rows",
-       .next = "start the command once, without --ranks or a launcher; to use "
-               "several GPUs, start it once for each part of the rows, with "
-               "CUDA_VISIBLE_DEVICES and an --out of its own"});
-}
-
 /// A signal ends it, and then no file is written.
 void run_predict(const PredictArguments& arguments,
                  Invocation& invocation) try {
   if (names_ranks(invocation.command)) check_no_rank();
-  const std::optional<RankPlace> place = rank_place();
   Terminal terminal;
   const TrainedRun run = read_trained_run(arguments.run);
   const Json source = source_in(arguments.source);
   if (!arguments.out.empty()) check_prediction_file(arguments.out, source);
-  if (run.job.model.kind == "own") {
-    check_one_process(arguments, place);
-    become_python("penstock.predictions",
-                  request_of_predictions(arguments, invocation.json).dump());
-  }
   if (arguments.ranks > 1) {
     invocation.exit_code =
         run_as_ranks(invocation.command, arguments.ranks, invocation.json);
     return;
   }
   end_with_launcher();
+  if (run.job.model.kind == "own")
+    become_python("penstock.predictions",
+                  request_of_predictions(arguments, invocation.json).dump());
   PredictOptions options{.source = source,
                          .measures = arguments.measures,
-                         .stop = invocation.stop,
-                         .place = place};
+                         .stop = invocation.stop};
   if (arguments.generation.max_tokens > 0)
     options.generation = arguments.generation;
   if (!arguments.out.empty())

@@ -11,6 +11,7 @@ from . import module as modules
 from .inputs import Inputs
 from .objective import Named
 from .raised import told
+from .ranks import packed, unpacked
 from .saving import Saved, copied, loaded
 from .switches import Switches
 
@@ -54,6 +55,14 @@ class Predictor:
                 answer = self._module(**self._inputs.of(tensors))
             made = self._target.predicted(answer, tensors, batch.rows)
         return made.double().cpu().contiguous().numpy().reshape(-1)
+
+    def share(self) -> bytes:
+        """What this process has seen since the last measured()."""
+        return packed(self._torch, self._target.share())
+
+    def join(self, shares: list[bytes]) -> None:
+        """What all ranks have seen takes its place."""
+        self._target.take([unpacked(self._torch, one) for one in shares])
 
     def measured(self) -> str:
         return json.dumps({

@@ -98,6 +98,17 @@ def _store_of(dist: Any, place: dict[str, Any]) -> Any:
     return dist.PrefixStore("penstock/own/" + place["attempt"], store)
 
 
+def packed(torch: Any, values: Any) -> bytes:
+    """Tensors, numbers and lists of them, for other ranks."""
+    text = io.BytesIO()
+    torch.save(values, text)
+    return text.getvalue()
+
+
+def unpacked(torch: Any, text: bytes) -> Any:
+    return torch.load(io.BytesIO(text), weights_only=True)
+
+
 _runs = 0  # of the caller's group in this process
 
 
@@ -188,10 +199,8 @@ class Group:
 
     def share(self, mine: Any) -> list[Any]:
         """What each rank gives: tensors, numbers and lists of them."""
-        text = io.BytesIO()
-        self._torch.save(mine, text)
-        return [self._torch.load(io.BytesIO(each), weights_only=True)
-                for each in self.gather(text.getvalue())]
+        return [unpacked(self._torch, each)
+                for each in self.gather(packed(self._torch, mine))]
 
     def check_same(self, weights: Iterable[bytes]) -> None:
         """Raises DeviceError where a rank has other bytes than rank 0."""
