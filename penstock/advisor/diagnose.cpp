@@ -54,7 +54,7 @@ class Diagnosis {
         100 * compute_ / wall_, 100 * data, 100 * copy, 100 * host);
     if (window_.virtual_time)
       verdict_.because +=
-          "; these times come from a virtual clock, which stands still while "
+          "; these times come from a virtual clock, which stops while "
           "the host works, and cannot be compared with the times of the stages";
 
     if (data + copy + host >= kNoWaiting) {

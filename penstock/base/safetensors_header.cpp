@@ -112,7 +112,7 @@ SafetensorsEntry read_entry(const std::string& name, const Json& json,
   const auto begin = static_cast<std::size_t>(offsets[0]);
   const auto end = static_cast<std::size_t>(offsets[1]);
   if (begin > end || end > size - data)
-    entry.refuse(" lies from byte " + std::to_string(begin) + " to " +
+    entry.refuse(" is at bytes " + std::to_string(begin) + " to " +
                  std::to_string(end) + " of " + std::to_string(size - data));
   if (tensor.dtype && !has_bytes(tensor.shape, *tensor.dtype, end - begin))
     entry.refuse(" (" + tensor.declared + " " + text_of(tensor.shape) +

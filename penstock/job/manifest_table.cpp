@@ -204,7 +204,7 @@ const std::vector<ManifestEntry> kOfRuns = {
     {{"overwrite_output_dir"},
      no_effect("every run has a folder of its own in output.dir")},
     {{"logging_dir"},
-     no_effect("events for TensorBoard lie in the run's folder")},
+     no_effect("events for TensorBoard are in the run's folder")},
     {{"run_name", "project", "experiment_name", "trackio_space_id",
       "trackio_bucket_id", "trackio_static_space_id"},
      no_effect("a run's folder is named by the time at which it began")},

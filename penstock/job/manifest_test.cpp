@@ -316,11 +316,11 @@ TEST_F(ManifestTest, SaysWhatCannotBeKnownOrIsNotHere) {
   EXPECT_THAT(only(R"({"save_steps": 0.1})").text(),
               HasSubstr("IS NOT USED: it is a share of all steps"));
   EXPECT_THAT(only(R"({"load_in_4bit": true})").text(),
-              HasSubstr("IS NOT USED: weights of four bits need adapters"));
+              HasSubstr("IS NOT USED: four-bit weights need adapters"));
   EXPECT_THAT(only(R"({"load_in_8bit": true})").text(),
               HasSubstr("IS NOT USED: weights of eight bits"));
   EXPECT_THAT(only(R"({"bnb_4bit_quant_type": "fp4"})").text(),
-              HasSubstr("those of nf4, not \"fp4\""));
+              HasSubstr("supported as nf4, not \"fp4\""));
   EXPECT_TRUE(only(R"({"load_in_4bit": false})").understood);
   EXPECT_FALSE(only(R"({"deepspeed": "zero3.json"})").understood);
   EXPECT_FALSE(only(R"({"lr_scheduler_type": "polynomial"})").understood);

@@ -292,7 +292,7 @@ void manifest_four_bits(ManifestJob& job, ManifestKey& of) {
                       " bits are not supported, only those of four");
   } else if (!trains_adapters(job)) {
     leave_out(of,
-              "weights of four bits need adapters beside them: \"adapter\": "
+              "four-bit weights need adapters on top of them: \"adapter\": "
               "\"qlora\"");
   } else {
     job.set(of, "model.quantize", "nf4");
@@ -301,10 +301,10 @@ void manifest_four_bits(ManifestJob& job, ManifestKey& of) {
 
 void manifest_four_bit_type(ManifestJob&, ManifestKey& of) {
   if (of.value == Json("nf4") || is_off(of.value))
-    of.why = "weights of four bits are those of nf4";
+    of.why = "four-bit weights are supported as nf4";
   else
     leave_out(of,
-              "weights of four bits are those of nf4, not " + of.value.dump());
+              "four-bit weights are supported as nf4, not " + of.value.dump());
 }
 
 void manifest_double_quantization(ManifestJob& job, ManifestKey& of) {

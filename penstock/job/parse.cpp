@@ -134,7 +134,7 @@ void check_held_out(const Job& job, const std::string& why_none) {
   if (key == nullptr) return;
   throw Error(ErrorKind::request,
               {.code = "train.no_held_out_rows",
-               .what = "cannot tell which weights are the best",
+               .what = "cannot determine which weights are the best",
                .where = std::string("train.") + key,
                .why = "no rows are held out to validate the model: " + why_none,
                .next = std::string("hold some out, for example with \"split\": "

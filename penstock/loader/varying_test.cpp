@@ -183,7 +183,7 @@ TEST_P(VaryingTest, AFinisherThatBreaksItsPromiseIsNamedInItsBatchsTurn) {
        {std::pair(Noisy::Wrong::throws, "noisy failed"),
         std::pair(Noisy::Wrong::rejects_no_row_of_the_call, "field 'noisy'"),
         std::pair(Noisy::Wrong::writes_behind_its_rows,
-                  "the kind wrote behind")}) {
+                  "the kind wrote past")}) {
     WordsDataset words;
     words.options.cache = GetParam().cache;
     words.options.workers = GetParam().workers;

@@ -187,7 +187,7 @@ std::string classes_section(const Json& report) {
                     share_cell(each, {"precision"}),
                     share_cell(each, {"recall"})});
   if (rows.size() > 1) text += table(rows);
-  return section("What it tells apart", text);
+  return section("What it distinguishes", text);
 }
 
 namespace {

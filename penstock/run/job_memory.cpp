@@ -16,7 +16,7 @@ void check_has_model(const Job& job, bool own_too) {
   throw Error(
       ErrorKind::request,
       {.code = "model.no_memory",
-       .what = "cannot tell what a step takes",
+       .what = "cannot estimate the memory of a step",
        .where = "model",
        .why = "the job's model is " + Json(job.model.kind).dump() +
               ", whose memory this program does not know",

@@ -19,7 +19,7 @@ namespace {
       reported.object(), [](const auto& member) { return member.first; });
   throw Error(ErrorKind::request,
               {.code = "train.metric",
-               .what = "cannot tell which weights are the best",
+               .what = "cannot determine which weights are the best",
                .where = "train.metric",
                .why = "the model did not measure \"" + metric +
                       "\" of these rows; it measured " + list,
@@ -67,7 +67,7 @@ void check_metric_of_rows(const Job& job, const Dataset& rows) {
   if (!classes || (auc ? *classes == 2 : *classes > 5)) return;
   throw Error(ErrorKind::request,
               {.code = "train.metric",
-               .what = "cannot tell which weights are the best",
+               .what = "cannot determine which weights are the best",
                .where = "train.metric",
                .why = "\"" + metric + "\" needs " +
                       (auc ? "two classes" : "more than five classes") +

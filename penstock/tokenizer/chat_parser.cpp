@@ -301,7 +301,7 @@ class Expressions {
         call.names.push_back(name());
         ++at_;
       } else if (!call.names.empty()) {
-        refuse("a value behind named ones");
+        refuse("a value after named ones");
       }
       add_part(call, expression());
       if (!is(")")) need(",");
@@ -482,7 +482,7 @@ class Parser {
       if (words.take("="))
         made.macro->defaults.push_back(words.expression());
       else if (!made.macro->defaults.empty())
-        words.refuse("a parameter behind those with defaults");
+        words.refuse("a parameter after those with defaults");
       if (!words.is(")")) words.need(",");
     }
     words.need_end();

@@ -324,7 +324,7 @@ Decoding::Decoding(const FileValue& part) {
     // There all tokens are one text for what follows.
     if (i > 0 && parts[i - 1].type() == "ByteLevel" &&
         parts[i].type() != "Fuse")
-      parts[i].unknown("a decoder behind ByteLevel");
+      parts[i].unknown("a decoder after ByteLevel");
     // At the end all is joined anyway.
     if (parts[i].type() != "Fuse" || i + 1 < parts.size())
       kinds_.push_back(read_one(parts[i]));

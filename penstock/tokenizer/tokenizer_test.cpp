@@ -356,7 +356,7 @@ TEST(Tokenizer, NamesThePartThatItDoesNotKnow) {
       {"decoder",
        R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
                                             {"type": "ByteFallback"}]})",
-       "part", "a decoder behind ByteLevel"},
+       "part", "a decoder after ByteLevel"},
       {"novelty", "{}", "part", "novelty"},
       {"model", "null", "file", "no \"model\""},
       {"added_tokens", R"([{"id": 300, "content": "x<"}])", "part",

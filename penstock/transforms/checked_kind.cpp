@@ -130,7 +130,7 @@ class Writing {
       if (!rows.sound(row))
         refuse_bytes(tensor,
                      row == 0 ? std::string("the kind wrote before row 0")
-                              : "the kind wrote behind the " +
+                              : "the kind wrote past the " +
                                     std::to_string(rows.row(row - 1).size()) +
                                     " bytes of row " + std::to_string(row - 1));
   }

@@ -171,7 +171,7 @@ TEST_F(CheckedKind, ARowThatIsTooLongIsNamed) {
       }
     };
     EXPECT_THAT(finish(),
-                HasSubstr("transform.wrong_bytes: the kind wrote behind "
+                HasSubstr("transform.wrong_bytes: the kind wrote past "
                           "the 12 bytes of row 2"));
   }
 }
@@ -183,7 +183,7 @@ TEST_F(CheckedKind, ElementsBeyondThePlaceOfASampleAreNamed) {
       std::memset(to[1].row(r), 2, 21);  // as if all were as long as the last
     }
   };
-  EXPECT_THAT(finish(), HasSubstr("behind the 10 bytes of row 0"));
+  EXPECT_THAT(finish(), HasSubstr("past the 10 bytes of row 0"));
 }
 
 TEST_F(CheckedKind, WhatLiesBeforeARowIsNotWritten) {
@@ -245,7 +245,7 @@ TEST_F(CheckedKind, AStoredRowIsCheckedToo) {
     for (std::size_t r = 0; r < rows.size(); ++r)
       std::memset(out.data + r * out.stride, 3, 20);  // of 16
   };
-  EXPECT_THAT(encode(), HasSubstr("behind the 16 bytes of row 0"));
+  EXPECT_THAT(encode(), HasSubstr("past the 16 bytes of row 0"));
   encode_ = [](auto rows, const StoredRows& out, Faults&) {
     for (std::size_t r = 0; r < rows.size(); ++r)
       std::memset(out.data + r * out.stride, 3, 8);

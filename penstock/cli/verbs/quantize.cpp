@@ -56,7 +56,7 @@ void run_merge(const ModelArguments& arguments, const Invocation& invocation) {
 Verb quantize_verb() {
   return {
       .name = "quantize",
-      .help = "Write a language model with weights of four bits",
+      .help = "Write a language model with four-bit weights",
       .example = "penstock quantize qwen3-0.6b --out qwen3-0.6b-nf4",
       .add = [](Options& options, Invocation& invocation) -> RunVerb {
         auto arguments = std::make_shared<ModelArguments>();

@@ -97,7 +97,7 @@ void refuse_unknown(Spec& spec) {
                 "set it to 0 to train without dropout");
 }
 
-/// Whether the files have weights of four bits, as transformers says it of
+/// Whether the files have four-bit weights, as transformers says it of
 /// bitsandbytes. Its defaults count: fp4 where no type is named.
 bool read_quantization(Spec& spec) {
   const Json* given = spec.raw("quantization_config");

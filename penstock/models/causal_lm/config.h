@@ -21,7 +21,7 @@ struct DecoderConfig {
   bool joining_bias = false;  ///< of o
   bool inner_bias = false;    ///< of gate, up and down
   bool head_norms = false;    ///< queries and keys are normalised, by head
-  bool quantized = false;     ///< its files have weights of four bits
+  bool quantized = false;     ///< its files have four-bit weights
   double first_deviation = 0.02;  ///< of weights that are drawn
 
   /// How positions turn queries and keys (Su et al., "RoFormer", 2021).

@@ -69,14 +69,14 @@ const SettingsTable<Quantization>& quantization_settings() {
       SettingsTable<Quantization>()
           .choice("quantize", &Quantization::nf4,
                   {{"none", false}, {"nf4", true}},
-                  "nf4: the linear layers have weights of four bits "
+                  "nf4: the linear layers have four-bit weights "
                   "(bitsandbytes' NF4, blocks of 64), beside LoRA adapters. "
                   "none: as \"path\" has them")
           .choice("bnb_4bit_compute_dtype", &Quantization::compute,
                   {{"float32", Dtype::float32},
                    {"bfloat16", Dtype::bfloat16},
                    {"float16", Dtype::float16}},
-                  "Type in which weights of four bits are multiplied. Default: "
+                  "Type in which four-bit weights are multiplied. Default: "
                   "that of train.precision")
           .boolean("bnb_4bit_use_double_quant", &Quantization::nested,
                    "Whether the scales of weights that are quantised have "
@@ -136,7 +136,7 @@ void check_quantization(const CausalLm& settings, const DecoderConfig& config) {
   throw Error(
       ErrorKind::request,
       {.code = "model.quantize_needs_lora",
-       .what = "cannot train weights of four bits",
+       .what = "cannot train four-bit weights",
        .where = settings.quantization.nf4 ? "model.quantize" : "model.path",
        .why = settings.quantization.nf4
                   ? "\"quantize\" is \"nf4\" and \"lora\" is missing"

@@ -47,7 +47,7 @@ void agree_on_classes(SetColumn& known, const FileColumn& column,
   if (both && known.column.type.kind == ColumnKind::number)
     throw other_schema(
         set.data[file], column.name,
-        "its numbers stand for other class names than in " + set.data[0].path,
+        "its numbers mean other class names than in " + set.data[0].path,
         "write the files with the same list of class names, or set "
         "\"columns\": {\"" +
             column.name + "\": \"int64\"} to use the numbers");

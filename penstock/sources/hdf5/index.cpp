@@ -182,7 +182,7 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
   for (std::size_t at = 0; at < places.size(); ++at)
     if (places[at].bytes > end || places[at].offset > end - places[at].bytes)
       refuse("chunk " + std::to_string(at) +
-             " lies beyond the end of the file: the file was not written "
+             " is beyond the end of the file: the file was not written "
              "completely");
   // A damaged extent makes a data set of a few kilobytes claim terabytes of
   // fill values. Both conditions are needed: sparse data sets are legitimate,

@@ -87,7 +87,7 @@ std::unique_ptr<Nf4Kernels> find_kernels(at::Device device) {
       why = other_bits(*kernels, device);
       if (why.empty()) {
         log(LogLevel::info,
-            "weights of four bits are dequantised by " + library.string());
+            "four-bit weights are dequantised by " + library.string());
         return kernels;
       }
       why = library.string() + ": " + why;
@@ -95,7 +95,7 @@ std::unique_ptr<Nf4Kernels> find_kernels(at::Device device) {
       why = error.parts().where + ": " + error.parts().why;
     }
   log(LogLevel::warning,
-      "weights of four bits are dequantised by operations of libtorch, which "
+      "four-bit weights are dequantised by operations of libtorch, which "
       "is slower than kernels: " +
           why);
   return nullptr;

@@ -160,7 +160,7 @@ TEST_F(BoxesTest, AreReadInTheFormatsThatThereAre) {
 TEST_F(BoxesTest, BadOnesAreNamed) {
   EXPECT_THAT(why("[[30, 3, 16, 12]]", "coco"),
               HasSubstr("[30, 3, 16, 12] of a picture of 40 x 30 pixels, which "
-                        "lies outside"));
+                        "is outside"));
   EXPECT_THAT(why("[[3, 3, 0, 12]]", "coco"), HasSubstr("no area"));
   EXPECT_THAT(why("[[3, 3]]", "coco"), HasSubstr("2 numbers, expected 4"));
   EXPECT_THAT(why("[[\"a\"]]", "coco"), HasSubstr("list of numbers"));

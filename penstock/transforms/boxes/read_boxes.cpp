@@ -221,7 +221,7 @@ class BoxReader {
       return "found the box " + shown + of + ", which has no area";
     if (n[0] < -kRounding || n[1] < -kRounding ||
         n[right] > width_ + kRounding || n[bottom] > height_ + kRounding)
-      return "found " + shown + of + ", which lies outside";
+      return "found " + shown + of + ", which is outside";
     return {};
   }
 

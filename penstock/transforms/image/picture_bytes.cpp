@@ -28,7 +28,7 @@ std::string PictureBytes::read(const Column& column, std::int64_t row,
 }
 
 std::string PictureBytes::read_file(std::string_view path) {
-  if (path.empty()) return "the path is not that of a file";
+  if (path.empty()) return "the path names no file";
   // An absolute path replaces the folder.
   const std::filesystem::path whole = std::filesystem::path(folder_) / path;
   std::error_code none;

@@ -131,7 +131,7 @@ class StepMemory:
         says what counts."""
         if self._made_up is None:
             raise refused(
-                "model.no_memory", "cannot tell what a step takes", "model",
+                "model.no_memory", "cannot estimate the memory of a step", "model",
                 "the rows were not scanned, so how long they are is not known",
                 'keep the rows: "loader": {"cache": "ram"}')
         made = {}

@@ -387,7 +387,7 @@ Json CausalLmModel::texts() {
   return all;
 }
 
-/// Of weights of four bits: how many, in how many bytes.
+/// Of four-bit weights: how many, in how many bytes.
 Json CausalLmModel::quantized_found() const {
   Json found{Json::Object{}};
   const DecoderNetwork::Quantized& quantized = network_.quantized();
