@@ -29,6 +29,7 @@ RUN if [ "$CUDA" = on ]; then \
         nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-cccl==13.0.85 \
         nvidia-cuda-culibos==13.0.85; \
       ln -s lib /opt/cuda/nvidia/cu13/lib64; \
+      ln -s libcudart.so.13 /opt/cuda/nvidia/cu13/lib/libcudart.so; \
       tools/make_wheel --no-try --cuda --torch 2.11 --out /built; \
     else \
       unset CUDACXX; \
