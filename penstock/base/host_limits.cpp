@@ -9,6 +9,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <string_view>
 
 #include "penstock/base/kernel_files.h"
 #include "penstock/base/recent.h"
@@ -157,6 +158,14 @@ double read_cpu_limit() {
   HostLimits limits;
   apply_cpu_limits("/", limits);
   return limits.cpus;
+}
+
+std::string read_cpu_affinity() {
+  std::istringstream lines(kernel_text("/proc/self/status"));
+  constexpr std::string_view kName = "Cpus_allowed_list:\t";
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kName)) return line.substr(kName.size());
+  return "";
 }
 
 HostLimits read_host_limits(const path& root) {

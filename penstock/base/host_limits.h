@@ -32,6 +32,10 @@ struct HostLimits {
 /// `cpus` of these alone.
 double read_cpu_limit();
 
+/// The numbers of the processors that this process may run on, as the kernel
+/// lists them: "0-3,8". Empty where it does not tell.
+std::string read_cpu_affinity();
+
 /// Reads the current limits (quotas of processors at most 0.1 s old); cgroups
 /// of version 1 and 2. `root` is "/" except in tests, which pass a made-up
 /// tree.

@@ -1,11 +1,13 @@
 #include "penstock/base/host_limits.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <fstream>
+#include <string>
 
 #include "penstock/base/kernel_files.h"
 
@@ -63,6 +65,19 @@ TEST_F(HostLimitsTest, AreTheMachinesWithoutACgroup) {
   EXPECT_EQ(limits().free_origin, "MemAvailable");
   EXPECT_GE(limits().cpus, 1);
   EXPECT_EQ(limits().cpus_origin, "affinity");
+}
+
+TEST(CpuAffinity, ListsTheProcessorsOfThisProcess) {
+  cpu_set_t before, one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  const std::string listed = read_cpu_affinity();
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(listed, std::to_string(first));
 }
 
 TEST_F(HostLimitsTest, AFullParentLeavesLittleToARoomyChild) {
