@@ -242,7 +242,7 @@ Round Prediction::next_round() {
 void Prediction::begin() {
   predictor_ = run_.job.model.kind == "own"
                    ? options_.own->make_predictor(job_, fields_, *device_)
-                   : open_predictor(run_.job.model, fields_, *device_);
+                   : open_predictor(job_.model, fields_, *device_);
   use_weights();
   const bool named =
       stream_ != nullptr && stream_->source().facts().key != ColumnType::int64;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "penstock/base/host_limits.h"
 #include "penstock/run/newest_run.h"
 
 namespace penstock {
@@ -15,9 +16,20 @@ std::unique_ptr<RankGroup> join_ranks(const Job& job,
   return place ? open_ranks_of(*place) : nullptr;
 }
 
-Job with_share_of_processors(Job job, const RankGroup* ranks) {
+int ranks_that_share(int rank, const std::vector<std::string>& hosts,
+                     const std::vector<std::string>& processors) {
+  const auto mine = static_cast<std::size_t>(rank);
+  int sharing = 0;
+  for (std::size_t other = 0; other < hosts.size(); ++other)
+    sharing +=
+        hosts[other] == hosts[mine] && processors[other] == processors[mine];
+  return sharing;
+}
+
+Job with_share_of_processors(Job job, RankGroup* ranks) {
   if (ranks == nullptr) return job;
-  const int here = std::max(1, ranks->facts().place.local_world);
+  const int here = ranks_that_share(ranks->rank().rank, ranks->facts().hosts,
+                                    ranks->gather(read_cpu_affinity()));
   const int share = std::max(1, static_cast<int>(read_cpu_limit()) / here);
   if (job.model.learning.threads == 0) job.model.learning.threads = share;
   if (!job.loading.cpus && !job.loading.workers) job.loading.cpus = share;

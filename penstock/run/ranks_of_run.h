@@ -22,7 +22,12 @@ std::unique_ptr<RankGroup> join_ranks(const Job& job,
 
 /// The job with this rank's share of the machine's processors, where it leaves
 /// the number of threads open.
-Job with_share_of_processors(Job job, const RankGroup* ranks);
+Job with_share_of_processors(Job job, RankGroup* ranks);
+/// How many ranks, `rank` included, run on its processors: those of its host
+/// that may run on the same ones. Slurm and containers may give each rank some
+/// of its own. `processors`: read_cpu_affinity() of each rank.
+int ranks_that_share(int rank, const std::vector<std::string>& hosts,
+                     const std::vector<std::string>& processors);
 
 /// The run to go on from, as rank 0 finds it; empty: a new one begins. Throws
 /// as newest_run_or_begin() does.

@@ -16,5 +16,16 @@ TEST(RanksOfOneGpu, AreNoneWhereEachHasItsOwn) {
   EXPECT_FALSE(ranks_of_one_gpu({"", ""}, {"a", "a"})) << "they have no GPU";
 }
 
+TEST(RanksThatShare, AreThoseOfOneHostWithTheSameProcessors) {
+  const std::vector<std::string> hosts = {"a", "a", "b", "a", "b"};
+  const std::vector<std::string> all = {"0-7", "0-7", "0-7", "0-7", "0-7"};
+  EXPECT_EQ(ranks_that_share(0, hosts, all), 3);
+  EXPECT_EQ(ranks_that_share(4, hosts, all), 2);
+}
+
+TEST(RanksThatShare, AreOneWhereEachHasProcessorsOfItsOwn) {
+  EXPECT_EQ(ranks_that_share(1, {"a", "a"}, {"0-3", "4-7"}), 1);
+}
+
 }  // namespace
 }  // namespace penstock
