@@ -80,6 +80,9 @@ struct LeftOutColumn {
 /// its columns unchanged.
 struct Doubt {
   std::string column;  ///< that would be taken in silence; empty: all of them
+  /// The type of most of its values, as `source.columns` names it; empty: none
+  /// has a majority.
+  std::string type = {};
   std::string why;   ///< "899 of its 900 cells are numbers, and 1 is not: ..."
   std::string next;  ///< what can be written
 };

@@ -124,6 +124,21 @@ class ByThemselves(Folder):
         file = self.write("u.csv", ",x\n5,1.5\n3,2.5\n4,0.5\n")
         self.assertEqual(list(one_batch(file)[0]), ["c1", "x"])
 
+    def test_a_stray_text_is_one_bad_row_where_numbers_are_wanted(self):
+        file = self.write("t.csv", "age,y\n" + "".join(
+            f"{'?' if i == 700 else i % 90},{i % 2}\n" for i in range(900)))
+        fields = {"x": ["age"], "y": {"column": "y"}}
+        with self.assertRaises(penstock.Error) as refused:
+            list(penstock.Loader(file, fields, batch_size=900))
+        self.assertIn("holds text '?'", str(refused.exception))
+        self.assertIn("t.csv:702)", str(refused.exception))
+        self.assertNotIn("row 0", str(refused.exception))
+        with penstock.Loader(f"csv:{file}?on_bad=skip", fields,
+                             batch_size=900) as loader:
+            ages = loader.peek().numpy()["x"]
+            self.assertEqual(len(ages), 899)
+            self.assertEqual(ages[699:701, 0].tolist(), [699 % 90, 701 % 90])
+
     def test_a_stray_text_among_numbers_is_asked_about(self):
         def rows(stray):
             return self.write("t.csv", "age,y\n" + "".join(

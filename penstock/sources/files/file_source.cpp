@@ -1,6 +1,7 @@
 #include "penstock/sources/files/file_source.h"
 
 #include <algorithm>
+#include <any>
 #include <utility>
 
 #include "penstock/base/error.h"
@@ -8,6 +9,7 @@
 #include "penstock/base/name_index.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_reader.h"
+#include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/files/windows.h"
 #include "penstock/sources/schema.h"
 #include "penstock/sources/this_copy.h"
@@ -247,6 +249,22 @@ class FileSource final : public Source {
   const std::shared_ptr<const OpenedFiles> opened_;
 };
 
+/// The types of the columns that would be texts because of a few of their
+/// values, where a field asks for numbers: only those values are bad then.
+/// Empty: there are no such columns.
+std::vector<std::pair<std::string, std::string>> types_of_most(
+    const Schema& schema, const std::vector<ColumnRequest>& requests) {
+  std::vector<std::pair<std::string, std::string>> types;
+  for (const Doubt& doubt : schema.doubts) {
+    auto asks = [&](const ColumnRequest& request) {
+      return request.column == doubt.column && wants_numbers(request);
+    };
+    if (!doubt.type.empty() && std::ranges::any_of(requests, asks))
+      types.emplace_back(doubt.column, doubt.type);
+  }
+  return types;
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_file_source(
@@ -257,6 +275,12 @@ std::unique_ptr<Source> open_file_source(
   opened->stop = options.stop;
   FileSet set = open_set(spec, kind, options.stop);
   Schema schema = set.schema();
+  if (const auto types = types_of_most(schema, requests); !types.empty()) {
+    SourceSpec chosen = spec;
+    auto& columns = std::any_cast<FileSettings&>(chosen.own).columns;
+    columns.insert(columns.end(), types.begin(), types.end());
+    return open_file_source(chosen, requests, options, kind);
+  }
   if (schema.find(kPathColumn) == nullptr &&
       std::ranges::find(requests, kPathColumn, &ColumnRequest::column) !=
           requests.end()) {

@@ -131,13 +131,12 @@ Doubt NumberQuestion::doubt(
   if (!none.empty())
     settings += (settings.empty() ? "" : "&") +
                 with_no_value(file_settings_of(spec_), none);
-  const bool whole = seen_.cells(Looks::real) == 0;
+  const char* type = seen_.cells(Looks::real) == 0 ? "int64" : "float64";
   const std::int64_t others = cells_ - numbers_;
   const std::string leaves_out =
       "'" +
       csv_uri(spec_, path,
-              with_column_type(file_settings_of(spec_), column,
-                               whole ? "int64" : "float64") +
+              with_column_type(file_settings_of(spec_), column, type) +
                   "&on_bad=skip") +
       "' to leave such rows out";
   std::string next = "write ";
@@ -147,6 +146,7 @@ Doubt NumberQuestion::doubt(
   else
     next += leaves_out;
   return {.column = column,
+          .type = type,
           .why = std::to_string(numbers_) + " of its " +
                  std::to_string(cells_) + " cells are numbers, and " +
                  (others == 1 ? "1 is not: "

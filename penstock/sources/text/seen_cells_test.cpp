@@ -66,6 +66,18 @@ TEST_F(SeenCellsTest, AskWhatAStrayTextAmongNumbersIs) {
       << "in quotation marks it cannot be missing";
 }
 
+TEST_F(SeenCellsTest, LeaveTheOthersNumbersWhereNumbersAreWanted) {
+  folder_.write("t.csv", ages("?"));
+  const std::vector<std::string> rows = files::shown_rows(
+      files::section_of("csv", folder_.path("t.csv")), {"age"}, ReadAs::number);
+  ASSERT_EQ(rows.size(), 100u);
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    if (row == 7)
+      EXPECT_THAT(rows[row], HasSubstr("'?'"));
+    else
+      EXPECT_EQ(rows[row], std::to_string(row % 90) + ".0");
+}
+
 TEST_F(SeenCellsTest, AskNothingThatWasAnswered) {
   EXPECT_THAT(doubts(ages("?"), with("na", Json(Json::Array{"", "?"}))),
               IsEmpty());
