@@ -9,7 +9,6 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <string_view>
 
 #include "penstock/base/kernel_files.h"
 #include "penstock/base/recent.h"
@@ -161,11 +160,8 @@ double read_cpu_limit() {
 }
 
 std::string read_cpu_affinity() {
-  std::istringstream lines(kernel_text("/proc/self/status"));
-  constexpr std::string_view kName = "Cpus_allowed_list:\t";
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(kName)) return line.substr(kName.size());
-  return "";
+  const std::string status = kernel_text("/proc/self/status");
+  return std::string(value_of_line(status, "Cpus_allowed_list:").value_or(""));
 }
 
 HostLimits read_host_limits(const path& root) {

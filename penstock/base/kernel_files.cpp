@@ -151,17 +151,24 @@ std::string kernel_text(const path& file) {
   return text;
 }
 
-std::optional<std::int64_t> number_of_line(std::string_view text,
-                                           std::string_view key) {
+std::optional<std::string_view> value_of_line(std::string_view text,
+                                              std::string_view key) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!line.starts_with(key)) continue;
     line.remove_prefix(key.size());
-    if (line.starts_with(' ') || line.starts_with('\t')) return number_at(line);
+    const std::size_t value = line.find_first_not_of(" \t");
+    if (value != 0) return line.substr(std::min(value, line.size()));
   }
   return std::nullopt;
+}
+
+std::optional<std::int64_t> number_of_line(std::string_view text,
+                                           std::string_view key) {
+  const auto value = value_of_line(text, key);
+  return value ? number_at(*value) : std::nullopt;
 }
 
 std::optional<std::int64_t> number_in(const path& file, std::string_view key) {

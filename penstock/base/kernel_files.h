@@ -18,7 +18,10 @@ std::optional<std::int64_t> number_in(const std::filesystem::path& file);
 std::optional<std::int64_t> number_in(const std::filesystem::path& file,
                                       std::string_view key);
 
-/// The same in the text of such a file.
+/// What follows the key in such a line, without the blanks before it.
+std::optional<std::string_view> value_of_line(std::string_view text,
+                                              std::string_view key);
+/// The number of such a line in the text of a file.
 std::optional<std::int64_t> number_of_line(std::string_view text,
                                            std::string_view key);
 /// When a process began, in the kernel's ticks since the machine's start, which
