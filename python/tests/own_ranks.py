@@ -81,6 +81,21 @@ class RanksCase(Case):
                               **sections.pop("train", {})}, **sections}
         self.write("job.json", json.dumps(self.job(**sections)))
 
+    def note_threads(self):
+        """Lets the module write how many threads torch has in each rank."""
+        self.write("net.py", NET.replace(
+            "    def forward(self, x, kind):", """    def forward(self, x, kind):
+        import os
+        with open("threads-" + os.environ.get("RANK", "alone"), "w") as file:
+            file.write(str(torch.get_num_threads()))"""))
+
+    def assert_threads_are_shared(self, world):
+        """Among ranks, after one process and then they have noted theirs."""
+        alone, *of_ranks = (
+            int(pathlib.Path(f"threads-{name}").read_text())
+            for name in ("alone", *range(world)))
+        self.assertEqual(of_ranks, [max(1, alone // world)] * world)
+
     def started(self, world, *arguments, job="job.json", of_last=(),
                 command=None):
         """Starts `penstock train` once for each rank."""

@@ -72,20 +72,13 @@ class Predicting(RanksCase):
 @needs_torch
 class Threads(Predicting):
     def test_are_the_share_of_each_rank(self):
-        self.write("net.py", NET.replace(
-            "    def forward(self, x, kind):", """    def forward(self, x, kind):
-        import os
-        with open("threads-" + os.environ.get("RANK", "alone"), "w") as file:
-            file.write(str(torch.get_num_threads()))"""))
+        self.note_threads()
         self.write_job(train={"threads": None, "max_steps": 2})
         self.alone("--output", "out")
         source = self.rows(70_000)
         self.by_one("predict", source, "--out", "one.csv")
         self.of_ranks(2, "predict", source, "--out", "two.csv")
-        alone, *of_ranks = (
-            int(pathlib.Path(f"threads-{name}").read_text())
-            for name in ("alone", "0", "1"))
-        self.assertEqual(of_ranks, [max(1, alone // 2)] * 2)
+        self.assert_threads_are_shared(2)
 
 
 @needs_torch

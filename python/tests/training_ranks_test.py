@@ -99,18 +99,11 @@ class Parity(RanksCase):
                 self.assert_losses_near(of_ranks, report)
 
     def test_each_rank_has_its_share_of_the_processors(self):
-        self.write("net.py", NET.replace(
-            "    def forward(self, x, kind):", """    def forward(self, x, kind):
-        import os
-        with open("threads-" + os.environ.get("RANK", "alone"), "w") as file:
-            file.write(str(torch.get_num_threads()))"""))
+        self.note_threads()
         self.write_job(loader=LOADING, train={"threads": None, "max_steps": 2})
         self.alone("--output", "one")
         self.trained(2, "--output", "two")
-        alone, *of_ranks = (
-            int(pathlib.Path(f"threads-{name}").read_text())
-            for name in ("alone", "0", "1"))
-        self.assertEqual(of_ranks, [max(1, alone // 2)] * 2)
+        self.assert_threads_are_shared(2)
 
     def test_accumulation_averages_and_precision(self):
         """With checkpoints between the steps of an accumulation."""
