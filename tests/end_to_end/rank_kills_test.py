@@ -21,9 +21,7 @@ from slurm_cluster import Slurm
 
 LAUNCHERS = os.environ.get("PENSTOCK_TEST_LAUNCHERS", "environment").split(",")
 KILLS = int(os.environ.get("PENSTOCK_TEST_RANK_KILLS", "20"))
-# Until the other ranks have ended. The campaign ('./check --faults') has the
-# machine to itself; './check' runs other tests at the same time.
-MOST_S = 5 if "PENSTOCK_TEST_RANK_KILLS" in os.environ else 15
+MOST_S = 5  # until the other ranks have ended
 JOB = ("--set", "train.epochs=1000", "--set", "train.max_steps=150", "--set",
        "train.checkpoint_every_steps=10", "--set", "train.validate_every_steps=25",
        "--set", "train.threads=1")
